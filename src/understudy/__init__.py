@@ -1,0 +1,1 @@
+"""Differentially private stand-ins for tables that may not be shared."""
