@@ -1,1 +1,66 @@
-"""Differentially private stand-ins for tables that may not be shared."""
+"""Differentially private stand-ins for tables that may not be shared.
+
+import understudy as us
+schema = us.Schema.load("adult.toml")
+table = us.open("adult.csv", schema)
+release = us.synthesize(table, epsilon=1.0, target="income")
+release.save("out/")
+"""
+
+from understudy.errors import (
+    BudgetExhausted,
+    CheckFailed,
+    InputError,
+    InternalError,
+    MethodError,
+    ReleaseError,
+    SchemaError,
+    TableError,
+    UnderstudyError,
+)
+from understudy.privacy.budget import Amount, Budget, Spend
+from understudy.privacy.certificate import Certificate
+from understudy.privacy.curator import Curator
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.measurement import Measurement
+from understudy.releases.checking import replay, verify
+from understudy.releases.release import Release
+from understudy.releases.synthesis import synthesize
+from understudy.schema.domain import Domain
+from understudy.schema.schema import Schema
+from understudy.synthesizers.registry import METHODS
+from understudy.tables.draft import draft_schema
+from understudy.tables.opening import open
+from understudy.tables.table import Table
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "METHODS",
+    "Amount",
+    "Budget",
+    "BudgetExhausted",
+    "Certificate",
+    "CheckFailed",
+    "Curator",
+    "Domain",
+    "InputError",
+    "InternalError",
+    "Ledger",
+    "Measurement",
+    "MethodError",
+    "Release",
+    "ReleaseError",
+    "Schema",
+    "SchemaError",
+    "Spend",
+    "Table",
+    "TableError",
+    "UnderstudyError",
+    "__version__",
+    "draft_schema",
+    "open",
+    "replay",
+    "synthesize",
+    "verify",
+]

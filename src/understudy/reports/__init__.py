@@ -1,1 +1,1 @@
-
+"""Typed results in, HTML out. Nothing here computes anything."""

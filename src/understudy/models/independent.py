@@ -1,0 +1,31 @@
+"""Every column on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.models.histogram import estimate_total, project_to_simplex
+from understudy.models.model import CodeColumns
+from understudy.models.sampling import draw_rows
+from understudy.privacy.measurement import Measurement
+
+
+@dataclass(frozen=True)
+class IndependentModel:
+    """A product of one-way distributions."""
+
+    weights: Mapping[str, NDArray[np.float64]]
+    total: float
+
+    @classmethod
+    def fit(cls, measurements: Sequence[Measurement]) -> IndependentModel:
+        """From one-way measurements, and a public row count if there is one among them."""
+        total = estimate_total(measurements)
+        return cls({m.columns[0]: project_to_simplex(m.counts, total) for m in measurements if m.columns}, total)
+
+    def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:
+        return {column: draw_rows(weights, rows, rng) for column, weights in self.weights.items()}

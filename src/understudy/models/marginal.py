@@ -1,0 +1,148 @@
+"""A distribution from a list of overlapping marginals: made consistent, drawn one after the other, then raked.
+
+Where the marginals form a tree of overlaps the draws follow them all. Where they close cycles, no order of draws can;
+the drawn rows then get weights, by iterative proportional fitting to every marginal, and are drawn again by weight.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.models.histogram import estimate_total, project_to_simplex
+from understudy.models.model import CodeColumns
+from understudy.models.sampling import draw_given, draw_rows
+from understudy.privacy.measurement import Measurement
+from understudy.schema.domain import ColumnSet, Domain
+
+CONSISTENCY_ROUNDS = 3
+RAKING_PASSES = 20
+FEWEST_PARTICLES = 50_000
+LARGEST_FACTOR = 100.0
+"""No weight is multiplied by more than this in one step: a noisy cell that few particles reach must not rule."""
+
+
+@dataclass(frozen=True)
+class MarginalModel:
+    """Consistent, non-negative marginals over a domain, and an order in which to draw them."""
+
+    domain: Domain
+    marginals: Mapping[ColumnSet, NDArray[np.float64]]
+    total: float
+
+    @classmethod
+    def fit(cls, domain: Domain, measurements: Sequence[Measurement]) -> MarginalModel:
+        total = estimate_total(measurements)
+        counted = [m for m in measurements if m.columns]
+        tables = {m.columns: m.counts.astype(np.float64) for m in counted}
+        variances = {m.columns: m.variance for m in counted}
+        for _ in range(CONSISTENCY_ROUNDS):
+            make_consistent(tables, variances)
+            tables = {columns: project_to_simplex(t, total) for columns, t in tables.items()}
+        return cls(domain, tables, total)
+
+    def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:
+        order = drawing_order(list(self.marginals))
+        if all(step.faithful for step in order):
+            return self._draw(order, rows, rng)
+        particles = self._draw(order, max(rows, FEWEST_PARTICLES), rng)
+        chosen = draw_rows(self._rake(particles), rows, rng)
+        return {column: codes[chosen] for column, codes in particles.items()}
+
+    def _draw(self, order: Sequence[Step], rows: int, rng: np.random.Generator) -> CodeColumns:
+        drawn: CodeColumns = {}
+        for step in order:
+            if not step.new:
+                continue
+            table = marginalise(self.marginals[step.columns], step.columns, step.given + step.new)
+            shape = self.domain.shape(step.new)
+            parents = self._cells(drawn, step.given, rows)
+            cells = draw_given(parents, table.reshape(self.domain.cells(step.given), -1), rng)
+            drawn |= dict(zip(step.new, np.unravel_index(cells, shape), strict=True))
+        return drawn
+
+    def _rake(self, particles: CodeColumns) -> NDArray[np.float64]:
+        rows = len(next(iter(particles.values())))
+        weights = np.full(rows, self.total / rows)
+        cells = {columns: self._cells(particles, columns, rows) for columns in self.marginals}
+        for _ in range(RAKING_PASSES):
+            for columns, wanted in self.marginals.items():
+                held = np.bincount(cells[columns], weights, minlength=wanted.size)
+                factor = np.divide(wanted.ravel(), held, out=np.ones(wanted.size), where=held > 0)
+                weights *= np.clip(factor, 1 / LARGEST_FACTOR, LARGEST_FACTOR)[cells[columns]]
+        return weights
+
+    def _cells(self, codes: CodeColumns, columns: ColumnSet, rows: int) -> NDArray[np.intp]:
+        if not columns:
+            return np.zeros(rows, dtype=np.intp)
+        return np.ravel_multi_index([codes[c] for c in columns], self.domain.shape(columns))
+
+
+@dataclass(frozen=True)
+class Step:
+    """Draw the `new` columns of a marginal given those of its columns that are drawn already.
+
+    `faithful` says that the drawn rows then follow this marginal: what is given was drawn from one marginal together.
+    """
+
+    columns: ColumnSet
+    given: ColumnSet
+    new: ColumnSet
+    faithful: bool
+
+
+def drawing_order(sets: Sequence[ColumnSet]) -> list[Step]:
+    """Each marginal once, next the one that shares most with what is drawn; ties in the order given."""
+    left, done, steps = list(sets), set[str](), list[Step]()
+    while left:
+        columns = max(left, key=lambda s: (len(done & set(s)), -left.index(s)))
+        left.remove(columns)
+        given = tuple(c for c in columns if c in done)
+        together = any(set(given) <= set(s.columns) for s in steps) or not given
+        steps.append(Step(columns, given, tuple(c for c in columns if c not in done), together))
+        done |= set(columns)
+    return steps
+
+
+def marginalise(table: NDArray[np.float64], columns: ColumnSet, onto: ColumnSet) -> NDArray[np.float64]:
+    """The table of `onto`, in that order, out of the table of `columns`."""
+    kept = [c for c in columns if c in onto]
+    summed = table.sum(axis=tuple(i for i, c in enumerate(columns) if c not in onto))
+    return np.transpose(summed, [kept.index(c) for c in onto])
+
+
+def make_consistent(tables: dict[ColumnSet, NDArray[np.float64]], variances: Mapping[ColumnSet, float]) -> None:
+    """Makes tables agree on what they share: the inverse-variance mean, spread evenly over the cells that sum to it.
+
+    Smaller overlaps first, so that a later step keeps what an earlier one settled (Qardaji, Yang & Li 2014).
+    """
+    for shared in overlaps(list(tables)):
+        holders = [columns for columns in tables if set(shared) <= set(columns)]
+        margins = [marginalise(tables[c], c, shared) for c in holders]
+        merged = [tables[c].size / m.size for c, m in zip(holders, margins, strict=True)]
+        weights = np.array([1.0 / (variances[c] * n) for c, n in zip(holders, merged, strict=True)])
+        mean = sum(w * m for w, m in zip(weights / weights.sum(), margins, strict=True))
+        for columns, margin, cells in zip(holders, margins, merged, strict=True):
+            tables[columns] = tables[columns] + _spread((mean - margin) / cells, shared, columns, tables[columns].shape)
+
+
+def overlaps(sets: Sequence[ColumnSet]) -> list[ColumnSet]:
+    """All sets of columns that two marginals share, smallest first; the empty one stands for the total."""
+    found = {tuple(c for c in a if c in b) for a, b in itertools.combinations(sets, 2)}
+    unique = {frozenset(s): s for s in sorted(found)}
+    return sorted(unique.values(), key=lambda s: (len(s), s))
+
+
+def _spread(
+    change: NDArray[np.float64], shared: ColumnSet, columns: ColumnSet, shape: tuple[int, ...]
+) -> NDArray[np.float64]:
+    """A change of a margin, as a change of every cell above it."""
+    kept = [c for c in columns if c in shared]
+    ordered = np.transpose(change, [shared.index(c) for c in kept]) if kept else change
+    return np.broadcast_to(
+        ordered.reshape([n if c in shared else 1 for c, n in zip(columns, shape, strict=True)]), shape
+    )

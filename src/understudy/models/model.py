@@ -1,0 +1,23 @@
+"""What every model offers: an estimated number of rows, and rows of codes."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+CodeColumns: TypeAlias = dict[str, NDArray[np.integer]]
+
+
+class Model(Protocol):
+    """A distribution over the codes of a domain, fitted to measurements and nothing else."""
+
+    @property
+    def total(self) -> float:
+        """The estimated number of private rows."""
+        ...
+
+    def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:
+        """That many rows, as one array of codes per column."""
+        ...

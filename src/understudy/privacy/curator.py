@@ -1,0 +1,386 @@
+"""The curator: the one object through which anything is learned of private rows.
+
+Every ask follows the same order: dry-run the debit, compute the exact answer behind the boundary, debit, draw the
+noise, record. A refusal or an unreadable table therefore costs nothing, and no noise is ever drawn unpaid.
+A curator that replays gets its answers from a record instead of rows; strategies can't tell the difference, which is
+how a release proves that it depends on the rows through its measurements alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import CheckFailed, MethodError, TableError
+from understudy.privacy.accountant import lower_float, rho_from_epsilon, rho_from_pure, round_up
+from understudy.privacy.budget import Amount, Budget, Cost, Meter, Spend
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.measurement import Answer, Keys, Measurement, frozen
+from understudy.privacy.mechanism import ExactRandomness, Randomness
+from understudy.privacy.score import Candidate, error_sensitivity, rank_scores
+from understudy.privacy.threshold import key_threshold
+from understudy.schema.column import Categorical
+from understudy.schema.domain import ColumnSet, Domain
+from understudy.schema.partition import Partition
+from understudy.schema.schema import REPLACE_ONE, Schema
+from understudy.tables.table import Table
+
+FEWEST_ROWS = 2
+"""A table of fewer rows is refused unread. That tables have at least this many is a public promise of every claim."""
+MOST_CELLS = 20_000_000
+"""The most cells that one marginal may have: each of them gets noise, and memory."""
+
+Exact = TypeVar("Exact")
+
+
+class Gate(Protocol):
+    """Where answers come from: rows, or a record."""
+
+    @property
+    def secure(self) -> bool: ...
+
+    def answer(
+        self,
+        questions: Sequence[dict[str, Any]],
+        exact: Callable[[Table], Exact],
+        draw: Callable[[Exact, Randomness], list[NDArray[Any]]],
+        debit: Callable[[], None],
+    ) -> list[NDArray[Any]]: ...
+
+
+class RowGate:
+    """Answers from rows. The whole budget of the curator is debited from the ledger before the first draw."""
+
+    def __init__(
+        self, table: Table, budget: Budget, ledger: Ledger, purpose: str, analyst: str, randomness: Randomness
+    ) -> None:
+        if not table.has_rows(FEWEST_ROWS):
+            raise TableError(f"{table.name} must have at least {FEWEST_ROWS} rows to hide one of them", table.name)
+        self._table, self._budget, self._ledger = table, budget, ledger
+        self._purpose, self._analyst, self._randomness = purpose, analyst, randomness
+        self._paid = False
+
+    @property
+    def secure(self) -> bool:
+        return self._randomness.secure
+
+    def answer(
+        self,
+        questions: Sequence[dict[str, Any]],
+        exact: Callable[[Table], Exact],
+        draw: Callable[[Exact, Randomness], list[NDArray[Any]]],
+        debit: Callable[[], None],
+    ) -> list[NDArray[Any]]:
+        hidden = exact(self._table)
+        self._pay()
+        debit()
+        return draw(hidden, self._randomness)
+
+    def _pay(self) -> None:
+        """One entry for the whole budget, on disk before any draw: concurrent curators can't run dry half-way."""
+        if not self._paid:
+            cost = whole_cost(self._budget, self._table.schema)
+            self._ledger.debit(cost, self._budget, self._table.schema.neighbours, self._purpose, self._analyst)
+            self._paid = True
+
+
+class RecordGate:
+    """Answers from a record, in the order in which they were given; a different question is a failed check."""
+
+    def __init__(self, answers: Sequence[Answer], secure: bool) -> None:
+        self._answers = list(answers)
+        self._next = 0
+        self.secure = secure
+
+    @property
+    def exhausted(self) -> bool:
+        return self._next == len(self._answers)
+
+    def answer(
+        self,
+        questions: Sequence[dict[str, Any]],
+        exact: Callable[[Table], Exact],
+        draw: Callable[[Exact, Randomness], list[NDArray[Any]]],
+        debit: Callable[[], None],
+    ) -> list[NDArray[Any]]:
+        debit()
+        return [self._take(q) for q in questions]
+
+    def _take(self, question: dict[str, Any]) -> NDArray[Any]:
+        if self.exhausted:
+            raise CheckFailed(f"the record ends before question {self._next + 1}: {question['ask']}", question)
+        recorded = self._answers[self._next]
+        if recorded.question != question:
+            raise CheckFailed(f"question {self._next + 1} of the record is not the one that the method asks", question)
+        self._next += 1
+        return recorded.value
+
+
+class Curator:
+    """Metered, noisy answers about one table.
+
+    >>> import pyarrow as pa, understudy as us
+    >>> schema = us.Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
+    >>> curator = Curator.on(us.open(pa.table({"age": [31, 47, 52]}), schema), Budget(1.0, 0.0))
+    >>> domain = Domain.of(schema)
+    >>> curator.measure(domain, [("age",)], curator.remaining())[0].counts.shape
+    (100,)
+    >>> curator.guarantee
+    (1.0, 0.0)
+    """
+
+    def __init__(self, schema: Schema, budget: Budget, gate: Gate) -> None:
+        self.schema, self.budget = schema, budget
+        self._gate = gate
+        self._meter = Meter(budget)
+        self._record: list[Answer] = []
+
+    @classmethod
+    def on(
+        cls,
+        table: Table,
+        budget: Budget,
+        *,
+        ledger: Ledger | None = None,
+        purpose: str = "",
+        analyst: str = "",
+        randomness: Randomness | None = None,
+    ) -> Curator:
+        """A curator of rows; without a ledger the budget is metered for this curator alone."""
+        gate = RowGate(
+            table, budget, ledger or Ledger.memory(), purpose, analyst, randomness or ExactRandomness.system()
+        )
+        return cls(table.schema, budget, gate)
+
+    @classmethod
+    def replaying(cls, schema: Schema, budget: Budget, answers: Sequence[Answer], *, secure: bool = True) -> Curator:
+        """A curator that has no rows: it hands out recorded answers."""
+        return cls(schema, budget, RecordGate(answers, secure))
+
+    @property
+    def secure(self) -> bool:
+        """Whether the noise comes from a source on which a claim may rest."""
+        return self._gate.secure
+
+    @property
+    def record(self) -> tuple[Answer, ...]:
+        """Every question with its noisy answer so far: all that anything downstream can know of the rows."""
+        return tuple(self._record)
+
+    @property
+    def spends(self) -> tuple[Spend, ...]:
+        return self._meter.spends
+
+    @property
+    def guarantee(self) -> tuple[float, float]:
+        """The (ε, δ) that the spends so far amount to."""
+        return self._meter.guarantee()
+
+    @property
+    def public_rows(self) -> bool:
+        """Whether the row count is public: under replace-one no neighbour changes it."""
+        return self.schema.neighbours == REPLACE_ONE
+
+    def remaining(self) -> Amount:
+        """What is left of the budget, to be split by shares."""
+        return self._meter.remaining()
+
+    def measure(
+        self, domain: Domain, sets: Sequence[ColumnSet], amount: Amount, weights: Sequence[float] | None = None
+    ) -> list[Measurement]:
+        """Noisy contingency tables of sets of columns, in one pass; `amount` is split by `weights`, else evenly."""
+        for columns in sets:
+            _check_cells(columns, domain.cells(columns))
+        scales = self._scales(amount, len(sets), weights)
+        questions = [{"ask": "marginal", "columns": list(c), "scale": s} for c, s in zip(sets, scales, strict=True)]
+        spends = [
+            self._count_spend(amount, s, f"counts by {', '.join(c)}", domain.cells(c))
+            for c, s in zip(sets, scales, strict=True)
+        ]
+        counts = self._noisy(questions, spends, lambda table: table.count_by(domain, sets))
+        return [Measurement(tuple(c), n, s.mechanism, s.scale) for c, n, s in zip(sets, counts, spends, strict=True)]
+
+    def partition(
+        self, domain: Domain, partitions: Sequence[Partition], amount: Amount, weights: Sequence[float] | None = None
+    ) -> list[Measurement]:
+        """Noisy histograms over public partitions (a tree's leaves, a merged marginal), in one pass."""
+        for part in partitions:
+            _check_cells(part.columns, part.cells)
+        scales = self._scales(amount, len(partitions), weights)
+        questions = [{"ask": "partition", **p.describe(), "scale": s} for p, s in zip(partitions, scales, strict=True)]
+        spends = [
+            self._count_spend(amount, s, f"counts of {p.cells} cells over {', '.join(p.columns)}", p.cells)
+            for p, s in zip(partitions, scales, strict=True)
+        ]
+        counts = self._noisy(questions, spends, lambda table: table.count_cells(domain, partitions))
+        return [
+            Measurement(p.columns, n, s.mechanism, s.scale, p)
+            for p, n, s in zip(partitions, counts, spends, strict=True)
+        ]
+
+    def total(self, amount: Amount | None = None) -> Measurement:
+        """The number of rows: noisy for an amount of budget, or exact and free where it is public (replace-one)."""
+        if self.public_rows:
+            spend = Spend("public", "number of rows, public under replace-one", 0.0, 0.0)
+        elif amount is None:
+            raise MethodError("the number of rows is private under add-remove: it needs a part of the budget", self)
+        else:
+            spend = self._count_spend(amount, self._scales(amount, 1, None)[0], "number of rows", 1)
+        question = {"ask": "total", "scale": spend.scale}
+        (count,) = self._noisy([question], [spend], lambda table: [np.array([table.count_rows()], dtype=np.int64)])
+        return Measurement((), count, spend.mechanism, spend.scale)
+
+    def select(self, domain: Domain, candidates: Sequence[Candidate], amount: Amount, k: int = 1) -> list[int]:
+        """The k candidates (by index, in order) that the exponential mechanism finds worst modelled.
+
+        One set of Gumbels gives the law of k draws without replacement (Durfee & Rogers 2019), so k draws are paid.
+        """
+        sensitivity = error_sensitivity(list(candidates), self._change)
+        epsilon = amount.split([1.0] * k)[0].selection_epsilon()
+        question = {"ask": "select", "candidates": [list(c.columns) for c in candidates], "k": k, "epsilon": epsilon}
+        asked = f"worst modelled of {len(candidates)} sets of columns"
+
+        def exact(table: Table) -> NDArray[np.float64]:
+            counts = table.count_by(domain, [c.columns for c in candidates])
+            return np.array([c.score(n.reshape(c.estimate.shape)) for c, n in zip(candidates, counts, strict=True)])
+
+        return self._choose(question, asked, exact, epsilon, sensitivity, k, len(candidates))
+
+    def quantile(self, domain: Domain, column: str, probability: float, amount: Amount) -> float:
+        """A cut point of the column's public bins that has about this share of its (not missing) values below it."""
+        coding = domain[column]
+        if coding.edges is None or not 0 <= probability <= 1:
+            raise MethodError(
+                f"a quantile ({probability}) of {column!r} needs a column of numbers and a share from 0 to 1", column
+            )
+        epsilon = amount.selection_epsilon()
+        question = {"ask": "quantile", "column": column, "probability": probability, "epsilon": epsilon}
+
+        def exact(table: Table) -> NDArray[np.float64]:
+            (counts,) = table.count_by(domain, [(column,)])
+            return rank_scores(counts[: coding.levels], probability)
+
+        asked = f"quantile {probability:g} of {column}"
+        rows = float(self.schema.rows_per_unit)
+        (cut,) = self._choose(question, asked, exact, epsilon, rows, 1, len(coding.edges))
+        return float(coding.edges[cut])
+
+    def keys(self, column: str, amount: Amount) -> Keys:
+        """The values of a private column whose noisy counts pass a threshold; seeing any costs a part of δ, too."""
+        if amount.pure:
+            raise MethodError(
+                f"the values of {column!r} are private, and learning them needs a delta above 0; "
+                "list them in the schema, or ask with a delta",
+                column,
+            )
+        sigma, delta = amount.noise_scale(self._l2), key_delta(self.budget, self.schema)
+        threshold = key_threshold(sigma, delta, self.schema.rows_per_unit, worlds=2 if self.public_rows else 1)
+        question = {"ask": "keys", "column": column, "scale": sigma, "threshold": threshold}
+        spend = Spend("thresholded-gaussian", f"values of {column} above {threshold:,}", self._l2, sigma, delta)
+
+        def draw(hidden: tuple[list[str], NDArray[np.int64]], randomness: Randomness) -> list[NDArray[Any]]:
+            values, counts = hidden
+            noisy = counts + randomness.noise(spend.mechanism, sigma, len(counts))
+            shown = sorted((v, int(n)) for v, n in zip(values, noisy, strict=True) if n > threshold)
+            return [np.array([[v, str(n)] for v, n in shown], dtype=np.str_).reshape(len(shown), 2)]
+
+        (pairs,) = self._ask([question], [spend], lambda table: table.count_values(column), draw)
+        return Keys(tuple(map(str, pairs[:, 0])), frozen(pairs[:, 1].astype(np.int64)))
+
+    def _choose(
+        self,
+        question: dict[str, Any],
+        asked: str,
+        exact: Callable[[Table], NDArray[np.float64]],
+        epsilon: float,
+        sensitivity: float,
+        k: int,
+        choices: int,
+    ) -> list[int]:
+        spends = [Spend("exponential", asked, sensitivity, epsilon, cells=choices) for _ in range(k)]
+        exponent = math.nextafter(epsilon / (2.0 * sensitivity), 0.0)  # rounded down: the claim stays above the truth
+
+        def draw(scores: NDArray[np.float64], randomness: Randomness) -> list[NDArray[Any]]:
+            return [np.array(randomness.choose(scores, exponent, k), dtype=np.int64)]
+
+        (chosen,) = self._ask([question], spends, exact, draw)
+        return [int(i) for i in chosen]
+
+    def _noisy(
+        self,
+        questions: Sequence[dict[str, Any]],
+        spends: Sequence[Spend],
+        exact: Callable[[Table], list[NDArray[np.int64]]],
+    ) -> list[NDArray[np.int64]]:
+        """Integer noise on integer counts, cell by cell; a public fact gets none."""
+
+        def draw(hidden: list[NDArray[np.int64]], randomness: Randomness) -> list[NDArray[Any]]:
+            return [
+                n if s.mechanism == "public" else n + randomness.noise(s.mechanism, s.scale, n.size).reshape(n.shape)
+                for n, s in zip(hidden, spends, strict=True)
+            ]
+
+        return self._ask(questions, spends, exact, draw)
+
+    def _ask(
+        self,
+        questions: Sequence[dict[str, Any]],
+        spends: Sequence[Spend],
+        exact: Callable[[Table], Exact],
+        draw: Callable[[Exact, Randomness], list[NDArray[Any]]],
+    ) -> list[NDArray[Any]]:
+        """The one way in. One question may have several spends: k draws of one selection are k spends."""
+        self._meter.check(spends)
+        values = self._gate.answer(questions, exact, draw, lambda: self._meter.debit(spends))
+        answers = [frozen(np.asarray(v)) for v in values]
+        self._record += [Answer(q, v) for q, v in zip(questions, answers, strict=True)]
+        return answers
+
+    def _scales(self, amount: Amount, parts: int, weights: Sequence[float] | None) -> list[float]:
+        sensitivity = float(self._change) if amount.pure else self._l2
+        return [part.noise_scale(sensitivity) for part in amount.split(weights or [1.0] * parts)]
+
+    def _count_spend(self, amount: Amount, scale: float, asked: str, cells: int) -> Spend:
+        sensitivity = float(self._change) if amount.pure else self._l2
+        return Spend(amount.mechanism, asked, sensitivity, scale, cells=cells)
+
+    @property
+    def _change(self) -> int:
+        """L1 sensitivity of any histogram: the rows of one person, moved in or out; both when one is replaced."""
+        return self.schema.rows_per_unit * (2 if self.public_rows else 1)
+
+    @property
+    def _l2(self) -> float:
+        """L2 sensitivity of any histogram: all rows of a person in one cell, or in two cells when one is replaced."""
+        rows = float(self.schema.rows_per_unit)
+        return math.nextafter(rows * math.sqrt(2.0), math.inf) if self.public_rows else rows
+
+
+def key_delta(budget: Budget, schema: Schema) -> float:
+    """The δ that the keys of one private column may cost: half of the budget's δ, shared by all such columns."""
+    columns = sum(isinstance(c, Categorical) for c in schema.private)
+    return budget.delta / 2 / columns if columns else 0.0
+
+
+def whole_cost(budget: Budget, schema: Schema) -> Cost:
+    """What a ledger is debited for a whole (ε, δ) release: all of its ε if pure, else all of its ρ and its keys' δ."""
+    columns = sum(isinstance(c, Categorical) for c in schema.private)
+    if budget.pure or not columns:
+        value = budget.capacity.value
+        return Cost(rho_from_pure(value), value, Fraction(0)) if budget.pure else Cost(value, None, Fraction(0))
+    failure = round_up(Fraction(key_delta(budget, schema))) * columns
+    return Cost(rho_from_epsilon(budget.epsilon, lower_float(Fraction(budget.delta) - failure)), None, failure)
+
+
+def _check_cells(columns: Sequence[str], cells: int) -> None:
+    if cells > MOST_CELLS:
+        raise MethodError(
+            f"the marginal of {', '.join(columns)} has {cells:,} cells and may have at most {MOST_CELLS:,}; "
+            "leave a column out, or give one fewer bins",
+            columns,
+        )

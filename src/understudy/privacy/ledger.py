@@ -1,0 +1,497 @@
+"""The ledger of one data set: an SQLite file in which every release is written down before its noise is drawn.
+
+    limits    the (ε, δ) that all releases together may reach; the newest row counts
+    debits    one row per release: its cost, what was asked, by whom, what for
+    answers   the replies to questions already paid for
+
+Rows are only ever added: triggers abort UPDATE, DELETE and REPLACE. Every operation opens the file afresh, so that a
+ledger survives threads, forks and a file that is moved away, and every write is one transaction that is on the disk
+before the call returns (BEGIN IMMEDIATE, rollback journal, synchronous = EXTRA).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from understudy.errors import BudgetExhausted, InputError
+from understudy.privacy.accountant import QUANTUM, epsilon_from_rho, lower_float, rho_from_epsilon, round_up
+from understudy.privacy.budget import Budget, Cost, claim, covers, total
+
+__all__ = ["NEIGHBOURS", "Entry", "Ledger", "Limit", "Standing"]
+
+NEIGHBOURS = ("add-remove", "replace-one")
+
+_APPLICATION_ID = 0x55445354  # "UDST": how `file` and we tell a ledger from any other SQLite file
+_VERSION = 1
+_BUSY_SECONDS = 30.0
+_TYPED = Fraction(1, 2**50)
+"""Pure limits are typed in decimals and stored as floats: three debits of 0.1 must fit into 0.3."""
+
+_TABLES = """
+CREATE TABLE limits (
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, neighbours TEXT NOT NULL);
+CREATE TABLE debits (
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, purpose TEXT NOT NULL, analyst TEXT NOT NULL, neighbours TEXT NOT NULL,
+    rho TEXT NOT NULL, epsilon TEXT, delta TEXT NOT NULL, asked_epsilon REAL NOT NULL, asked_delta REAL NOT NULL);
+CREATE TABLE answers (
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, question TEXT NOT NULL UNIQUE, answer BLOB NOT NULL);
+"""
+
+# REPLACE deletes without firing DELETE triggers, so the collision itself is refused.
+_GUARD = """
+CREATE TRIGGER {table}_update BEFORE UPDATE ON {table} BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END;
+CREATE TRIGGER {table}_delete BEFORE DELETE ON {table} BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END;
+CREATE TRIGGER {table}_replace BEFORE INSERT ON {table} WHEN EXISTS (SELECT 1 FROM {table} WHERE {clash})
+BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END;
+"""
+
+_CLASHES = {
+    "limits": "id = NEW.id",
+    "debits": "id = NEW.id",
+    "answers": "id = NEW.id OR question = NEW.question",
+}
+
+_DEBIT_COLUMNS = "time, purpose, analyst, neighbours, rho, epsilon, delta, asked_epsilon, asked_delta"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One row of `limits`: from `time` on, all releases together may reach `budget`."""
+
+    id: int
+    time: str
+    budget: Budget
+    neighbours: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row of `debits`: a release, its cost, and the (ε, δ) it was `asked` with."""
+
+    id: int
+    time: str
+    purpose: str
+    analyst: str
+    neighbours: str
+    cost: Cost
+    asked: Budget
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a data set stands: all releases together are (`epsilon`, `delta`)-DP.
+
+    `left` is the largest ε that a single further release at the limit's δ could still have; None without a limit.
+    """
+
+    limit: Budget | None
+    neighbours: str | None
+    entries: int
+    spent: Cost
+    epsilon: float
+    delta: float
+    left: float | None
+
+
+class Ledger:
+    """The append-only record of one data set.
+
+    >>> ledger = Ledger.memory()
+    >>> ledger.set_limit(Budget(1.0, 0.0), "add-remove")
+    >>> half = Cost(Fraction(1, 8), Fraction(1, 2), Fraction(0))
+    >>> ledger.debit(half, Budget(0.5, 0.0), "add-remove", "count of smokers")
+    1
+    >>> ledger.standing().epsilon
+    0.5
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._memory = None if path else _connection(":memory:")
+
+    @classmethod
+    def open(cls, path: Path, create: bool = True) -> Ledger:
+        """The ledger in this file, made if there is none; an existing one is only read."""
+        ledger = cls(Path(path))
+        if create:
+            ledger._make_file()
+        with ledger._reading() as database:
+            empty = _pragma(database, "page_count") == 0
+        if empty and create:
+            ledger._initialise()
+        with ledger._reading() as database:
+            ledger._demand_ours(database)
+        return ledger
+
+    @classmethod
+    def memory(cls) -> Ledger:
+        """A ledger that is forgotten with this process, for tests and for trying things out."""
+        ledger = cls(None)
+        ledger._initialise()
+        return ledger
+
+    def close(self) -> None:
+        """Forgets an in-memory ledger; a file needs no closing."""
+        if self._memory is not None:
+            self._memory.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def limit(self) -> Budget | None:
+        """The limit in force, if any."""
+        with self._reading() as database:
+            newest = _newest_limit(database)
+        return newest.budget if newest else None
+
+    def limits(self) -> list[Limit]:
+        """Every limit ever set, oldest first."""
+        with self._reading() as database:
+            return _limits(database)
+
+    def set_limit(self, budget: Budget, neighbours: str) -> None:
+        """Sets the limit from now on; refused when it is below what is already spent."""
+        _demand_relation(neighbours)
+        with self._writing() as database:
+            entries = _entries(database)
+            self._demand_unmixed(neighbours, {entry.neighbours for entry in entries})
+            self._demand_above(budget, total(entry.cost for entry in entries))
+            database.execute(
+                "INSERT INTO limits (time, epsilon, delta, neighbours) VALUES (?, ?, ?, ?)",
+                (_now(), budget.epsilon, budget.delta, neighbours),
+            )
+
+    def debit(self, cost: Cost, budget: Budget, neighbours: str, purpose: str, analyst: str = "") -> int:
+        """Writes a release down, on the disk, and returns its number; a refusal changes nothing at all.
+
+        Read, composed and written under one lock, so that processes can't overspend together.
+        """
+        _demand_relation(neighbours)
+        values = (_now(), purpose, analyst, neighbours, *_texts(cost), budget.epsilon, budget.delta)
+        with self._writing() as database:
+            limit, entries = _newest_limit(database), _entries(database)
+            relations = {entry.neighbours for entry in entries} | ({limit.neighbours} if limit else set())
+            self._demand_unmixed(neighbours, relations)
+            spent = total(entry.cost for entry in entries)
+            if limit and not _fits(limit.budget, spent + cost):
+                raise BudgetExhausted(self._refusal(cost, budget, limit.budget, spent), cost)
+            marks = ", ".join("?" * len(values))
+            written = database.execute(f"INSERT INTO debits ({_DEBIT_COLUMNS}) VALUES ({marks})", values)
+            return int(written.lastrowid or 0)
+
+    def spent(self) -> Cost:
+        """The composed cost of all releases."""
+        return total(entry.cost for entry in self.entries())
+
+    def entries(self) -> list[Entry]:
+        """Every release, oldest first."""
+        with self._reading() as database:
+            return _entries(database)
+
+    def standing(self) -> Standing:
+        """What all releases amount to, and what is left."""
+        with self._reading() as database:
+            limit, entries = _newest_limit(database), _entries(database)
+        spent = total(entry.cost for entry in entries)
+        delta = limit.budget.delta if limit else max((entry.asked.delta for entry in entries), default=0.0)
+        relation = limit.neighbours if limit else next((entry.neighbours for entry in entries), None)
+        left = _left(limit.budget, spent) if limit else None
+        return Standing(
+            limit.budget if limit else None, relation, len(entries), spent, claim(spent, delta), delta, left
+        )
+
+    def export(self) -> list[dict[str, Any]]:
+        """Limits and debits in order of time, as plain values for JSON."""
+        with self._reading() as database:
+            rows = [_limit_record(limit) for limit in _limits(database)]
+            rows += [_entry_record(entry) for entry in _entries(database)]
+        return sorted(rows, key=lambda row: str(row["time"]))
+
+    def remember(self, question: str, answer: bytes) -> bytes:
+        """Keeps the answer to a question and returns the one on record: of two, the first stays."""
+        with self._writing() as database:
+            known = _answer(database, question)
+            if known is not None:
+                return known
+            database.execute(
+                "INSERT INTO answers (time, question, answer) VALUES (?, ?, ?)", (_now(), question, answer)
+            )
+        return answer
+
+    def recall(self, question: str) -> bytes | None:
+        """The answer on record, if this very question was asked before."""
+        with self._reading() as database:
+            return _answer(database, question)
+
+    def __str__(self) -> str:
+        return str(self.path) if self.path else "in memory"
+
+    def _make_file(self) -> None:
+        """An empty file only its owner can read; a crash here leaves one that the next opening fills."""
+        assert self.path is not None
+        try:
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        except FileExistsError:
+            return
+        except OSError as error:
+            raise InputError(
+                f"ledger ({self}) can't be created ({error.strerror}); choose a directory that can be written to.",
+                self.path,
+            ) from error
+
+    def _initialise(self) -> None:
+        """The schema in one transaction; of two processes that create the same ledger, the second finds it done."""
+        with self._writing() as database:
+            if not _is_blank(database):
+                return
+            guards = "".join(_GUARD.format(table=table, clash=clash) for table, clash in _CLASHES.items())
+            for statement in _statements(_TABLES + guards):
+                database.execute(statement)
+            database.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            database.execute(f"PRAGMA user_version = {_VERSION}")
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        """A connection for one operation, with SQLite's complaints told as one sentence."""
+        try:
+            if self._memory is not None:
+                yield self._memory
+                return
+            assert self.path is not None
+            with closing(_connection(f"{self.path.absolute().as_uri()}?mode=rw")) as database:
+                yield database
+        except sqlite3.Error as error:
+            raise InputError(self._complaint(error), self.path) from error
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """One consistent view; the rollback at the end makes sure that nothing was written."""
+        with self._opened() as database, _transaction(database, "BEGIN DEFERRED", "ROLLBACK"):
+            yield database
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """The only writer among all processes, and everything on the disk at the end, or nothing."""
+        with self._opened() as database, _transaction(database, "BEGIN IMMEDIATE", "COMMIT"):
+            yield database
+
+    def _complaint(self, error: sqlite3.Error) -> str:
+        code = getattr(error, "sqlite_errorname", "")
+        for prefix, sentence in _COMPLAINTS.items():
+            if code.startswith(prefix):
+                return f"ledger ({self}) {sentence}"
+        return f"ledger ({self}) can't be used ({error}); give the path of a ledger that Understudy made."
+
+    def _demand_ours(self, database: sqlite3.Connection) -> None:
+        """Refuses SQLite files of other programs, and ledgers of a later version."""
+        if _pragma(database, "application_id") != _APPLICATION_ID:
+            raise InputError(f"ledger ({self}) {_COMPLAINTS['SQLITE_NOTADB']}", self.path)
+        version = _pragma(database, "user_version")
+        if version != _VERSION:
+            raise InputError(
+                f"ledger ({self}) has version {version}, which must be {_VERSION}; use the Understudy that made it.",
+                self.path,
+            )
+
+    def _demand_unmixed(self, neighbours: str, relations: set[str]) -> None:
+        # Claims under different neighbouring relations don't add up: replace-one is up to twice the distance.
+        other = relations - {neighbours}
+        if other:
+            raise InputError(
+                f"neighbours ({neighbours}) must be {min(other)}, as in the earlier rows of ledger {self}; "
+                "keep to one relation per data set.",
+                neighbours,
+            )
+
+    def _demand_above(self, budget: Budget, spent: Cost) -> None:
+        if not _fits(budget, spent):
+            raise InputError(
+                f"limit ({budget}) must be at least what is already spent, epsilon {claim(spent, budget.delta):.6g} "
+                f"at that delta, in ledger {self}.",
+                budget,
+            )
+
+    def _refusal(self, cost: Cost, asked: Budget, limit: Budget, spent: Cost) -> str:
+        if limit.pure and not cost.pure:
+            return (
+                f"delta ({asked.delta:g}) must be 0, since the limit ({limit}) in ledger {self} is pure; "
+                "ask with delta 0 and a pure method."
+            )
+        return (
+            f"{asked} must be at most the epsilon {_floor4(_left(limit, spent))} at delta {limit.delta:g} left of the "
+            f"limit ({limit}) in ledger {self}; ask for less, or raise the limit."
+        )
+
+
+_COMPLAINTS = {
+    "SQLITE_BUSY": f"stayed locked by another process for {_BUSY_SECONDS:g} s; try again when that one has finished.",
+    "SQLITE_NOTADB": "isn't a ledger but some other file; give the path of a ledger that Understudy made.",
+    "SQLITE_READONLY": "can't be written to; give yourself the right to write, or choose another path.",
+    "SQLITE_CANTOPEN": "can't be opened; check that the path is an existing file that you may read and write.",
+    "SQLITE_FULL": "can't be written to, since the disk is full, and nothing was debited; make room and try again.",
+    "SQLITE_IOERR": "can't be read or written; look at the disk, then at the ledger's history, before you try again.",
+    "SQLITE_CORRUPT": "is damaged; restore it from a copy, since what it recorded can't be taken back.",
+}
+
+
+def _connection(name: str) -> sqlite3.Connection:
+    database = sqlite3.connect(name, timeout=_BUSY_SECONDS, isolation_level=None, uri=True)
+    # EXTRA also syncs the directory once the journal is gone, so that no power cut can bring it back and undo a debit.
+    database.execute("PRAGMA synchronous = EXTRA")
+    return database
+
+
+@contextmanager
+def _transaction(database: sqlite3.Connection, begin: str, end: str) -> Iterator[None]:
+    if begin == "BEGIN IMMEDIATE":
+        database.execute("PRAGMA journal_mode = DELETE")
+    database.execute(begin)
+    try:
+        yield
+        database.execute(end)
+    finally:
+        if database.in_transaction:
+            database.execute("ROLLBACK")
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The statements of a script, one by one: `executescript` would commit in between."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
+
+
+def _pragma(database: sqlite3.Connection, name: str) -> int:
+    return int(database.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def _is_blank(database: sqlite3.Connection) -> bool:
+    """Whether nobody has put anything into this file yet; asked under the lock, where SQLite has made a first page."""
+    unclaimed = _pragma(database, "application_id") == 0
+    return unclaimed and database.execute("SELECT 1 FROM sqlite_master").fetchone() is None
+
+
+def _limits(database: sqlite3.Connection) -> list[Limit]:
+    rows = database.execute("SELECT id, time, epsilon, delta, neighbours FROM limits ORDER BY id")
+    return [Limit(row, time, Budget(epsilon, delta), relation) for row, time, epsilon, delta, relation in rows]
+
+
+def _newest_limit(database: sqlite3.Connection) -> Limit | None:
+    limits = _limits(database)
+    return limits[-1] if limits else None
+
+
+def _entries(database: sqlite3.Connection) -> list[Entry]:
+    return [_entry(row) for row in database.execute(f"SELECT id, {_DEBIT_COLUMNS} FROM debits ORDER BY id")]
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    number, time, purpose, analyst, neighbours, rho, epsilon, delta, asked_epsilon, asked_delta = row
+    cost = Cost(_fraction(rho), None if epsilon is None else _fraction(epsilon), _fraction(delta))
+    return Entry(number, time, purpose, analyst, neighbours, cost, Budget(asked_epsilon, asked_delta))
+
+
+def _answer(database: sqlite3.Connection, question: str) -> bytes | None:
+    row = database.execute("SELECT answer FROM answers WHERE question = ?", (question,)).fetchone()
+    return bytes(row[0]) if row else None
+
+
+def _texts(cost: Cost) -> tuple[str, str | None, str]:
+    return _text(cost.rho), None if cost.epsilon is None else _text(cost.epsilon), _text(cost.delta)
+
+
+def _text(value: Fraction) -> str:
+    """Quanta as decimal digits, since SQLite's integers end at 2^63; a cost off the grid goes up."""
+    return f"{round_up(value) / QUANTUM}/2^80"
+
+
+def _fraction(text: str) -> Fraction:
+    quanta, _, grid = str(text).partition("/")
+    if grid != "2^80" or not quanta.isdecimal():
+        raise InputError(
+            f"cost ({text}) in a ledger must read like 302231454903657293676544/2^80; restore a copy.", text
+        )
+    return int(quanta) * QUANTUM
+
+
+def _limit_record(limit: Limit) -> dict[str, Any]:
+    return {
+        "kind": "limit",
+        "id": limit.id,
+        "time": limit.time,
+        "neighbours": limit.neighbours,
+        "epsilon": limit.budget.epsilon,
+        "delta": limit.budget.delta,
+    }
+
+
+def _entry_record(entry: Entry) -> dict[str, Any]:
+    rho, epsilon, delta = _texts(entry.cost)
+    return {
+        "kind": "debit",
+        "id": entry.id,
+        "time": entry.time,
+        "neighbours": entry.neighbours,
+        "epsilon": entry.asked.epsilon,
+        "delta": entry.asked.delta,
+        "purpose": entry.purpose,
+        "analyst": entry.analyst,
+        "cost": {"rho": rho, "epsilon": epsilon, "delta": delta},
+    }
+
+
+def _fits(limit: Budget, spent: Cost) -> bool:
+    """Whether a limit covers a composed cost; pure limits are read with the precision they were typed in."""
+    if limit.pure:
+        return spent.pure and (spent.epsilon or 0) <= _pure_ceiling(limit)
+    return covers(limit, spent)
+
+
+def _pure_ceiling(limit: Budget) -> Fraction:
+    return Fraction(limit.epsilon) * (1 + _TYPED)
+
+
+def _left(limit: Budget, spent: Cost) -> float:
+    """The largest ε of one more release at the limit's δ that would be admitted."""
+    if not _fits(limit, spent):
+        return 0.0
+    if limit.pure:
+        return min(limit.epsilon, lower_float(_pure_ceiling(limit) - (spent.epsilon or 0)))
+    rho = rho_from_epsilon(limit.epsilon, lower_float(Fraction(limit.delta) - spent.delta)) - spent.rho
+    # `rho_from_epsilon` keeps a margin that `epsilon_from_rho` doesn't know of; try with it first, then without.
+    candidates = (epsilon_from_rho(rho, limit.delta) * (1 + step * 2.0**-42) for step in (5, 4, 3, 0, -4))
+    admitted = (epsilon for epsilon in candidates if rho_from_epsilon(epsilon, limit.delta) <= rho)
+    return min(limit.epsilon, next(admitted, 0.0))
+
+
+def _floor4(value: float) -> str:
+    """Four figures, rounded down, so that what the sentence offers would be accepted."""
+    if value <= 0:
+        return "0"
+    unit = Fraction(10) ** (math.floor(math.log10(value)) - 3)
+    return f"{float(math.floor(Fraction(value) / unit) * unit):.4g}"
+
+
+def _demand_relation(neighbours: str) -> None:
+    if neighbours not in NEIGHBOURS:
+        raise InputError(f"neighbours ({neighbours}) must be one of {', '.join(NEIGHBOURS)}.", neighbours)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,122 @@
+"""`verify` and `replay`: what anybody can check of a release without a private row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from understudy.errors import CheckFailed, ReleaseError, UnderstudyError
+from understudy.privacy.certificate import Certificate
+from understudy.privacy.curator import Curator
+from understudy.releases.release import CERTIFICATE, MEASUREMENTS, SCHEMA, Release, read_record, sha256
+from understudy.releases.synthesis import Plan, versions
+from understudy.schema.schema import Schema
+from understudy.schema.toml import loads
+from understudy.synthesizers.synthesizer import Options
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What `verify` found to hold."""
+
+    epsilon: float
+    delta: float
+    claimed: bool
+    spends: int
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What `replay` rebuilt."""
+
+    file: str
+    rows: int
+    answers: int
+
+
+def verify(directory: str | Path) -> Verified:
+    """Recomputes the claimed ε from the recorded spends and the hash of every file; raises CheckFailed otherwise."""
+    folder = Path(directory)
+    certificate = read_certificate(folder)
+    for name, wanted in certificate.files.items():
+        if sha256(_read(folder / name)) != wanted:
+            raise CheckFailed(f"{name} was changed: its hash is not the one in {CERTIFICATE}", name)
+    epsilon, delta = certificate.composed
+    if epsilon > certificate.asked.epsilon:
+        raise CheckFailed(
+            f"the spends amount to epsilon {epsilon:.6g}, above the {certificate.asked.epsilon:g} asked for",
+            certificate,
+        )
+    if (certificate.guarantee or {}).get("epsilon", epsilon) != epsilon:
+        raise CheckFailed("the claimed epsilon is not what the spends amount to", certificate)
+    return Verified(
+        epsilon, delta, certificate.guarantee is not None, len(certificate.spends), (*certificate.files, CERTIFICATE)
+    )
+
+
+def replay(directory: str | Path) -> Replayed:
+    """Rebuilds the synthetic table from the measurements alone and compares it byte for byte."""
+    folder = Path(directory)
+    certificate = read_certificate(folder)
+    record = read_record(_read(folder / MEASUREMENTS))
+    schema = _schema(folder)
+    name = next((n for n in certificate.files if n.startswith("synthetic.")), "")
+    curator = Curator.replaying(schema, certificate.asked, record, secure=certificate.secure)
+    release = _rerun(schema, certificate, curator)
+    if curator.spends != certificate.spends:
+        raise CheckFailed(f"the spends of the replay are not those of {CERTIFICATE}", curator.spends)
+    if len(curator.record) != len(record):
+        raise CheckFailed(f"{MEASUREMENTS} holds answers that the method never asked for", record)
+    if release.synthetic_bytes(name.removeprefix("synthetic.")) != _read(folder / name):
+        raise CheckFailed(f"{name} is not what {MEASUREMENTS} and {SCHEMA} give{_other_versions(certificate)}", name)
+    return Replayed(name, release.certificate.rows, len(record))
+
+
+def read_certificate(folder: Path) -> Certificate:
+    if not folder.is_dir():
+        raise ReleaseError(f"{str(folder)!r} is not a folder; give the folder of a release", folder)
+    if not (folder / CERTIFICATE).exists():
+        raise ReleaseError(f"{str(folder)!r} holds no {CERTIFICATE}; give the folder of a release", folder)
+    return Certificate.from_bytes(_read(folder / CERTIFICATE))
+
+
+def _rerun(schema: Schema, certificate: Certificate, curator: Curator) -> Release:
+    options = Options.from_dict(certificate.parameters)
+    plan = Plan.of(
+        schema,
+        certificate.asked,
+        certificate.method,
+        options,
+        certificate.parameters.get("rows"),
+        certificate.seed,
+        True,
+    )
+    try:
+        return plan.release(curator, "pyarrow", lambda step: None)
+    except CheckFailed:
+        raise
+    except UnderstudyError as error:
+        raise CheckFailed(f"the release can't be rebuilt: {error}", certificate) from error
+
+
+def _schema(folder: Path) -> Schema:
+    try:
+        return loads(_read(folder / SCHEMA).decode())
+    except (UnderstudyError, UnicodeDecodeError) as error:
+        if isinstance(error, CheckFailed):
+            raise
+        raise CheckFailed(f"{SCHEMA} can't be read: it was changed", folder) from error
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        raise CheckFailed(f"{path.name} is missing from the release, or can't be read", path) from None
+
+
+def _other_versions(certificate: Certificate) -> str:
+    here = versions()
+    other = [f"{k} {v} (here {here.get(k)})" for k, v in certificate.versions.items() if here.get(k) != v]
+    return f"; it was made with {', '.join(other)}" if other else ""

@@ -1,0 +1,154 @@
+"""A release: the synthetic table, its certificate, and the noisy measurements that it is made of."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from understudy.errors import CheckFailed, ReleaseError
+from understudy.privacy.certificate import Certificate
+from understudy.privacy.measurement import Answer
+from understudy.releases.drawing import Columns
+from understudy.schema.domain import Domain
+from understudy.schema.schema import Schema
+from understudy.tables.frame import csv_bytes, from_values, parquet_bytes, to_native
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CERTIFICATE, MEASUREMENTS, SCHEMA, REPORT = "certificate.json", "measurements.npz", "schema.toml", "report.html"
+FORMATS = ("csv", "parquet")
+
+
+@dataclass(frozen=True)
+class Release:
+    """What `synthesize` returns. `table` is the kind of frame that went in (a pyarrow table for files)."""
+
+    table: Any
+    certificate: Certificate
+    record: tuple[Answer, ...]
+    schema: Schema
+    domain: Domain
+    arrow: pa.Table
+
+    @classmethod
+    def of(
+        cls,
+        values: Columns,
+        domain: Domain,
+        certificate: Certificate,
+        record: Sequence[Answer],
+        kind: str,
+        schema: Schema,
+    ) -> Release:
+        arrow = from_values(values, domain.schema)
+        return cls(to_native(arrow, kind), certificate, tuple(record), schema, domain, arrow)
+
+    def save(self, directory: str | Path, *, format: str = "csv", overwrite: bool = False) -> Path:
+        """Writes the release folder: whole, or not at all."""
+        target = Path(directory)
+        check_writable(target, overwrite)
+        return write_folder(target, self.files(format), overwrite)
+
+    def files(self, format: str = "csv") -> dict[str, bytes]:
+        """The content of every file of the release folder; the certificate holds the hashes of the others."""
+        from understudy.reports.release import render
+
+        content = {synthetic_name(format): self.synthetic_bytes(format)}
+        content[MEASUREMENTS] = record_bytes(self.record)
+        content[SCHEMA] = self.schema.dumps().encode()
+        content[REPORT] = render(self.certificate, self.domain, self.arrow).encode()
+        certificate = dataclasses.replace(self.certificate, files={name: sha256(c) for name, c in content.items()})
+        return content | {CERTIFICATE: certificate.to_bytes()}
+
+    def synthetic_bytes(self, format: str) -> bytes:
+        if format not in FORMATS:
+            raise ReleaseError(f"format ({format!r}) must be one of {', '.join(FORMATS)}", format)
+        return csv_bytes(self.arrow, self.schema) if format == "csv" else parquet_bytes(self.arrow)
+
+
+def synthetic_name(format: str) -> str:
+    return f"synthetic.{format}"
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def record_bytes(record: Sequence[Answer]) -> bytes:
+    """Questions as JSON, answers as arrays; no pickle, so that reading it runs nothing."""
+    questions = json.dumps([a.question for a in record], ensure_ascii=False).encode()
+    arrays: dict[str, Any] = {f"answer_{i}": a.value for i, a in enumerate(record)}
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, questions=np.frombuffer(questions, dtype=np.uint8), **arrays)
+    return buffer.getvalue()
+
+
+def read_record(content: bytes) -> tuple[Answer, ...]:
+    """The inverse of `record_bytes`."""
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            questions = json.loads(arrays["questions"].tobytes())
+            return tuple(Answer(q, arrays[f"answer_{i}"]) for i, q in enumerate(questions))
+    except Exception as error:  # zipfile, zlib, numpy and json each raise their own
+        raise CheckFailed(f"{MEASUREMENTS} can't be read: it was changed or cut short", content) from error
+
+
+def check_writable(target: Path, overwrite: bool, expected_bytes: int = 0) -> None:
+    """Refuses a target that can't be written, before anything is spent: proves it by writing."""
+    if target.exists() and not overwrite:
+        raise ReleaseError(f"{str(target)!r} exists already; choose another folder, or overwrite it", target)
+    if target.exists() and not target.is_dir():
+        raise ReleaseError(f"{str(target)!r} is a file; choose another folder", target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(prefix=".understudy.tmp-", dir=target.parent) as probe:
+            if expected_bytes:
+                os.posix_fallocate(probe.fileno(), 0, expected_bytes)
+            probe.write(b"room")
+            probe.flush()
+            os.fsync(probe.fileno())
+    except OSError as error:
+        raise ReleaseError(f"{str(target)!r} can't be written: {error.strerror}", target) from None
+
+
+def write_folder(target: Path, files: dict[str, bytes], overwrite: bool) -> Path:
+    """Writes every file into a temporary folder beside the target, then renames the folder."""
+    staging: Path | None = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.tmp-", dir=target.parent))
+        for name, content in files.items():
+            with (staging / name).open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        staging.chmod(0o755)
+        _put_in_place(staging, target, overwrite)
+    except OSError as error:
+        raise ReleaseError(f"{str(target)!r} can't be written: {error.strerror}", target) from None
+    finally:
+        if staging is not None:
+            shutil.rmtree(staging, ignore_errors=True)
+    return target
+
+
+def _put_in_place(staging: Path, target: Path, overwrite: bool) -> None:
+    if not (overwrite and target.exists()):
+        staging.rename(target)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{target.name}.tmp-", dir=target.parent))
+    target.rename(old / "old")
+    staging.rename(target)
+    shutil.rmtree(old, ignore_errors=True)

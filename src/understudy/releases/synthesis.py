@@ -1,0 +1,238 @@
+"""`understudy.synthesize`: from a table behind the boundary to a release.
+
+`_Plan` is the whole recipe of a release. It runs on a curator of rows to make one, and on a curator of recorded
+answers to replay it; there is no second code path.
+"""
+
+from __future__ import annotations
+
+import platform
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from understudy.errors import InputError, MethodError
+from understudy.privacy.budget import Budget
+from understudy.privacy.certificate import BOUGHT, UNCONFIRMED, Certificate
+from understudy.privacy.curator import Curator
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanism import ExactRandomness, Randomness
+from understudy.releases.drawing import Columns, check_satisfiable, draw
+from understudy.releases.release import Release
+from understudy.schema.column import Categorical
+from understudy.schema.domain import Domain
+from understudy.schema.encoding import check_decodable
+from understudy.schema.schema import DRAFT, Schema
+from understudy.synthesizers.discovery import discover
+from understudy.synthesizers.registry import Choice, choose
+from understudy.synthesizers.synthesizer import Options
+from understudy.tables.table import Table
+
+DEFAULT_DELTA = 1e-6
+MOST_ROWS = 200_000_000
+STEPS = ("learning what the schema keeps private", "measuring", "drawing rows")
+
+Progress = Callable[[str], None]
+
+
+def synthesize(
+    table: Table,
+    *,
+    epsilon: float,
+    delta: float = DEFAULT_DELTA,
+    method: str = "auto",
+    target: str | None = None,
+    marginals: Sequence[Sequence[str]] = (),
+    rows: int | None = None,
+    seed: int | None = None,
+    ledger: Ledger | str | Path | None = None,
+    analyst: str = "",
+    accept_draft_as_public: bool = False,
+    test_only_noise_seed: int | None = None,
+    progress: Progress | None = None,
+) -> Release:
+    """Makes a differentially private stand-in of a table.
+
+    `delta=0` asks for pure ε. `rows` is the number of synthetic rows (by default the noisy number of private ones).
+    `seed` only fixes the post-processing. With a `ledger` the whole budget is debited there before anything is drawn.
+    `test_only_noise_seed` makes the noise repeatable: such a release is stamped TEST-ONLY and guarantees nothing.
+
+    >>> import pyarrow as pa, understudy as us
+    >>> schema = us.Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
+    >>> release = us.synthesize(us.open(pa.table({"age": [31, 47, 52]}), schema), epsilon=1.0, delta=0, rows=5)
+    >>> release.table.num_rows, release.certificate.epsilon <= 1.0
+    (5, True)
+    """
+    randomness = (
+        ExactRandomness.system() if test_only_noise_seed is None else ExactRandomness.seeded(test_only_noise_seed)
+    )
+    return synthesize_with(
+        table,
+        Plan.of(
+            table.schema,
+            Budget(epsilon, delta),
+            method,
+            Options(target, _sets(marginals)),
+            rows,
+            seed,
+            accept_draft_as_public,
+        ),
+        randomness=randomness,
+        ledger=ledger,
+        analyst=analyst,
+        progress=progress,
+    )
+
+
+def synthesize_with(
+    table: Table,
+    plan: Plan,
+    *,
+    randomness: Randomness,
+    ledger: Ledger | str | Path | None = None,
+    analyst: str = "",
+    progress: Progress | None = None,
+) -> Release:
+    """Runs a plan that was already checked on a table."""
+    plan.check()
+    if isinstance(ledger, str | Path):
+        ledger = Ledger.open(Path(ledger))
+    purpose = f"synth {plan.choice.method.name} of {table.name}"
+    curator = Curator.on(table, plan.budget, ledger=ledger, purpose=purpose, analyst=analyst, randomness=randomness)
+    return plan.release(curator, table.kind, progress or (lambda step: None))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything about a release that is settled before a row is read."""
+
+    schema: Schema
+    budget: Budget
+    choice: Choice
+    options: Options
+    rows: int | None
+    seed: int
+    draft_accepted: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        schema: Schema,
+        budget: Budget,
+        method: str,
+        options: Options,
+        rows: int | None,
+        seed: int | None,
+        accept_draft: bool = False,
+    ) -> Plan:
+        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS):
+            raise InputError(f"rows ({rows}) must be a whole number from 1 to {MOST_ROWS:,}", rows)
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63):
+            raise InputError(f"seed ({seed}) must be a whole number from 0 to 2^63 - 1", seed)
+        if schema.status == DRAFT and not accept_draft:
+            raise InputError(
+                'the schema is a draft made from the data; check it, then set status = "confirmed" '
+                "(or accept it as public with --accept-draft-as-public)",
+                schema,
+            )
+        seed = secrets.randbelow(2**63) if seed is None else seed
+        return cls(schema, budget, choose(method, options), options, rows, seed, schema.status == DRAFT)
+
+    def check(self) -> None:
+        """Refuses whatever can be refused from public facts, before anything is spent."""
+        for name in {c for s in self.options.marginals for c in s} | ({self.options.target} - {None}):
+            self.schema[str(name)]
+        if self.budget.pure and any(isinstance(c, Categorical) for c in self.schema.private):
+            name = next(c.name for c in self.schema.private if isinstance(c, Categorical))
+            raise MethodError(
+                f"the values of {name!r} are private, and learning them needs a delta above 0; "
+                "list them in the schema, or ask with a delta",
+                name,
+            )
+        if not self.schema.private:
+            self._calibrated(self._domain(self.schema), self.budget)
+
+    def run(self, curator: Curator, progress: Progress) -> tuple[Columns, Domain, float]:
+        """The release itself: buy what is private, measure, fit, draw."""
+        fitting, drawing = (np.random.Generator(np.random.PCG64(s)) for s in np.random.SeedSequence(self.seed).spawn(2))
+        if self.schema.private:
+            progress(STEPS[0])
+        domain = self._domain(discover(self.schema, curator))
+        progress(STEPS[1])
+        recipe = self.choice.method.recipe(self.options)
+        model = recipe.calibrate(domain, curator.remaining()).fit(curator, fitting)
+        progress(STEPS[2])
+        rows = self.rows or min(MOST_ROWS, max(1, round(model.total)))
+        return draw(model, domain, rows, drawing), domain, model.total
+
+    def release(self, curator: Curator, kind: str, progress: Progress) -> Release:
+        values, domain, _ = self.run(curator, progress)
+        return Release.of(
+            values,
+            domain,
+            self.certificate(curator, len(next(iter(values.values())).data)),
+            curator.record,
+            kind,
+            self.schema,
+        )
+
+    def certificate(self, curator: Curator, rows: int) -> Certificate:
+        return Certificate(
+            method=self.choice.method.name,
+            parameters=self.options.to_dict() | {"rows": self.rows},
+            reason=self.choice.reason,
+            asked=self.budget,
+            neighbours=self.schema.neighbours,
+            unit=self._unit(),
+            spends=curator.spends,
+            columns=self._provenance(),
+            rows=rows,
+            rows_rule=self._rows_rule(),
+            seed=self.seed,
+            secure=curator.secure,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            versions=versions(),
+        )
+
+    def _domain(self, schema: Schema) -> Domain:
+        domain = Domain.of(schema)
+        check_decodable(domain)
+        check_satisfiable(domain, np.random.Generator(np.random.PCG64(self.seed)))
+        return domain
+
+    def _calibrated(self, domain: Domain, budget: Budget) -> Any:
+        return self.choice.method.recipe(self.options).calibrate(domain, budget.capacity)
+
+    def _unit(self) -> dict[str, Any]:
+        unit = self.schema.unit
+        return {"what": "row"} if unit is None else {"what": "person", "column": unit.column, "max_rows": unit.max_rows}
+
+    def _provenance(self) -> dict[str, str]:
+        status = UNCONFIRMED if self.draft_accepted else self.schema.status
+        return {c.name: BOUGHT if c.private else status if c.modelled else "never read" for c in self.schema}
+
+    def _rows_rule(self) -> str:
+        if self.rows is not None:
+            return "as asked"
+        return (
+            "the number of private rows, public under replace-one"
+            if self.schema.neighbours == "replace-one"
+            else "noisy total"
+        )
+
+
+def versions() -> dict[str, str]:
+    """What made the release; replaying byte for byte may need the same."""
+    return {"python": platform.python_version()} | {name: version(name) for name in ("understudy", "numpy", "pyarrow")}
+
+
+def _sets(marginals: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    if any(isinstance(m, str) for m in marginals):
+        raise InputError('marginals must be lists of column names, such as [["age", "income"]]', marginals)
+    return tuple(tuple(m) for m in marginals)

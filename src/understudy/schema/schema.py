@@ -1,0 +1,186 @@
+"""The schema: everything about a table that is public, and nothing else.
+
+A method may use whatever stands here without paying for it. What is not here is bought or unknown.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from understudy.errors import SchemaError
+from understudy.schema.column import Column, Identifier
+from understudy.schema.expression import Constraint, Kind
+
+if TYPE_CHECKING:
+    from understudy.schema.expression import Values
+
+ADD_REMOVE = "add-remove"
+REPLACE_ONE = "replace-one"
+NEIGHBOURS = (ADD_REMOVE, REPLACE_ONE)
+
+DECLARED = "declared"
+DRAFT = "draft"
+CONFIRMED = "confirmed"
+STATUSES = (DECLARED, DRAFT, CONFIRMED)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What one person contributes: at most `max_rows` rows that carry the same value in `column`."""
+
+    column: str
+    max_rows: int = 1
+
+    def __post_init__(self) -> None:
+        if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int) or self.max_rows < 1:
+            raise SchemaError(f"unit: max_rows ({self.max_rows!r}) must be a whole number of at least 1", self)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A constraint as it is written: `if` may be empty, `then` must hold wherever it is true."""
+
+    then: str
+    condition: str | None = None
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The public facts of one table, in the order of its columns.
+
+    >>> from understudy.schema.column import Integer
+    >>> Schema((Integer("age", minimum=0, maximum=99),)).names
+    ('age',)
+    """
+
+    columns: tuple[Column, ...]
+    neighbours: str = ADD_REMOVE
+    unit: Unit | None = None
+    rules: tuple[Rule, ...] = ()
+    missing_values: tuple[str, ...] = ()
+    status: str = DECLARED
+    _by_name: Mapping[str, Column] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_name", {c.name: c for c in self.columns})
+        self._check()
+
+    def _check(self) -> None:
+        if not self.columns:
+            raise SchemaError("a schema needs at least one column under [columns]", self)
+        if len(self._by_name) < len(self.columns):
+            names = [c.name for c in self.columns]
+            twice = next(n for n in names if names.count(n) > 1)
+            raise SchemaError(f"column {twice!r} is declared twice", self)
+        if not self.modelled:
+            raise SchemaError("every column is an identifier, so there is nothing to model; declare another type", self)
+        if self.neighbours not in NEIGHBOURS:
+            raise SchemaError(f"neighbours ({self.neighbours!r}) must be one of {', '.join(NEIGHBOURS)}", self)
+        if self.status not in STATUSES:
+            raise SchemaError(f"status ({self.status!r}) must be one of {', '.join(STATUSES)}", self)
+        self._check_unit()
+        self.constraints  # noqa: B018 - parsing them is the check
+
+    def _check_unit(self) -> None:
+        if self.unit is None:
+            return
+        if self.unit.column not in self._by_name:
+            raise SchemaError(f"unit: column {self.unit.column!r} is not among the columns of the schema", self.unit)
+        if self.neighbours == REPLACE_ONE and self.unit.max_rows > 1:
+            # Replacing a person of 3 rows by one of 1 row changes the row count, which replace-one declares public.
+            raise SchemaError(
+                f'unit: max_rows ({self.unit.max_rows}) must be 1 with neighbours = "replace-one"; use "add-remove"',
+                self.unit,
+            )
+
+    def __getitem__(self, name: str) -> Column:
+        try:
+            return self._by_name[name]
+        except KeyError:
+            raise SchemaError(f"column {name!r} is not in the schema; it has {_listing(self.names)}", name) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(c.name for c in self.columns)
+
+    @property
+    def modelled(self) -> tuple[Column, ...]:
+        """The columns that a method looks at: all but the identifiers."""
+        return tuple(c for c in self.columns if c.modelled)
+
+    @property
+    def private(self) -> tuple[Column, ...]:
+        """The columns of which something must be bought first."""
+        return tuple(c for c in self.columns if c.private)
+
+    @property
+    def released(self) -> tuple[Column, ...]:
+        """The columns of a synthetic table: all but the identifiers that are dropped."""
+        return tuple(c for c in self.columns if not (isinstance(c, Identifier) and c.made_up is None))
+
+    @property
+    def rows_per_unit(self) -> int:
+        return self.unit.max_rows if self.unit else 1
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        return {c.name: c.kind for c in self.modelled}
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        return tuple(Constraint.parse(rule.condition, rule.then, self.kinds) for rule in self.rules)
+
+    def violations(self, values: Mapping[str, Values], size: int) -> Any:
+        """A mask of the rows that break a constraint."""
+        import numpy as np
+
+        broken = np.zeros(size, dtype=bool)
+        for constraint in self.constraints:
+            broken |= constraint.violated(values, size)
+        return broken
+
+    def with_columns(self, columns: Iterable[Column]) -> Schema:
+        """The same schema with some columns put in place of those of the same name (say, with bought bounds)."""
+        new = {c.name: c for c in columns}
+        return dataclasses.replace(self, columns=tuple(new.get(c.name, c) for c in self.columns))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Reads a schema from a TOML file."""
+        from understudy.schema.toml import load
+
+        return load(Path(path))
+
+    @classmethod
+    def loads(cls, text: str) -> Schema:
+        """Reads a schema from TOML text."""
+        from understudy.schema.toml import loads
+
+        return loads(text)
+
+    def dumps(self) -> str:
+        """The schema as TOML text."""
+        from understudy.schema.toml import dumps
+
+        return dumps(self)
+
+    def save(self, path: str | Path) -> None:
+        """Writes the schema as TOML, whole or not at all."""
+        from understudy.files import write_atomically
+
+        write_atomically(Path(path), self.dumps().encode())
+
+
+def _listing(names: Sequence[str], most: int = 8) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

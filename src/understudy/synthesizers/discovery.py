@@ -1,0 +1,106 @@
+"""Buying what a schema keeps private: the values of a column by thresholded keys, its bounds by a coarse histogram."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from understudy.privacy.budget import Amount
+from understudy.privacy.curator import Curator
+from understudy.privacy.measurement import Measurement
+from understudy.schema.column import LARGEST_INTEGER, Categorical, Column, Datetime, Integer, Number
+from understudy.schema.domain import Coding, Domain
+from understudy.schema.schema import Schema
+
+SHARE_PER_COLUMN = 0.05
+LARGEST_SHARE = 0.3
+FALSE_BUCKET_RATE = 1e-3
+"""How often an empty bucket may widen the bounds by mistake; a matter of utility, not of privacy."""
+OTHER = "other"
+
+
+def discover(schema: Schema, curator: Curator) -> Schema:
+    """The schema with every private part bought; as it is, and nothing spent, where nothing is private."""
+    wanted = schema.private
+    if not wanted:
+        return schema
+    share = min(LARGEST_SHARE, SHARE_PER_COLUMN * len(wanted))
+    parts = curator.remaining().part(share).split([1.0] * len(wanted))
+    return schema.with_columns(_bought(c, curator, part) for c, part in zip(wanted, parts, strict=True))
+
+
+def _bought(column: Column, curator: Curator, amount: Amount) -> Column:
+    match column:
+        case Categorical():
+            return _with_values(column, curator, amount)
+        case Datetime():
+            return _with_days(column, curator, amount)
+        case Integer() | Number():
+            return _with_bounds(column, curator, amount)
+    return column
+
+
+def _with_values(column: Categorical, curator: Curator, amount: Amount) -> Categorical:
+    """The keys that passed; all other values count as `other`, which needs a label of its own."""
+    other = column.other or OTHER
+    keys = tuple(v for v in curator.keys(column.name, amount).values if v != other)
+    return dataclasses.replace(column, values=(*keys, other), other=other)
+
+
+def _with_bounds(column: Integer | Number, curator: Curator, amount: Amount) -> Column:
+    """Bounds that are powers of two, from a noisy histogram over all of them: public buckets, so sensitivity 1."""
+    low, high = _span(column, _buckets(column), curator, amount)
+    if isinstance(column, Integer):
+        # A bucket holds whole numbers up to, not including, its upper edge. A declared bound stays.
+        minimum = int(low) if column.minimum is None else column.minimum
+        return dataclasses.replace(
+            column, minimum=minimum, maximum=int(high) - 1 if column.maximum is None else column.maximum
+        )
+    least = low if column.minimum is None else column.minimum
+    return dataclasses.replace(column, minimum=least, maximum=high if column.maximum is None else column.maximum)
+
+
+def _buckets(column: Integer | Number) -> tuple[float, ...]:
+    """Powers of two of either sign, within the bound that is declared, if one is."""
+    rising = [2.0**k for k in range(0 if isinstance(column, Integer) else -20, 53)]
+    low = -float(LARGEST_INTEGER) if column.minimum is None else float(column.minimum)
+    high = float(LARGEST_INTEGER) if column.maximum is None else float(column.maximum) + isinstance(column, Integer)
+    inner = [e for e in (*(-x for x in reversed(rising)), 0.0, *rising) if low < e < high]
+    return (low, *inner, high)
+
+
+def _span(column: Column, edges: tuple[float, ...], curator: Curator, amount: Amount) -> tuple[float, float]:
+    """The outer edges of the buckets whose noisy counts stand out of the noise."""
+    coding = Coding(dataclasses.replace(column, missing=True), edges=edges)
+    domain = Domain(curator.schema, (coding,))
+    (measured,) = curator.measure(domain, [(column.name,)], amount)
+    counts = measured.counts[: coding.levels]
+    full = np.flatnonzero(counts > _bar(measured))
+    first, last = (full[0], full[-1]) if len(full) else (int(counts.argmax()),) * 2
+    return edges[first], edges[last + 1]
+
+
+def _bar(measured: Measurement) -> float:
+    """A count that noise alone reaches in no bucket, but for FALSE_BUCKET_RATE."""
+    rate = FALSE_BUCKET_RATE / measured.counts.size
+    if measured.mechanism == "discrete-laplace":
+        return measured.scale * math.log(1 / rate)
+    return measured.scale * math.sqrt(2 * math.log(1 / rate))
+
+
+def _with_days(column: Datetime, curator: Curator, amount: Amount) -> Datetime:
+    """Bounds on the quarters (of 91 days) from 1900 to 2100."""
+    start, end = column.minimum or datetime(1900, 1, 1), column.maximum or datetime(2100, 1, 1)
+    whole = dataclasses.replace(column, minimum=start, maximum=end)
+    quarter = 91 * 86400 // column.unit_seconds
+    units = int((end - start).total_seconds()) // column.unit_seconds + 1
+    first, last = _span(whole, (*map(float, range(0, units, quarter)), float(units)), curator, amount)
+    unit = timedelta(seconds=column.unit_seconds)
+    return dataclasses.replace(
+        column,
+        minimum=column.minimum or start + int(first) * unit,
+        maximum=column.maximum or start + (int(last) - 1) * unit,
+    )

@@ -1,0 +1,37 @@
+"""`independent`: a noisy one-way marginal per column. The baseline that every other method must beat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from understudy.models.independent import IndependentModel
+from understudy.privacy.budget import Amount
+from understudy.privacy.curator import Curator
+from understudy.schema.domain import Domain
+from understudy.synthesizers.share import error_weights
+
+
+@dataclass(frozen=True)
+class Independent:
+    """The recipe, which has no parameters."""
+
+    def calibrate(self, domain: Domain, amount: Amount) -> CalibratedIndependent:
+        return CalibratedIndependent(domain, amount)
+
+    def parameters(self) -> dict[str, Any]:
+        return {}
+
+
+@dataclass(frozen=True)
+class CalibratedIndependent:
+    domain: Domain
+    amount: Amount
+
+    def fit(self, curator: Curator, rng: np.random.Generator) -> IndependentModel:
+        sets = [(name,) for name in self.domain.names]
+        weights = error_weights([self.domain.cells(s) for s in sets], self.amount.pure)
+        rows = [curator.total()] if curator.public_rows else []
+        return IndependentModel.fit(rows + curator.measure(self.domain, sets, self.amount, weights))

@@ -1,0 +1,52 @@
+"""The protocol of every method: recipe → calibrated → fit on a curator → model → sample.
+
+A *recipe* holds public parameters. *Calibrating* it to a domain and an amount of budget settles every set of columns
+and every share before anything is spent, so that impossible wishes are refused first. *Fitting* asks the curator.
+Everything after the curator's answers must be a function of them and of `rng`: the same run on recorded answers
+rebuilds the same model (`understudy replay`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from understudy.models.model import Model
+from understudy.privacy.budget import Amount
+from understudy.privacy.curator import Curator
+from understudy.schema.domain import Domain
+
+
+class Calibrated(Protocol):
+    """A recipe settled for one domain and one amount of budget."""
+
+    def fit(self, curator: Curator, rng: np.random.Generator) -> Model: ...
+
+
+class Recipe(Protocol):
+    """The public parameters of a method."""
+
+    def calibrate(self, domain: Domain, amount: Amount) -> Calibrated:
+        """Settles what will be asked, or refuses with the reason; reads nothing and spends nothing."""
+        ...
+
+    def parameters(self) -> dict[str, Any]:
+        """Plain values from which the recipe can be made again."""
+        ...
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may say about a method, whichever it is; a method takes what concerns it."""
+
+    target: str | None = None
+    marginals: tuple[tuple[str, ...], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"target": self.target, "marginals": [list(m) for m in self.marginals]}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Options:
+        return cls(data.get("target"), tuple(tuple(m) for m in data.get("marginals", ())))

@@ -1,0 +1,161 @@
+"""Rows that DuckDB can scan: data frames in memory, CSV and Parquet files, and tables of a DuckDB database."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import TableError
+from understudy.schema.column import Column, Datetime, Identifier
+from understudy.schema.domain import ColumnSet, Domain
+from understudy.schema.partition import Partition
+from understudy.schema.schema import Schema
+from understudy.tables.counting import CodeBatch, code_type, count_marginals, count_partitions
+from understudy.tables.sql import Source, capped, select_codes, select_values
+
+if TYPE_CHECKING:
+    import duckdb
+
+BATCH = 1 << 17
+_TYPE_NAMES = {np.uint8: "UTINYINT", np.uint16: "USMALLINT", np.uint32: "UINT"}
+
+
+class DuckTable:
+    """A table behind a DuckDB connection; implements `tables.table.Table`."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, relation: Any, schema: Schema, *, kind: str, name: str
+    ) -> None:
+        self.schema, self.kind, self.name = schema, kind, name
+        self._connection = connection
+        types = self._describe(relation)
+        check_columns(schema, list(types), name)
+        check_types(schema, types)
+        self._source = Source(relation, {c: t.upper().startswith(("VARCHAR", "ENUM")) for c, t in types.items()})
+
+    def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
+        columns = tuple(dict.fromkeys(c for s in sets for c in s))
+        return count_marginals(domain, sets, self._codes(domain, columns))
+
+    def count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
+        columns = tuple(dict.fromkeys(c for p in partitions for c in p.columns))
+        return count_partitions(partitions, self._codes(domain, columns))
+
+    def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
+        query = select_values(self._source, self.schema.unit, column, self.schema.missing_values)
+        answer = self._run(query).to_arrow_table()
+        return answer.column("value").to_pylist(), answer.column("rows").to_numpy().astype(np.int64)
+
+    def count_rows(self) -> int:
+        rows = capped(self._source, self.schema.unit).subquery("counted")
+        return int(self._fetch_one(_select("count(*)").from_(rows)))
+
+    def has_rows(self, at_least: int) -> bool:
+        rows = capped(self._source, self.schema.unit).limit(at_least).subquery("counted")
+        return int(self._fetch_one(_select("count(*)").from_(rows))) >= at_least
+
+    def _codes(self, domain: Domain, columns: ColumnSet) -> Iterator[CodeBatch]:
+        """The rows as codes, a batch at a time; at no time are more than a few batches in memory."""
+        import duckdb
+
+        codings = [domain[c] for c in columns]
+        types = [_TYPE_NAMES[code_type(c.size).type] for c in codings]
+        query = select_codes(self._source, self.schema.unit, codings, self.schema.missing_values, types)
+        reader = self._run(query).to_arrow_reader(BATCH)
+        try:
+            for batch in reader:
+                yield {c: batch.column(i).to_numpy() for i, c in enumerate(columns)}
+        except (duckdb.Error, OSError) as error:  # Arrow wraps the engine's error while streaming
+            raise unreadable(self.name, error) from None
+
+    def _describe(self, relation: Any) -> Mapping[str, str]:
+        found = self._run(_select("*").from_(relation).limit(0))
+        return dict(zip(found.columns, map(str, found.types), strict=True))
+
+    def _fetch_one(self, query: Any) -> Any:
+        import duckdb
+
+        try:
+            return self._run(query).fetchall()[0][0]
+        except duckdb.Error as error:
+            raise unreadable(self.name, error) from None
+
+    def _run(self, query: Any) -> duckdb.DuckDBPyRelation:
+        import duckdb
+
+        try:
+            return self._connection.sql(query.sql(dialect="duckdb"))
+        except duckdb.Error as error:
+            raise unreadable(self.name, error) from None
+
+
+def check_columns(schema: Schema, names: Sequence[str], table: str) -> None:
+    """Column names are the public shape of a table: they must be those of the schema, each once."""
+    twice = next((n for i, n in enumerate(names) if n in names[:i]), None)
+    if twice is not None:
+        raise TableError(f"{table}: column {twice!r} stands twice in the table; rename one of them", names)
+    absent = [c for c in schema.names if c not in names]
+    if absent:
+        raise TableError(f"{table}: column {absent[0]!r} of the schema is not in the table", absent)
+    extra = [n for n in names if n not in schema]
+    if extra:
+        raise TableError(
+            f'{table}: column {extra[0]!r} is not in the schema; declare it (type = "identifier" leaves it out)', extra
+        )
+
+
+def check_types(schema: Schema, types: Mapping[str, str]) -> None:
+    """The declared types of the engine's columns are public too; refuse what no cast can read."""
+    for column in schema:
+        kind = types[column.name].upper()
+        if not isinstance(column, Identifier) and _unusable(column, kind):
+            raise TableError(
+                f"column {column.name!r} holds {kind} values, which can't be read as {column.type}", column
+            )
+
+
+def _unusable(column: Column, kind: str) -> bool:
+    if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "BLOB")):
+        return True
+    temporal = kind.startswith(("TIMESTAMP", "DATE"))
+    textual = kind.startswith(("VARCHAR", "ENUM"))
+    # A column of nulls only has no type of its own in some frames; as text it reads as missing.
+    return not (temporal or textual or kind == '"NULL"') if isinstance(column, Datetime) else False
+
+
+def unreadable(name: str, error: Exception) -> TableError:
+    """One sentence for an engine's error, without the row that it may quote."""
+    line = re.search(r"[Ll]ine:? (\d+)", str(error))
+    where = f" at line {int(line.group(1)):,}" if line else ""
+    return TableError(f"{name} can't be read{where}: {_reason(str(error))}", name)
+
+
+def _reason(message: str) -> str:
+    known = {
+        "Expected Number of Columns": "the line has another number of fields than the header",
+        "utf": "it is not UTF-8 text",
+        "unicode": "it is not UTF-8 text",
+        "quote": "a quoted value is not closed",
+        "No magic bytes": "it is not a Parquet file",
+        "too small to be a Parquet": "it is not a Parquet file",
+        "Maximum line size": "a line is longer than the reader takes",
+        "No such file": "the file does not exist",
+        "Permission denied": "permission denied",
+        "not a valid DuckDB": "it is not a DuckDB database",
+        "lock on file": "another process has the database open for writing",
+        "does not exist": "there is no table of that name in it",
+    }
+    lowered = message.lower()
+    return next(
+        (reason for sign, reason in known.items() if sign.lower() in lowered), "the file is damaged or not of its kind"
+    )
+
+
+def _select(what: str) -> Any:
+    from sqlglot import exp
+
+    return exp.select(what)

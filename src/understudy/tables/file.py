@@ -1,0 +1,111 @@
+"""CSV and Parquet files and DuckDB databases as relations that DuckDB scans; a file is never loaded whole.
+
+A CSV file is read as text throughout: guessing its types would make the reading of every row depend on all of
+them. Its header is public; the delimiter is the one that gives the header the most fields.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from understudy.errors import TableError
+from understudy.tables.duck import unreadable
+
+if TYPE_CHECKING:
+    import duckdb
+
+CSV_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
+PARQUET_ENDINGS = (".parquet", ".pq")
+DUCKDB_ENDINGS = (".duckdb", ".ddb")
+_DELIMITERS = ",;\t|"
+_LONGEST_HEADER = 1 << 20
+
+
+def connect(path: Path | None = None) -> duckdb.DuckDBPyConnection:
+    """A DuckDB connection in memory, or to a database file that it can only read."""
+    import duckdb
+
+    try:
+        connection = duckdb.connect(str(path), read_only=True) if path else duckdb.connect()
+    except duckdb.Error as error:
+        raise unreadable(path.name if path else "memory", error) from None
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def csv_relation(path: Path) -> Any:
+    """`read_csv` with every choice made from the header, none from the rows."""
+    from sqlglot import exp
+
+    names, delimiter = read_header(path)
+    if len(set(names)) < len(names):
+        twice = next(n for n in names if names.count(n) > 1)
+        raise TableError(f"{path.name}: column {twice!r} stands twice in the header; rename one of them", names)
+    columns = exp.Struct(
+        expressions=[
+            exp.PropertyEQ(this=exp.Identifier(this=n, quoted=True), expression=exp.Literal.string("VARCHAR"))
+            for n in names
+        ]
+    )
+    settings = {
+        "columns": columns,
+        "delim": exp.Literal.string(delimiter),
+        "header": exp.true(),
+        "auto_detect": exp.false(),
+        "quote": exp.Literal.string('"'),
+        "escape": exp.Literal.string('"'),
+        "nullstr": exp.Literal.string(""),
+    }
+    return _scan("READ_CSV", path, settings)
+
+
+def parquet_relation(path: Path) -> Any:
+    return _scan("READ_PARQUET", path, {})
+
+
+def read_header(path: Path) -> tuple[list[str], str]:
+    """The column names of a CSV file and its delimiter."""
+    text = _first_line(path)
+    if not text.strip():
+        raise TableError(f"{path.name} can't be read: it has no header line", path)
+    delimiter = max(_DELIMITERS, key=lambda d: (len(_fields(text, d)), -_DELIMITERS.index(d)))
+    names = _fields(text, delimiter)
+    if not all(names):
+        raise TableError(f"{path.name}: column {names.index('') + 1} of the header has no name", names)
+    return names, delimiter
+
+
+def _first_line(path: Path) -> str:
+    import gzip
+
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            raw = file.readline(_LONGEST_HEADER)
+    except OSError as error:
+        raise TableError(f"{path.name} can't be read: {error.strerror or error}", path) from None
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise TableError(f"{path.name} can't be read: it is not UTF-8 text", path) from None
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    rows = list(csv.reader(io.StringIO(line), delimiter=delimiter))
+    return [name.strip() for name in rows[0]] if rows else []
+
+
+def _scan(function: str, path: Path, settings: dict[str, Any]) -> Any:
+    """`function('path', key = value, …)` as a relation; the settings come in a fixed order."""
+    from sqlglot import exp
+
+    pattern = exp.Literal.string(_literal_path(path))
+    arguments = [exp.EQ(this=exp.var(key), expression=value) for key, value in settings.items()]
+    return exp.Table(this=exp.Anonymous(this=function, expressions=[pattern, *arguments]))
+
+
+def _literal_path(path: Path) -> str:
+    """A path in which DuckDB sees no wildcard."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in str(path))

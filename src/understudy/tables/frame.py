@@ -1,0 +1,163 @@
+"""Data frames in, data frames out: any kind that narwhals knows comes in, and the same kind goes out."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from understudy.errors import TableError
+from understudy.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
+from understudy.schema.expression import Values
+from understudy.schema.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KINDS = ("pandas", "polars", "pyarrow")
+
+
+def kind_of(source: Any) -> str | None:
+    """ "pandas", "polars" or "pyarrow" for such a frame, and None for anything else."""
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(source)
+    except TypeError:
+        return None
+    kind = str(frame.implementation)
+    return kind if kind in KINDS else None
+
+
+def to_arrow(source: Any, name: str) -> pa.Table:
+    """The frame as an Arrow table; columns of mixed Python objects are read as their texts, by a fixed rule."""
+    import narwhals as nw
+    import pyarrow as pa
+
+    if isinstance(source, pa.Table):
+        return source
+    frame = nw.from_native(source)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    native = frame.to_native()
+    if kind_of(native) != "pandas":
+        return frame.to_arrow()
+    if not native.columns.is_unique or not all(isinstance(c, str) for c in native.columns):
+        raise TableError(f"{name}: column names must be texts, each of them once", list(native.columns))
+    arrays = [_pandas_array(native[c]) for c in native.columns]
+    return pa.Table.from_arrays(arrays, names=list(native.columns))
+
+
+def _pandas_array(series: Any) -> pa.Array | pa.ChunkedArray:
+    import pyarrow as pa
+
+    if series.dtype != object:
+        return pa.Array.from_pandas(series)
+    gone = series.isna().to_numpy()
+    texts = [None if absent else str(value) for absent, value in zip(gone, series.to_numpy(), strict=True)]
+    return pa.array(texts, type=pa.string())
+
+
+def from_values(values: Mapping[str, Values], schema: Schema) -> pa.Table:
+    """Decoded columns as an Arrow table. Types follow from the schema alone, so they say nothing about the rows."""
+    import pyarrow as pa
+
+    columns = schema.released
+    arrays = [_array(values[c.name], _arrow_type(c)) for c in columns]
+    fields = [pa.field(c.name, _arrow_type(c), nullable=c.missing) for c in columns]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def to_native(table: pa.Table, kind: str) -> Any:
+    """The Arrow table as the kind of frame that came in; files and databases get a pyarrow table."""
+    if kind == "pandas":
+        return _to_pandas(table)
+    if kind == "polars":
+        import polars as pl
+
+        return pl.from_arrow(table)
+    return table
+
+
+def _array(values: Values, kind: Any) -> Any:
+    import pyarrow as pa
+
+    data = values.data
+    if pa.types.is_date32(kind):
+        data = data.astype("datetime64[D]")
+    return pa.array(data, type=kind, mask=values.missing)
+
+
+def _arrow_type(column: Column) -> Any:
+    import pyarrow as pa
+
+    match column:
+        case Integer():
+            return pa.int64()
+        case Number():
+            return pa.float64()
+        case Datetime():
+            return pa.date32() if column.resolution == "day" else pa.timestamp("s")
+        case Boolean():
+            return pa.bool_()
+        case Categorical() if column.numeric:
+            return pa.int64()
+    return pa.string()
+
+
+def _to_pandas(table: pa.Table) -> Any:
+    import pandas as pd
+    import pyarrow as pa
+
+    # Nullable integers and booleans would otherwise turn to floats and objects whenever a value happens to be missing.
+    nullable = {f.name: t for f in table.schema if f.nullable and (t := _nullable_pandas(pa, pd, f.type))}
+    frame = table.to_pandas(date_as_object=False)
+    for name, kind in nullable.items():
+        frame[name] = pd.array(table.column(name).to_pylist(), dtype=kind)
+    return frame
+
+
+def _nullable_pandas(pa: Any, pd: Any, kind: Any) -> Any:
+    if pa.types.is_integer(kind):
+        return pd.Int64Dtype()
+    return pd.BooleanDtype() if pa.types.is_boolean(kind) else None
+
+
+def csv_bytes(table: pa.Table, schema: Schema) -> bytes:
+    """The table as CSV text; a missing value is written as the first of the schema's `missing_values`, or as nothing.
+
+    Quotes stand only where a text of the table needs them, as in most originals.
+    """
+    import pyarrow as pa
+    import pyarrow.csv as pacsv
+
+    options = pacsv.WriteOptions(
+        null_string=schema.missing_values[0] if schema.missing_values else "",
+        quoting_style="needed" if _needs_quotes(table) else "none",
+        include_header=False,
+    )
+    header = io.StringIO()
+    csv.writer(header, lineterminator="\n").writerow(table.column_names)
+    sink = pa.BufferOutputStream()
+    sink.write(header.getvalue().encode())
+    pacsv.write_csv(table, sink, options)
+    return sink.getvalue().to_pybytes()
+
+
+def _needs_quotes(table: pa.Table) -> bool:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = [c for c in table.columns if pa.types.is_string(c.type)]
+    return any(pc.any(pc.match_substring_regex(c, r'[",\r\n]|^$|^\s|\s$')).as_py() for c in texts)
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    """The table as a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    return sink.getvalue().to_pybytes()

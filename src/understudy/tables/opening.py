@@ -1,0 +1,74 @@
+"""`understudy.open`: a frame, a file or a database table becomes a table behind the boundary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import TableError
+from understudy.schema.schema import Schema
+from understudy.tables.duck import DuckTable
+from understudy.tables.file import (
+    CSV_ENDINGS,
+    DUCKDB_ENDINGS,
+    PARQUET_ENDINGS,
+    connect,
+    csv_relation,
+    parquet_relation,
+)
+from understudy.tables.frame import kind_of, to_arrow
+from understudy.tables.table import Table
+
+
+def open(source: Any, schema: Schema | str | Path, *, name: str | None = None) -> Table:
+    """Puts private rows behind the boundary.
+
+    `source` is a data frame (pandas, polars, pyarrow), the path of a CSV or Parquet file, or a table of a DuckDB
+    database written `path/to/file.duckdb::table`.
+
+    >>> import pyarrow as pa
+    >>> schema = Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
+    >>> open(pa.table({"age": [31, 47, 52]}), schema).kind
+    'pyarrow'
+    """
+    schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+    if isinstance(source, Table):
+        raise TableError("the table is open already; give the frame or the path that it was opened from", source)
+    if isinstance(source, str | Path):
+        return _open_path(str(source), schema, name)
+    kind = kind_of(source)
+    if kind is None:
+        raise TableError(
+            f"a {type(source).__name__} can't be opened; give a pandas, polars or pyarrow frame, or a path", source
+        )
+    return _open_frame(source, schema, kind, name or f"a {kind} frame")
+
+
+def _open_frame(source: Any, schema: Schema, kind: str, name: str) -> Table:
+    from sqlglot import exp
+
+    connection = connect()
+    connection.register("frame", to_arrow(source, name))
+    return DuckTable(connection, exp.to_table("frame"), schema, kind=kind, name=name)
+
+
+def _open_path(source: str, schema: Schema, name: str | None) -> Table:
+    from sqlglot import exp
+
+    where, _, inside = source.partition("::")
+    path = Path(where)
+    lower = path.name.lower()
+    if not path.exists():
+        raise TableError(f"{where!r} does not exist", source)
+    if path.is_dir():
+        raise TableError(f"{where!r} is a folder; give a file", source)
+    if lower.endswith(DUCKDB_ENDINGS):
+        if not inside:
+            raise TableError(f"{where!r} is a database; name one of its tables, as in {where}::table", source)
+        return DuckTable(connect(path), exp.table_(inside, quoted=True), schema, kind="duckdb", name=name or inside)
+    if lower.endswith(CSV_ENDINGS):
+        return DuckTable(connect(), csv_relation(path), schema, kind="csv", name=name or path.name)
+    if lower.endswith(PARQUET_ENDINGS):
+        return DuckTable(connect(), parquet_relation(path), schema, kind="parquet", name=name or path.name)
+    known = ", ".join((*CSV_ENDINGS[:3], *PARQUET_ENDINGS[:1], *DUCKDB_ENDINGS[:1]))
+    raise TableError(f"{path.name!r} has an ending that is not known; give one of {known}", source)

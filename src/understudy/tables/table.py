@@ -1,0 +1,57 @@
+"""The one protocol at which rows meet everything else: counting.
+
+Only the curator may call it. Whatever comes back is exact and private until noise is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.schema.domain import ColumnSet, Domain
+from understudy.schema.partition import Partition
+from understudy.schema.schema import Schema
+
+
+@runtime_checkable
+class Table(Protocol):
+    """Private rows with their schema, on whichever engine. No row ever leaves it; exact counts do, to the curator.
+
+    Every answer counts at most `schema.rows_per_unit` rows of one person, and every row counts in exactly one cell.
+    """
+
+    @property
+    def schema(self) -> Schema: ...
+
+    @property
+    def kind(self) -> str:
+        """The kind of table ("pandas", "polars", "pyarrow", "csv", "parquet", "duckdb"): a synthetic one copies it."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """A public name, for ledgers and reports."""
+        ...
+
+    def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
+        """For each set of columns, its exact contingency table, of shape `domain.shape(set)`, in one pass."""
+        ...
+
+    def count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
+        """For each public partition, its exact histogram, in one pass."""
+        ...
+
+    def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
+        """The distinct texts of a column, and how often each occurs (missing values left out)."""
+        ...
+
+    def count_rows(self) -> int:
+        """The exact number of rows that count."""
+        ...
+
+    def has_rows(self, at_least: int) -> bool:
+        """Whether there are that many rows; cheap where `count_rows` would scan."""
+        ...
