@@ -135,7 +135,7 @@ def test_short_words_change_no_law(bits):
 
 def test_short_words_without_refinement_are_refuted():
     """What the same six digits give when nothing settles the doubtful draws."""
-    left = LazyUniforms.draw(20_000, 6, SYSTEM).floors() + 2.0**-7
+    left = LazyUniforms.draw(250_000, 6, SYSTEM).floors() + 2.0**-7
     assert not conforms(np.floor(-2.5 * np.log(left)).astype(np.int64), geometric_law(2.5))
 
 

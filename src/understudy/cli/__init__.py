@@ -1,1 +1,26 @@
+"""The command line: arguments in, exit codes out."""
 
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+
+def main() -> None:
+    """The entry point of the `understudy` command."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command and returns its exit code; `--debug` anywhere shows the traceback of an error."""
+    from understudy.cli.app import command
+    from understudy.cli.failure import report
+
+    debug = "--debug" in arguments
+    try:
+        result = command()(args=[a for a in arguments if a != "--debug"], prog_name="understudy", standalone_mode=False)
+        return int(result or 0)
+    except (Exception, KeyboardInterrupt) as error:
+        if debug:
+            raise
+        return report(error)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -57,7 +58,7 @@ class RowGate:
     """Answers from rows. The whole budget of the curator is debited from the ledger before the first draw."""
 
     def __init__(
-        self, table: Table, budget: Budget, ledger: Ledger, purpose: str, analyst: str, randomness: Randomness
+        self, table: Table, budget: Budget, ledger: Ledger | Path | None, purpose: str, analyst: str, randomness: Randomness
     ) -> None:
         if not table.has_rows(FEWEST_ROWS):
             raise TableError(f"{table.name} must have at least {FEWEST_ROWS} rows to hide one of them", table.name)
@@ -85,7 +86,9 @@ class RowGate:
         """One entry for the whole budget, on disk before any draw: concurrent curators can't run dry half-way."""
         if not self._paid:
             cost = whole_cost(self._budget, self._table.schema)
-            self._ledger.debit(cost, self._budget, self._table.schema.neighbours, self._purpose, self._analyst)
+            ledger = Ledger.open(self._ledger) if isinstance(self._ledger, Path) else self._ledger
+            if ledger is not None:
+                ledger.debit(cost, self._budget, self._table.schema.neighbours, self._purpose, self._analyst)
             self._paid = True
 
 
@@ -146,15 +149,16 @@ class Curator:
         table: Table,
         budget: Budget,
         *,
-        ledger: Ledger | None = None,
+        ledger: Ledger | Path | None = None,
         purpose: str = "",
         analyst: str = "",
         randomness: Randomness | None = None,
     ) -> Curator:
-        """A curator of rows; without a ledger the budget is metered for this curator alone."""
-        gate = RowGate(
-            table, budget, ledger or Ledger.memory(), purpose, analyst, randomness or ExactRandomness.system()
-        )
+        """A curator of rows; without a ledger the budget is metered for this curator alone.
+
+        A ledger given by its path is made only when it is first debited, so that a refused request leaves no file.
+        """
+        gate = RowGate(table, budget, ledger, purpose, analyst, randomness or ExactRandomness.system())
         return cls(table.schema, budget, gate)
 
     @classmethod

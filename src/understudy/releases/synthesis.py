@@ -101,8 +101,7 @@ def synthesize_with(
 ) -> Release:
     """Runs a plan that was already checked on a table."""
     plan.check()
-    if isinstance(ledger, str | Path):
-        ledger = Ledger.open(Path(ledger))
+    ledger = Path(ledger) if isinstance(ledger, str) else ledger
     purpose = f"synth {plan.choice.method.name} of {table.name}"
     curator = Curator.on(table, plan.budget, ledger=ledger, purpose=purpose, analyst=analyst, randomness=randomness)
     return plan.release(curator, table.kind, progress or (lambda step: None))

@@ -230,9 +230,10 @@ def _label_code(
     from sqlglot import exp
 
     assert isinstance(coding.column, Categorical) and coding.labels is not None
-    literal = (lambda v: _double(float(v))) if coding.column.numeric else (lambda v: exp.Literal.string(str(v)))
-    value = _number(coding.name, textual) if coding.column.numeric else _text(coding.name)
-    pairs = [(literal(label), exp.Literal.number(i)) for i, label in enumerate(coding.labels)]
+    numeric = coding.column.numeric
+    value = _number(coding.name, textual) if numeric else _text(coding.name)
+    literals = [_double(float(v)) if numeric else exp.Literal.string(str(v)) for v in coding.labels]
+    pairs = [(literal, exp.Literal.number(i)) for i, literal in enumerate(literals)]
     missing = (_is_missing(coding.name, missing_values), exp.Literal.number(coding.null_code))
     stray = exp.Literal.number(coding.stray_code)
     if len(pairs) <= CASE_AT_MOST:

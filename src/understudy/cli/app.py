@@ -1,0 +1,168 @@
+"""The commands, as typer sees them. Each one reads its arguments, calls the library and prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    name="understudy",
+    help="Differentially private stand-ins for tables that may not be shared.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+budget_app = typer.Typer(help="The ledger of a data set: what may be spent, and what was.", no_args_is_help=True)
+app.add_typer(budget_app, name="budget")
+
+Data = Annotated[str, typer.Argument(help="A CSV or Parquet file, or file.duckdb::table.", show_default=False)]
+Folder = Annotated[Path, typer.Argument(help="The folder of a release.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+LedgerPath = Annotated[
+    Path | None, typer.Option("--ledger", help="The ledger file [default: beside the data].", show_default=False)
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+def command() -> Any:
+    """The whole command line as one callable."""
+    return typer.main.get_command(app)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from understudy import __version__
+
+        print(f"understudy {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    pass
+
+
+@app.command()
+def synth(
+    data: Data,
+    epsilon: Annotated[float, typer.Option(help="The privacy loss that the release may have.", show_default=False)],
+    schema: Annotated[
+        Path | None, typer.Option(help="The schema file [default: DATA with the ending .toml].", show_default=False)
+    ] = None,
+    delta: Annotated[
+        float, typer.Option(help="The probability that the claim may fail; 0 asks for pure epsilon.")
+    ] = 1e-6,
+    method: Annotated[str, typer.Option(help="One of `understudy methods`, or auto.")] = "auto",
+    target: Annotated[
+        str | None, typer.Option(help="The column that people will want to predict.", show_default=False)
+    ] = None,
+    marginal: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns to measure together, as in age,income; may be repeated.", show_default=False),
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(help="Number of synthetic rows [default: the noisy number of rows].", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The release folder [default: DATA-release].", show_default=False)
+    ] = None,
+    format: Annotated[str, typer.Option(help="csv or parquet.")] = "csv",
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the post-processing; safe to publish.", show_default=False)
+    ] = None,
+    ledger: LedgerPath = None,
+    analyst: Annotated[str, typer.Option(help="Who asks, for the ledger.")] = "",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the release folder if it exists.")] = False,
+    accept_draft_as_public: Annotated[
+        bool, typer.Option("--accept-draft-as-public", help="Use an unconfirmed draft; the certificate records it.")
+    ] = False,
+    test_only_noise_seed: Annotated[
+        int | None, typer.Option(help="Repeatable noise: the release is stamped TEST-ONLY.", show_default=False)
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    json: Json = False,
+) -> None:
+    """Make a differentially private stand-in of a table."""
+    from understudy.cli.synth import Request, run
+
+    request = Request(
+        data, epsilon, delta, schema, method, target, tuple(marginal or ()), rows, out, format, seed, ledger,
+        analyst, overwrite, accept_draft_as_public, test_only_noise_seed,
+    )  # fmt: skip
+    run(request, quiet=quiet or json, as_json=json)
+
+
+@app.command()
+def schema(
+    data: Data,
+    out: Annotated[
+        Path | None, typer.Option(help="The file to write [default: standard output].", show_default=False)
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
+) -> None:
+    """Draft a schema from the data, for a person to check and confirm."""
+    from understudy.cli.schema import draft
+
+    draft(data, out, overwrite)
+
+
+@app.command()
+def methods(json: Json = False) -> None:
+    """List every method with its guarantee, what it is good for, and its limits."""
+    from understudy.cli.methods import show
+
+    show(json)
+
+
+@app.command()
+def verify(folder: Folder, json: Json = False) -> None:
+    """Recompute a release's claimed epsilon from its recorded spends, and the hash of every file."""
+    from understudy.cli.checks import show_verified
+
+    show_verified(folder, json)
+
+
+@app.command()
+def replay(folder: Folder, json: Json = False) -> None:
+    """Rebuild the synthetic table from its measurements alone, and compare it byte for byte."""
+    from understudy.cli.checks import show_replayed
+
+    show_replayed(folder, json)
+
+
+@budget_app.command("show")
+def budget_show(data: Data, ledger: LedgerPath = None, json: Json = False) -> None:
+    """Show what may be spent on a data set, what was spent, and what is left."""
+    from understudy.cli.budget import show
+
+    show(data, ledger, json)
+
+
+@budget_app.command("set")
+def budget_set(
+    data: Data,
+    epsilon: Annotated[float, typer.Option(help="All releases together may reach this.", show_default=False)],
+    delta: Annotated[float, typer.Option(help="At this delta; 0 admits pure releases only.")] = 1e-6,
+    neighbours: Annotated[str, typer.Option(help="add-remove or replace-one, as in the schema.")] = "add-remove",
+    ledger: LedgerPath = None,
+) -> None:
+    """Set the budget of a data set, from now on."""
+    from understudy.cli.budget import set_limit
+
+    set_limit(data, epsilon, delta, neighbours, ledger)
+
+
+@budget_app.command("history")
+def budget_history(data: Data, ledger: LedgerPath = None, json: Json = False) -> None:
+    """List every debit and every limit of a data set."""
+    from understudy.cli.budget import history
+
+    history(data, ledger, json)

@@ -1,0 +1,28 @@
+"""`understudy verify` and `understudy replay`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from understudy.cli.screen import print_json
+from understudy.releases.checking import replay, verify
+
+
+def show_verified(folder: Path, as_json: bool) -> None:
+    found = verify(folder)
+    if as_json:
+        print_json(asdict(found))
+        return
+    claim = f"epsilon {found.epsilon:.6g} at delta {found.delta:g}"
+    print(f"verified: {found.spends} spends amount to {claim}; {len(found.files)} files are unchanged")
+    if not found.claimed:
+        print("but this release is stamped TEST-ONLY: its noise was seeded, so it guarantees nothing")
+
+
+def show_replayed(folder: Path, as_json: bool) -> None:
+    found = replay(folder)
+    if as_json:
+        print_json(asdict(found))
+        return
+    print(f"replayed: {found.file} ({found.rows:,} rows) rebuilt byte for byte from {found.answers} measurements")

@@ -1,0 +1,21 @@
+"""Where things are when the user does not say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def beside(data: str, ending: str) -> Path:
+    """A path beside the data: `adult.csv` and `.toml` give `adult.toml`; `db.duckdb::people` gives `db.people.toml`."""
+    where, _, inside = data.partition("::")
+    path = Path(where)
+    stem = path.name.removesuffix(".gz")
+    stem = stem[: stem.rindex(".")] if "." in stem[1:] else stem
+    return path.with_name(f"{stem}{'.' + inside if inside else ''}{ending}")
+
+
+def ledger_of(data: str, given: Path | None) -> Path:
+    """The ledger carries the whole name of the data file, so that `a.csv` and `a.parquet` have one each."""
+    where, _, inside = data.partition("::")
+    path = Path(where)
+    return given or path.with_name(f"{path.name}{'.' + inside if inside else ''}.ledger.sqlite")

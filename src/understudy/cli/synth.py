@@ -1,0 +1,113 @@
+"""`understudy synth`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from understudy.cli.place import beside, ledger_of
+from understudy.cli.screen import print_facts, print_json, progress
+from understudy.errors import InputError, ReleaseError, SchemaError
+from understudy.privacy.budget import Budget
+from understudy.privacy.mechanism import ExactRandomness
+from understudy.releases.release import FORMATS, Release, check_writable, write_folder
+from understudy.releases.synthesis import STEPS, Plan, synthesize_with
+from understudy.schema.schema import Schema
+from understudy.synthesizers.synthesizer import Options
+from understudy.tables.opening import open as open_table
+
+BYTES_PER_VALUE = 12
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of `synth`, as they were typed."""
+
+    data: str
+    epsilon: float
+    delta: float
+    schema: Path | None
+    method: str
+    target: str | None
+    marginals: tuple[str, ...]
+    rows: int | None
+    out: Path | None
+    format: str
+    seed: int | None
+    ledger: Path | None
+    analyst: str
+    overwrite: bool
+    accept_draft: bool
+    noise_seed: int | None
+
+
+def run(request: Request, *, quiet: bool, as_json: bool) -> None:
+    """Checks everything that can be checked, then synthesizes, then writes; a refusal spends and leaves nothing."""
+    if request.format not in FORMATS:
+        raise ReleaseError(f"format ({request.format!r}) must be one of {', '.join(FORMATS)}", request.format)
+    budget = Budget(request.epsilon, request.delta)
+    schema = _schema(request)
+    options = Options(request.target, tuple(_columns(m) for m in request.marginals))
+    plan = Plan.of(schema, budget, request.method, options, request.rows, request.seed, request.accept_draft)
+    plan.check()
+    table = open_table(request.data, schema)
+    out = request.out or beside(request.data, "-release")
+    check_writable(out, request.overwrite, expected_bytes=_expected_bytes(request, schema))
+    seeded = request.noise_seed is not None
+    with progress(len(STEPS) + 1, quiet) as begin:
+        release = synthesize_with(
+            table,
+            plan,
+            randomness=ExactRandomness.seeded(request.noise_seed or 0) if seeded else ExactRandomness.system(),
+            ledger=ledger_of(request.data, request.ledger),
+            analyst=request.analyst,
+            progress=begin,
+        )
+        begin("writing")
+        write_folder(out, release.files(request.format), request.overwrite)
+    _show(release, out, as_json)
+
+
+def _schema(request: Request) -> Schema:
+    path = request.schema or beside(request.data, ".toml")
+    if request.schema is None and not path.exists():
+        raise SchemaError(
+            f"{str(path)!r} does not exist; draft a schema with `understudy schema {request.data} --out {path}`, "
+            "check it, and give it with --schema",
+            path,
+        )
+    return Schema.load(path)
+
+
+def _columns(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise InputError(f"marginal ({text!r}) must be column names with commas between them, such as age,income", text)
+    return names
+
+
+def _expected_bytes(request: Request, schema: Schema) -> int:
+    """Room to ask the disk for before anything is spent: as much as the rows asked for, or as the data, need."""
+    if request.rows is not None:
+        return 4096 + request.rows * len(schema.released) * BYTES_PER_VALUE
+    return 4096 + 2 * Path(request.data.partition("::")[0]).stat().st_size
+
+
+def _show(release: Release, out: Path, as_json: bool) -> None:
+    certificate = release.certificate
+    if as_json:
+        print_json({"out": str(out), **certificate.to_dict()})
+        return
+    claim = (
+        f"({certificate.epsilon:.6g}, {certificate.delta:g})-differential privacy, neighbours {certificate.neighbours}"
+    )
+    print_facts(
+        [
+            ("release", str(out)),
+            ("method", f"{certificate.method} ({certificate.reason})"),
+            ("guarantee", claim if certificate.guarantee else "none: TEST-ONLY, the noise was seeded"),
+            ("rows", f"{certificate.rows:,} ({certificate.rows_rule})"),
+            ("report", str(out / "report.html")),
+            ("check it", f"understudy verify {out} && understudy replay {out}"),
+        ]
+    )
