@@ -14,12 +14,14 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Runs one command and returns its exit code; `--debug` anywhere shows the traceback of an error."""
     from understudy.cli.app import command
-    from understudy.cli.failure import report
+    from understudy.cli.failure import INTERRUPTED, report
 
     debug = "--debug" in arguments
     try:
         result = command()(args=[a for a in arguments if a != "--debug"], prog_name="understudy", standalone_mode=False)
-        return int(result or 0)
+        code = int(result or 0)
+        # The parser turns an interrupt into a silent code.
+        return report(KeyboardInterrupt()) if code == INTERRUPTED else code
     except (Exception, KeyboardInterrupt) as error:
         if debug:
             raise

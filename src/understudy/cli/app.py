@@ -21,7 +21,7 @@ Data = Annotated[str, typer.Argument(help="A CSV or Parquet file, or file.duckdb
 Folder = Annotated[Path, typer.Argument(help="The folder of a release.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 LedgerPath = Annotated[
-    Path | None, typer.Option("--ledger", help="The ledger file [default: beside the data].", show_default=False)
+    Path | None, typer.Option("--ledger", help="The ledger file \\[default: beside the data].", show_default=False)
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
@@ -54,7 +54,7 @@ def synth(
     data: Data,
     epsilon: Annotated[float, typer.Option(help="The privacy loss that the release may have.", show_default=False)],
     schema: Annotated[
-        Path | None, typer.Option(help="The schema file [default: DATA with the ending .toml].", show_default=False)
+        Path | None, typer.Option(help="The schema file \\[default: DATA with the ending .toml].", show_default=False)
     ] = None,
     delta: Annotated[
         float, typer.Option(help="The probability that the claim may fail; 0 asks for pure epsilon.")
@@ -69,10 +69,10 @@ def synth(
     ] = None,
     rows: Annotated[
         int | None,
-        typer.Option(help="Number of synthetic rows [default: the noisy number of rows].", show_default=False),
+        typer.Option(help="Number of synthetic rows \\[default: the noisy number of rows].", show_default=False),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="The release folder [default: DATA-release].", show_default=False)
+        Path | None, typer.Option(help="The release folder \\[default: DATA-release].", show_default=False)
     ] = None,
     format: Annotated[str, typer.Option(help="csv or parquet.")] = "csv",
     seed: Annotated[
@@ -104,7 +104,7 @@ def synth(
 def schema(
     data: Data,
     out: Annotated[
-        Path | None, typer.Option(help="The file to write [default: standard output].", show_default=False)
+        Path | None, typer.Option(help="The file to write \\[default: standard output].", show_default=False)
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
 ) -> None:

@@ -9,7 +9,7 @@ from understudy.cli.place import ledger_of
 from understudy.cli.screen import bar, print_facts, print_json, print_table
 from understudy.errors import InputError
 from understudy.privacy.budget import Budget
-from understudy.privacy.ledger import Ledger
+from understudy.privacy.ledger import NEIGHBOURS, Ledger
 
 
 def show(data: str, path: Path | None, as_json: bool) -> None:
@@ -39,6 +39,8 @@ def show(data: str, path: Path | None, as_json: bool) -> None:
 
 def set_limit(data: str, epsilon: float, delta: float, neighbours: str, path: Path | None) -> None:
     limit = Budget(epsilon, delta)
+    if neighbours not in NEIGHBOURS:  # before a ledger is made
+        raise InputError(f"neighbours ({neighbours}) must be one of {', '.join(NEIGHBOURS)}", neighbours)
     where = Path(data.partition("::")[0])
     if path is None and not where.exists():
         raise InputError(f"{str(where)!r} does not exist; give the data, or a ledger with --ledger", data)

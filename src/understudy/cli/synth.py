@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from understudy.cli.place import beside, ledger_of
 from understudy.cli.screen import print_facts, print_json, progress
 from understudy.errors import InputError, ReleaseError, SchemaError
 from understudy.privacy.budget import Budget
-from understudy.privacy.mechanism import ExactRandomness
-from understudy.releases.release import FORMATS, Release, check_writable, write_folder
-from understudy.releases.synthesis import STEPS, Plan, synthesize_with
+from understudy.releases.release import CERTIFICATE, FORMATS, Release, check_writable, write_folder
+from understudy.releases.synthesis import STEPS, Plan, randomness_of, synthesize_with
 from understudy.schema.schema import Schema
 from understudy.synthesizers.synthesizer import Options
 from understudy.tables.opening import open as open_table
@@ -46,6 +47,7 @@ def run(request: Request, *, quiet: bool, as_json: bool) -> None:
     if request.format not in FORMATS:
         raise ReleaseError(f"format ({request.format!r}) must be one of {', '.join(FORMATS)}", request.format)
     budget = Budget(request.epsilon, request.delta)
+    randomness = randomness_of(request.noise_seed)
     schema = _schema(request)
     options = Options(request.target, tuple(_columns(m) for m in request.marginals))
     plan = Plan.of(schema, budget, request.method, options, request.rows, request.seed, request.accept_draft)
@@ -53,19 +55,25 @@ def run(request: Request, *, quiet: bool, as_json: bool) -> None:
     table = open_table(request.data, schema)
     out = request.out or beside(request.data, "-release")
     check_writable(out, request.overwrite, expected_bytes=_expected_bytes(request, schema))
-    seeded = request.noise_seed is not None
+    ledger = ledger_of(request.data, request.ledger)
     with progress(len(STEPS) + 1, quiet) as begin:
         release = synthesize_with(
-            table,
-            plan,
-            randomness=ExactRandomness.seeded(request.noise_seed or 0) if seeded else ExactRandomness.system(),
-            ledger=ledger_of(request.data, request.ledger),
-            analyst=request.analyst,
-            progress=begin,
+            table, plan, randomness=randomness, ledger=ledger, analyst=request.analyst, progress=begin
         )
         begin("writing")
-        write_folder(out, release.files(request.format), request.overwrite)
-    _show(release, out, as_json)
+        files = release.files(request.format)
+        _write(out, files, request.overwrite, budget, ledger)
+    _show(release, out, json.loads(files[CERTIFICATE]) if as_json else None)
+
+
+def _write(out: Path, files: dict[str, bytes], overwrite: bool, budget: Budget, ledger: Path) -> None:
+    try:
+        write_folder(out, files, overwrite)
+    except ReleaseError as error:
+        # The noise was drawn, so the debit is real, whether or not anybody saw the result.
+        raise ReleaseError(
+            f"{error}; the budget was spent all the same: {budget} stay debited in {ledger}", out
+        ) from None
 
 
 def _schema(request: Request) -> Schema:
@@ -93,11 +101,11 @@ def _expected_bytes(request: Request, schema: Schema) -> int:
     return 4096 + 2 * Path(request.data.partition("::")[0]).stat().st_size
 
 
-def _show(release: Release, out: Path, as_json: bool) -> None:
-    certificate = release.certificate
-    if as_json:
-        print_json({"out": str(out), **certificate.to_dict()})
+def _show(release: Release, out: Path, written: dict[str, Any] | None) -> None:
+    if written is not None:
+        print_json({"out": str(out), **written})
         return
+    certificate = release.certificate
     claim = (
         f"({certificate.epsilon:.6g}, {certificate.delta:g})-differential privacy, neighbours {certificate.neighbours}"
     )

@@ -50,7 +50,9 @@ class MarginalModel:
         if all(step.faithful for step in order):
             return self._draw(order, rows, rng)
         particles = self._draw(order, max(rows, FEWEST_PARTICLES), rng)
-        chosen = draw_rows(self._rake(particles), rows, rng)
+        # Like rows next to each other: a systematic draw then keeps joint counts, and not only their expectation.
+        alike = np.lexsort([particles[c] for c in reversed(self.domain.names)])
+        chosen = alike[draw_rows(self._rake(particles)[alike], rows, rng)]
         return {column: codes[chosen] for column, codes in particles.items()}
 
     def _draw(self, order: Sequence[Step], rows: int, rng: np.random.Generator) -> CodeColumns:
@@ -131,10 +133,18 @@ def make_consistent(tables: dict[ColumnSet, NDArray[np.float64]], variances: Map
 
 
 def overlaps(sets: Sequence[ColumnSet]) -> list[ColumnSet]:
-    """All sets of columns that two marginals share, smallest first; the empty one stands for the total."""
-    found = {tuple(c for c in a if c in b) for a, b in itertools.combinations(sets, 2)}
-    unique = {frozenset(s): s for s in sorted(found)}
-    return sorted(unique.values(), key=lambda s: (len(s), s))
+    """All sets of columns that two or more marginals share, smallest first; the empty one stands for the total.
+
+    Closed under intersection: settling a larger overlap must not undo a smaller one that lies in several of them.
+    """
+    found = {frozenset(a) & frozenset(b) for a, b in itertools.combinations(sets, 2)}
+    fresh = found
+    while fresh:
+        fresh = {a & b for a in fresh for b in found} - found
+        found = found | fresh
+    order = {c: i for i, c in enumerate(dict.fromkeys(c for s in sets for c in s))}
+    named = (tuple(sorted(s, key=order.__getitem__)) for s in found)
+    return sorted(named, key=lambda s: (len(s), [order[c] for c in s]))
 
 
 def _spread(

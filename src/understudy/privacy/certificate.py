@@ -14,6 +14,8 @@ FORMAT = "understudy-certificate/1"
 TEST_ONLY = "TEST-ONLY"
 BOUGHT = "bought"
 UNCONFIRMED = "draft accepted as public"
+NEVER_READ = "never read"
+READ_TO_CAP = "read only to cap the rows of a person"
 
 
 @dataclass(frozen=True)

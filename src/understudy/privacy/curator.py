@@ -17,12 +17,14 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import CheckFailed, MethodError, TableError
+from understudy.errors import BudgetExhausted, CheckFailed, MethodError, TableError
 from understudy.privacy.accountant import lower_float, rho_from_epsilon, rho_from_pure, round_up
 from understudy.privacy.budget import Amount, Budget, Cost, Meter, Spend
+from understudy.privacy.budget import total as composed
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.measurement import Answer, Keys, Measurement, frozen
 from understudy.privacy.mechanism import ExactRandomness, Randomness
+from understudy.privacy.noise import LARGEST_SCALE
 from understudy.privacy.score import Candidate, error_sensitivity, rank_scores
 from understudy.privacy.threshold import key_threshold
 from understudy.schema.column import Categorical
@@ -58,7 +60,13 @@ class RowGate:
     """Answers from rows. The whole budget of the curator is debited from the ledger before the first draw."""
 
     def __init__(
-        self, table: Table, budget: Budget, ledger: Ledger | Path | None, purpose: str, analyst: str, randomness: Randomness
+        self,
+        table: Table,
+        budget: Budget,
+        ledger: Ledger | Path | None,
+        purpose: str,
+        analyst: str,
+        randomness: Randomness,
     ) -> None:
         if not table.has_rows(FEWEST_ROWS):
             raise TableError(f"{table.name} must have at least {FEWEST_ROWS} rows to hide one of them", table.name)
@@ -141,6 +149,7 @@ class Curator:
         self.schema, self.budget = schema, budget
         self._gate = gate
         self._meter = Meter(budget)
+        self._whole = whole_cost(budget, schema)
         self._record: list[Answer] = []
 
     @classmethod
@@ -191,8 +200,14 @@ class Curator:
         return self.schema.neighbours == REPLACE_ONE
 
     def remaining(self) -> Amount:
-        """What is left of the budget, to be split by shares."""
-        return self._meter.remaining()
+        """What is left of the budget, to be split by shares; never more than a ledger is debited for it."""
+        left = self._meter.remaining()
+        if self.budget.pure:
+            return left
+        room = self._whole.rho - self._meter.spent.rho
+        if room <= 0:
+            raise BudgetExhausted(f"nothing is left of the budget ({self.budget}); ask for a larger one", self)
+        return Amount(min(left.value, room), pure=False)
 
     def measure(
         self, domain: Domain, sets: Sequence[ColumnSet], amount: Amount, weights: Sequence[float] | None = None
@@ -244,6 +259,7 @@ class Curator:
 
         One set of Gumbels gives the law of k draws without replacement (Durfee & Rogers 2019), so k draws are paid.
         """
+        _check_candidates(domain, candidates, k)
         sensitivity = error_sensitivity(list(candidates), self._change)
         epsilon = amount.split([1.0] * k)[0].selection_epsilon()
         question = {"ask": "select", "candidates": [list(c.columns) for c in candidates], "k": k, "epsilon": epsilon}
@@ -282,7 +298,10 @@ class Curator:
                 "list them in the schema, or ask with a delta",
                 column,
             )
+        if not (isinstance(self.schema[column], Categorical) and self.schema[column].private):
+            raise MethodError(f"{column!r} is not a categorical column with private values; use its schema", column)
         sigma, delta = amount.noise_scale(self._l2), key_delta(self.budget, self.schema)
+        _check_scale(f"values of {column}", sigma)
         threshold = key_threshold(sigma, delta, self.schema.rows_per_unit, worlds=2 if self.public_rows else 1)
         question = {"ask": "keys", "column": column, "scale": sigma, "threshold": threshold}
         spend = Spend("thresholded-gaussian", f"values of {column} above {threshold:,}", self._l2, sigma, delta)
@@ -339,11 +358,25 @@ class Curator:
         draw: Callable[[Exact, Randomness], list[NDArray[Any]]],
     ) -> list[NDArray[Any]]:
         """The one way in. One question may have several spends: k draws of one selection are k spends."""
-        self._meter.check(spends)
+        self._check(spends)
         values = self._gate.answer(questions, exact, draw, lambda: self._meter.debit(spends))
         answers = [frozen(np.asarray(v)) for v in values]
         self._record += [Answer(q, v) for q, v in zip(questions, answers, strict=True)]
         return answers
+
+    def _check(self, spends: Sequence[Spend]) -> None:
+        """The dry run. The ledger is debited once, for the split between ρ and δ that the schema's private columns
+        call for; another split of the same (ε, δ) would be paid by nobody.
+        """
+        self._meter.check(spends)
+        cost = composed((self._meter.spent, *(s.cost for s in spends)))
+        if not self.budget.pure and (cost.rho > self._whole.rho or cost.delta > self._whole.delta):
+            raise BudgetExhausted(
+                f"rho ({float(cost.rho):.4g}) and delta ({float(cost.delta):.4g}) of all asks together must be at most "
+                f"the {float(self._whole.rho):.4g} and {float(self._whole.delta):.4g} that the budget ({self.budget}) "
+                "is debited for; ask for less",
+                tuple(spends),
+            )
 
     def _scales(self, amount: Amount, parts: int, weights: Sequence[float] | None) -> list[float]:
         sensitivity = float(self._change) if amount.pure else self._l2
@@ -351,6 +384,7 @@ class Curator:
 
     def _count_spend(self, amount: Amount, scale: float, asked: str, cells: int) -> Spend:
         sensitivity = float(self._change) if amount.pure else self._l2
+        _check_scale(asked, scale)
         return Spend(amount.mechanism, asked, sensitivity, scale, cells=cells)
 
     @property
@@ -387,4 +421,22 @@ def _check_cells(columns: Sequence[str], cells: int) -> None:
             f"the marginal of {', '.join(columns)} has {cells:,} cells and may have at most {MOST_CELLS:,}; "
             "leave a column out, or give one fewer bins",
             columns,
+        )
+
+
+def _check_candidates(domain: Domain, candidates: Sequence[Candidate], k: int) -> None:
+    if not 1 <= k <= len(candidates):
+        raise MethodError(
+            f"k ({k}) of a selection must be from 1 to its {len(candidates)} candidates; ask for fewer", k
+        )
+    for candidate in candidates:
+        _check_cells(candidate.columns, domain.cells(candidate.columns))
+
+
+def _check_scale(asked: str, scale: float) -> None:
+    """The samplers are exact up to a bound; beyond it they would refuse, but only after the debit."""
+    if scale > LARGEST_SCALE:
+        raise MethodError(
+            f"the noise scale ({scale:.4g}) for {asked} must be at most {LARGEST_SCALE:.4g}; ask with a larger epsilon",
+            asked,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,9 @@ from numpy.typing import NDArray
 
 from understudy.schema.domain import ColumnSet
 from understudy.schema.partition import Partition
+
+LEAST_VARIANCE = 1e-100
+"""Of noise that is as good as never there; its inverse is still a number to weight with."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +33,10 @@ class Measurement:
             return 0.0
         if self.mechanism != "discrete-laplace":
             return self.scale**2
-        # For P[k] ∝ r^|k| with r = exp(−1/b), the variance is 2r/(1−r)².
-        ratio = float(np.exp(-1.0 / self.scale))
-        return 2.0 * ratio / (1.0 - ratio) ** 2
+        # For P[k] ∝ r^|k| with r = exp(−1/b), the variance is 2r/(1−r)². Where r underflows it must not become 0,
+        # which means public, and which nobody can divide by.
+        ratio = math.exp(-1.0 / self.scale)
+        return max(2.0 * ratio / math.expm1(-1.0 / self.scale) ** 2, LEAST_VARIANCE)
 
     @property
     def deviation(self) -> float:

@@ -8,7 +8,17 @@ from pathlib import Path
 from understudy.errors import CheckFailed, ReleaseError, UnderstudyError
 from understudy.privacy.certificate import Certificate
 from understudy.privacy.curator import Curator
-from understudy.releases.release import CERTIFICATE, MEASUREMENTS, SCHEMA, Release, read_record, sha256
+from understudy.releases.release import (
+    CERTIFICATE,
+    FORMATS,
+    MEASUREMENTS,
+    REPORT,
+    SCHEMA,
+    Release,
+    read_record,
+    sha256,
+    synthetic_name,
+)
 from understudy.releases.synthesis import Plan, versions
 from understudy.schema.schema import Schema
 from understudy.schema.toml import loads
@@ -39,17 +49,17 @@ def verify(directory: str | Path) -> Verified:
     """Recomputes the claimed ε from the recorded spends and the hash of every file; raises CheckFailed otherwise."""
     folder = Path(directory)
     certificate = read_certificate(folder)
+    _check_listed(certificate)
     for name, wanted in certificate.files.items():
         if sha256(_read(folder / name)) != wanted:
             raise CheckFailed(f"{name} was changed: its hash is not the one in {CERTIFICATE}", name)
     epsilon, delta = certificate.composed
     if epsilon > certificate.asked.epsilon:
         raise CheckFailed(
-            f"the spends amount to epsilon {epsilon:.6g}, above the {certificate.asked.epsilon:g} asked for",
+            f"the spends in {CERTIFICATE} amount to epsilon {epsilon:.6g}, above the "
+            f"{certificate.asked.epsilon:g} asked for",
             certificate,
         )
-    if (certificate.guarantee or {}).get("epsilon", epsilon) != epsilon:
-        raise CheckFailed("the claimed epsilon is not what the spends amount to", certificate)
     return Verified(
         epsilon, delta, certificate.guarantee is not None, len(certificate.spends), (*certificate.files, CERTIFICATE)
     )
@@ -61,7 +71,7 @@ def replay(directory: str | Path) -> Replayed:
     certificate = read_certificate(folder)
     record = read_record(_read(folder / MEASUREMENTS))
     schema = _schema(folder)
-    name = next((n for n in certificate.files if n.startswith("synthetic.")), "")
+    name = _synthetic(certificate)
     curator = Curator.replaying(schema, certificate.asked, record, secure=certificate.secure)
     release = _rerun(schema, certificate, curator)
     if curator.spends != certificate.spends:
@@ -70,34 +80,66 @@ def replay(directory: str | Path) -> Replayed:
         raise CheckFailed(f"{MEASUREMENTS} holds answers that the method never asked for", record)
     if release.synthetic_bytes(name.removeprefix("synthetic.")) != _read(folder / name):
         raise CheckFailed(f"{name} is not what {MEASUREMENTS} and {SCHEMA} give{_other_versions(certificate)}", name)
+    _check_same_claim(certificate, release.certificate)
     return Replayed(name, release.certificate.rows, len(record))
 
 
 def read_certificate(folder: Path) -> Certificate:
     if not folder.is_dir():
         raise ReleaseError(f"{str(folder)!r} is not a folder; give the folder of a release", folder)
-    if not (folder / CERTIFICATE).exists():
+    if not (folder / CERTIFICATE).exists() and not (folder / MEASUREMENTS).exists():
         raise ReleaseError(f"{str(folder)!r} holds no {CERTIFICATE}; give the folder of a release", folder)
-    return Certificate.from_bytes(_read(folder / CERTIFICATE))
+    content = _read(folder / CERTIFICATE)
+    certificate, again = _rewritten(content)
+    if again != content:
+        raise CheckFailed(f"{CERTIFICATE} claims something else than its spends amount to", certificate)
+    return certificate
+
+
+def _rewritten(content: bytes) -> tuple[Certificate, bytes]:
+    """The certificate, and what it says when its claim, its stamp and the price of each spend are recomputed."""
+    try:
+        certificate = Certificate.from_bytes(content)
+        return certificate, certificate.to_bytes()
+    except CheckFailed:
+        raise
+    except (UnderstudyError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckFailed(f"{CERTIFICATE} is not the certificate of a release", content) from error
+
+
+def _synthetic(certificate: Certificate) -> str:
+    name = next((n for n in map(synthetic_name, FORMATS) if n in certificate.files), None)
+    if name is None:
+        raise CheckFailed(f"{CERTIFICATE} lists no synthetic table", certificate)
+    return name
+
+
+def _check_listed(certificate: Certificate) -> None:
+    wanted = {_synthetic(certificate), MEASUREMENTS, SCHEMA, REPORT}
+    for name in sorted(wanted - certificate.files.keys()):
+        raise CheckFailed(f"{CERTIFICATE} holds no hash of {name}", name)
+    for name in sorted(certificate.files.keys() - wanted):
+        raise CheckFailed(f"{CERTIFICATE} holds the hash of {name}, which is no file of this release", name)
+
+
+def _check_same_claim(claimed: Certificate, rebuilt: Certificate) -> None:
+    """What a replay settles anew: whom the claim protects, which facts were declared, and how many rows came out."""
+    for key in ("neighbours", "unit", "columns", "rows", "rows_rule"):
+        if getattr(claimed, key) != getattr(rebuilt, key):
+            raise CheckFailed(f"{key.replace('_', ' ')} in {CERTIFICATE} is not what the replay gives", key)
 
 
 def _rerun(schema: Schema, certificate: Certificate, curator: Curator) -> Release:
-    options = Options.from_dict(certificate.parameters)
-    plan = Plan.of(
-        schema,
-        certificate.asked,
-        certificate.method,
-        options,
-        certificate.parameters.get("rows"),
-        certificate.seed,
-        True,
-    )
     try:
+        options, rows = Options.from_dict(certificate.parameters), certificate.parameters.get("rows")
+        plan = Plan.of(schema, certificate.asked, certificate.method, options, rows, certificate.seed, True)
         return plan.release(curator, "pyarrow", lambda step: None)
     except CheckFailed:
         raise
-    except UnderstudyError as error:
-        raise CheckFailed(f"the release can't be rebuilt: {error}", certificate) from error
+    except (UnderstudyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckFailed(
+            f"the release can't be rebuilt from {MEASUREMENTS} and {SCHEMA}: {error}", certificate
+        ) from error
 
 
 def _schema(folder: Path) -> Schema:

@@ -15,6 +15,8 @@ from understudy.schema.expression import Values
 TRIES = 30
 UNIFORM_ROWS = 50_000
 LARGEST_BATCH = 2_000_000
+LEAST_DRAWN, DRAWN_PER_ROW = 1_000_000, 20
+"""How many rows may be drawn, in all or per row wanted, before those that obey are repeated: it bounds the time."""
 
 Columns = dict[str, Values]
 
@@ -39,15 +41,16 @@ def _draw_modelled(model: Model, domain: Domain, rows: int, rng: np.random.Gener
     if not domain.schema.rules:
         return decode(model.sample(rows, rng), domain, rng)
     found: list[Columns] = []
-    wanted, batch = rows, rows
-    for _ in range(TRIES):
+    wanted, batch, left = rows, rows, max(LEAST_DRAWN, DRAWN_PER_ROW * rows)
+    while left > 0:
+        left -= batch
         obedient = _obedient(decode(model.sample(batch, rng), domain, rng), domain)
         found.append(_take(obedient, np.arange(min(wanted, _size(obedient)))))
         wanted -= _size(found[-1])
         if wanted <= 0:
             return _join(found)
         kept = max(_size(obedient), 1) / batch
-        batch = min(LARGEST_BATCH, int(1.2 * wanted / kept) + 10)
+        batch = min(LARGEST_BATCH, left, int(1.2 * wanted / kept) + 10)
     return _fill(_join(found), domain, rows, rng)
 
 

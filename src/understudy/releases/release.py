@@ -111,16 +111,32 @@ def check_writable(target: Path, overwrite: bool, expected_bytes: int = 0) -> No
         raise ReleaseError(f"{str(target)!r} exists already; choose another folder, or overwrite it", target)
     if target.exists() and not target.is_dir():
         raise ReleaseError(f"{str(target)!r} is a file; choose another folder", target)
+    if target.exists():
+        _check_replaceable(target)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(prefix=".understudy.tmp-", dir=target.parent) as probe:
-            if expected_bytes:
+        with tempfile.NamedTemporaryFile(prefix=".understudy.tmp-", dir=_nearest_folder(target)) as probe:
+            if expected_bytes and hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(probe.fileno(), 0, expected_bytes)
             probe.write(b"room")
             probe.flush()
             os.fsync(probe.fileno())
     except OSError as error:
         raise ReleaseError(f"{str(target)!r} can't be written: {error.strerror}", target) from None
+
+
+def _check_replaceable(target: Path) -> None:
+    """Overwriting deletes the old folder, so it must hold a release and nothing else."""
+    ours = {CERTIFICATE, MEASUREMENTS, SCHEMA, REPORT, *map(synthetic_name, FORMATS)}
+    foreign = sorted({p.name for p in target.iterdir()} - ours)
+    if foreign:
+        raise ReleaseError(
+            f"{str(target)!r} holds {foreign[0]!r}, which is no part of a release; choose another", target
+        )
+
+
+def _nearest_folder(target: Path) -> Path:
+    """The folder that exists already and in which all that is missing will be made."""
+    return next(folder for folder in target.absolute().parents if folder.exists())
 
 
 def write_folder(target: Path, files: dict[str, bytes], overwrite: bool) -> Path:
@@ -148,7 +164,13 @@ def _put_in_place(staging: Path, target: Path, overwrite: bool) -> None:
     if not (overwrite and target.exists()):
         staging.rename(target)
         return
-    old = Path(tempfile.mkdtemp(prefix=f".{target.name}.tmp-", dir=target.parent))
-    target.rename(old / "old")
-    staging.rename(target)
-    shutil.rmtree(old, ignore_errors=True)
+    kept = Path(tempfile.mkdtemp(prefix=f".{target.name}.tmp-", dir=target.parent))
+    try:
+        target.rename(kept / "old")
+        try:
+            staging.rename(target)
+        except OSError:
+            (kept / "old").rename(target)
+            raise
+    finally:
+        shutil.rmtree(kept, ignore_errors=True)

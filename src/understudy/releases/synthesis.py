@@ -19,7 +19,7 @@ import numpy as np
 
 from understudy.errors import InputError, MethodError
 from understudy.privacy.budget import Budget
-from understudy.privacy.certificate import BOUGHT, UNCONFIRMED, Certificate
+from understudy.privacy.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, UNCONFIRMED, Certificate
 from understudy.privacy.curator import Curator
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanism import ExactRandomness, Randomness
@@ -29,7 +29,7 @@ from understudy.schema.column import Categorical
 from understudy.schema.domain import Domain
 from understudy.schema.encoding import check_decodable
 from understudy.schema.schema import DRAFT, Schema
-from understudy.synthesizers.discovery import discover
+from understudy.synthesizers.discovery import discover, provisional
 from understudy.synthesizers.registry import Choice, choose
 from understudy.synthesizers.synthesizer import Options
 from understudy.tables.table import Table
@@ -69,9 +69,6 @@ def synthesize(
     >>> release.table.num_rows, release.certificate.epsilon <= 1.0
     (5, True)
     """
-    randomness = (
-        ExactRandomness.system() if test_only_noise_seed is None else ExactRandomness.seeded(test_only_noise_seed)
-    )
     return synthesize_with(
         table,
         Plan.of(
@@ -83,11 +80,20 @@ def synthesize(
             seed,
             accept_draft_as_public,
         ),
-        randomness=randomness,
+        randomness=randomness_of(test_only_noise_seed),
         ledger=ledger,
         analyst=analyst,
         progress=progress,
     )
+
+
+def randomness_of(noise_seed: int | None) -> Randomness:
+    """The operating system's, or for tests a repeatable one."""
+    if noise_seed is None:
+        return ExactRandomness.system()
+    if isinstance(noise_seed, bool) or not isinstance(noise_seed, int) or noise_seed < 0:
+        raise InputError(f"the noise seed ({noise_seed}) must be a whole number of at least 0", noise_seed)
+    return ExactRandomness.seeded(noise_seed)
 
 
 def synthesize_with(
@@ -154,8 +160,8 @@ class Plan:
                 "list them in the schema, or ask with a delta",
                 name,
             )
-        if not self.schema.private:
-            self._calibrated(self._domain(self.schema), self.budget)
+        domain = Domain.of(provisional(self.schema)) if self.schema.private else self._domain(self.schema)
+        self.choice.method.recipe(self.options).calibrate(domain, self.budget.capacity)
 
     def run(self, curator: Curator, progress: Progress) -> tuple[Columns, Domain, float]:
         """The release itself: buy what is private, measure, fit, draw."""
@@ -205,16 +211,16 @@ class Plan:
         check_satisfiable(domain, np.random.Generator(np.random.PCG64(self.seed)))
         return domain
 
-    def _calibrated(self, domain: Domain, budget: Budget) -> Any:
-        return self.choice.method.recipe(self.options).calibrate(domain, budget.capacity)
-
     def _unit(self) -> dict[str, Any]:
         unit = self.schema.unit
         return {"what": "row"} if unit is None else {"what": "person", "column": unit.column, "max_rows": unit.max_rows}
 
     def _provenance(self) -> dict[str, str]:
         status = UNCONFIRMED if self.draft_accepted else self.schema.status
-        return {c.name: BOUGHT if c.private else status if c.modelled else "never read" for c in self.schema}
+        origins = {c.name: BOUGHT if c.private else status if c.modelled else NEVER_READ for c in self.schema}
+        if self.schema.unit and not self.schema[self.schema.unit.column].modelled:
+            origins[self.schema.unit.column] = READ_TO_CAP
+        return origins
 
     def _rows_rule(self) -> str:
         if self.rows is not None:

@@ -10,7 +10,7 @@ import math
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import ClassVar, TypeAlias
 
 from understudy.errors import SchemaError
@@ -23,8 +23,10 @@ SINGLE_VALUE_BINS = 128
 """A whole-number column with at most this many values keeps each of them apart; a wider one is cut into bins."""
 MAX_LABELS = 100_000
 MAX_BINS = 100_000
-LARGEST_INTEGER = 2**53
-"""Whole numbers beyond this are not exact in double precision, which every engine bins in."""
+LARGEST_INTEGER = 2**52
+"""Every engine bins in double precision, which has halves (for rounding) and exact differences up to here."""
+SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+"""What is stripped from both ends of a text before it is read: the spaces of Unicode (category Zs), but no tabs."""
 
 RESOLUTIONS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
@@ -80,6 +82,8 @@ class _Binned(Column):
             raise self._refuse("bins and cuts exclude each other; keep one of them")
         if self.bins is not None and not (_is_whole(self.bins) and 1 <= self.bins <= MAX_BINS):
             raise self._refuse(f"bins ({self.bins}) must be a whole number from 1 to {MAX_BINS:,}")
+        if self.cuts is not None and not all(_is_real(c) and math.isfinite(c) for c in self.cuts):
+            raise self._refuse(f"cuts ({', '.join(map(repr, self.cuts[:4]))}) must be finite numbers")
         if self.cuts is not None and list(self.cuts) != sorted(set(self.cuts)):
             raise self._refuse(f"cuts ({_short(self.cuts)}) must rise strictly")
 
@@ -100,7 +104,7 @@ class Integer(_Binned):
     def __post_init__(self) -> None:
         for key, bound in (("min", self.minimum), ("max", self.maximum)):
             if bound is not None and not (_is_whole(bound) and abs(bound) <= LARGEST_INTEGER):
-                raise self._refuse(f"{key} ({bound!r}) must be a whole number between -2^53 and 2^53")
+                raise self._refuse(f"{key} ({bound!r}) must be a whole number between -2^52 and 2^52")
         self._check_bins()
         if self.cuts and not all(float(c).is_integer() for c in self.cuts):
             raise self._refuse(f"cuts ({_short(self.cuts)}) must be whole numbers")
@@ -156,9 +160,11 @@ class Datetime(_Binned):
     def __post_init__(self) -> None:
         if self.resolution not in RESOLUTIONS:
             raise self._refuse(f"resolution ({self.resolution!r}) must be one of {', '.join(RESOLUTIONS)}")
-        for key, bound in (("min", self.minimum), ("max", self.maximum)):
+        for key, name in (("min", "minimum"), ("max", "maximum")):
+            bound = as_datetime(getattr(self, name))
             if bound is not None and not isinstance(bound, datetime):
                 raise self._refuse(f"{key} ({bound!r}) must be a date such as 2024-12-31")
+            object.__setattr__(self, name, bound)
         self._check_bins()
         if self.cuts is not None:
             raise self._refuse("cuts are for integer and number columns; use bins for a datetime")
@@ -168,6 +174,14 @@ class Datetime(_Binned):
     @property
     def private(self) -> bool:
         return self.minimum is None or self.maximum is None
+
+    @property
+    def start(self) -> datetime:
+        """`min` without what is finer than the resolution: where the counting of units begins."""
+        assert self.minimum is not None
+        midnight = self.minimum.replace(hour=0, minute=0, second=0, microsecond=0)
+        unit = timedelta(seconds=self.unit_seconds)
+        return midnight + (self.minimum - midnight) // unit * unit
 
     @property
     def unit_seconds(self) -> int:
@@ -185,6 +199,8 @@ class Categorical(Column):
     _kind: ClassVar[Kind] = Kind.TEXT
 
     def __post_init__(self) -> None:
+        if self.other is not None:
+            self._check_matchable(self.other)
         if self.values is None:
             return
         if not self.values:
@@ -201,6 +217,20 @@ class Categorical(Column):
             raise self._refuse(f"value {_first_repeated(self.values)!r} is listed twice")
         if self.other is not None and not isinstance(self.values[0], str):
             raise self._refuse("other needs values that are strings")
+        for value in self.values:
+            self._check_matchable(value)
+
+    def _check_matchable(self, value: Label) -> None:
+        """A label that no row can match would turn into another one when a synthetic table is read back."""
+        if isinstance(value, int):
+            if abs(value) > LARGEST_INTEGER:
+                raise self._refuse(f"value {value} must lie between -2^52 and 2^52; write the values as strings")
+        elif not value:
+            raise self._refuse("value '' is empty, which counts as missing; leave it out and set missing = true")
+        elif value.strip(SPACES) != value:
+            raise self._refuse(
+                f"value {value!r} has spaces around it, which are stripped from rows; strip them here too"
+            )
 
     @property
     def private(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from understudy.errors import InternalError, SchemaError
@@ -31,7 +31,7 @@ class Coding:
 
     `labels` names the codes of a column of values; `edges` bounds the bins of a column on a line, bin i being
     edges[i] ≤ x < edges[i+1] (the last bin of a number includes its upper edge). A datetime's line is counted
-    in whole units of its resolution since its `min`.
+    in whole units of its resolution since its `start`.
     """
 
     column: Column
@@ -160,6 +160,6 @@ def _number_edges(column: Number) -> tuple[float, ...]:
 
 
 def units_between(column: Datetime, moment: datetime | None) -> int:
-    """Whole units of the column's resolution from its `min` to `moment`."""
-    assert column.minimum is not None and moment is not None
-    return int((moment - column.minimum).total_seconds()) // column.unit_seconds
+    """Whole units of the column's resolution from its `start` to `moment`."""
+    assert moment is not None
+    return (moment - column.start) // timedelta(seconds=column.unit_seconds)

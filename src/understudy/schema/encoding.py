@@ -33,13 +33,17 @@ def made_up(column: Identifier, size: int) -> Values:
 
 
 def decimals_of(coding: Coding) -> int:
-    """Declared decimals of a number, or enough of them for a hundred steps in the narrowest bin."""
+    """Declared decimals of a number, or enough of them for a hundred steps in the narrowest bin.
+
+    Never more than double precision has at the column's bounds (fewer than none, where those are huge).
+    """
     column, edges = coding.column, coding.edges
     assert isinstance(column, Number) and edges is not None
+    most = 15 - math.ceil(math.log10(max(abs(edges[0]), abs(edges[-1]))))
     if column.decimals is not None:
-        return column.decimals
+        return min(column.decimals, most)
     narrowest = min(b - a for a, b in itertools.pairwise(edges) if b > a)
-    return max(0, min(12, 2 - math.floor(math.log10(narrowest))))
+    return min(max(0, min(12, 2 - math.floor(math.log10(narrowest)))), most)
 
 
 def check_decodable(domain: Domain) -> None:
@@ -75,7 +79,7 @@ def _values(coding: Coding, codes: NDArray[np.integer], rng: np.random.Generator
     edges = np.array(coding.edges, dtype=np.int64)
     whole = rng.integers(edges[codes], edges[codes + 1])
     if isinstance(column, Datetime):
-        return np.datetime64(column.minimum, "s") + whole * np.timedelta64(column.unit_seconds, "s")
+        return np.datetime64(column.start, "s") + whole * np.timedelta64(column.unit_seconds, "s")
     return whole
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.errors import SchemaError
-from understudy.schema.column import Column, Identifier
+from understudy.schema.column import Categorical, Column, Identifier
 from understudy.schema.expression import Constraint, Kind
 
 if TYPE_CHECKING:
@@ -82,8 +82,18 @@ class Schema:
             raise SchemaError(f"neighbours ({self.neighbours!r}) must be one of {', '.join(NEIGHBOURS)}", self)
         if self.status not in STATUSES:
             raise SchemaError(f"status ({self.status!r}) must be one of {', '.join(STATUSES)}", self)
+        self._check_missing_values()
         self._check_unit()
         self.constraints  # noqa: B018 - parsing them is the check
+
+    def _check_missing_values(self) -> None:
+        for column in self.columns:
+            labels = column.labels if isinstance(column, Categorical) and column.values is not None else ()
+            both = next((v for v in labels if str(v) in self.missing_values), None)
+            if both is not None:
+                raise SchemaError(
+                    f"column {column.name!r}: value {both!r} is also among missing_values; keep it in one place", column
+                )
 
     def _check_unit(self) -> None:
         if self.unit is None:

@@ -71,7 +71,7 @@ def loads(text: str) -> Schema:
         columns=tuple(_column(name, facts) for name, facts in columns.items()),
         neighbours=raw.get("neighbours", ADD_REMOVE),
         unit=_unit(raw.get("unit")),
-        rules=tuple(_rule(r) for r in raw.get("constraints", ())),
+        rules=_rules(raw.get("constraints", [])),
         missing_values=_texts("missing_values", raw.get("missing_values", [])),
         status=raw.get("status", DECLARED),
     )
@@ -117,7 +117,7 @@ def _column(name: str, facts: Any) -> Column:
 
 
 def _column_type(where: str, name: Any) -> type[Column]:
-    if name in COLUMN_TYPES:
+    if isinstance(name, str) and name in COLUMN_TYPES:
         return COLUMN_TYPES[name]
     raise SchemaError(f"{where}: type ({name!r}) must be one of {', '.join(COLUMN_TYPES)}", name)
 
@@ -165,6 +165,12 @@ def _unit(raw: Any) -> Unit | None:
         raise SchemaError('unit needs a column, such as [unit] column = "patient_id"', raw)
     _known("unit", raw, ("column", "max_rows"))
     return Unit(raw["column"], raw.get("max_rows", 1))
+
+
+def _rules(raw: Any) -> tuple[Rule, ...]:
+    if not isinstance(raw, list):
+        raise SchemaError(f"constraints ({raw!r}) must be a list of tables, such as [[constraints]]", raw)
+    return tuple(_rule(r) for r in raw)
 
 
 def _rule(raw: Any) -> Rule:

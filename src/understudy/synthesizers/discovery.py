@@ -11,7 +11,7 @@ import numpy as np
 from understudy.privacy.budget import Amount
 from understudy.privacy.curator import Curator
 from understudy.privacy.measurement import Measurement
-from understudy.schema.column import LARGEST_INTEGER, Categorical, Column, Datetime, Integer, Number
+from understudy.schema.column import DEFAULT_BINS, LARGEST_INTEGER, Categorical, Column, Datetime, Integer, Number
 from understudy.schema.domain import Coding, Domain
 from understudy.schema.schema import Schema
 
@@ -32,6 +32,27 @@ def discover(schema: Schema, curator: Curator) -> Schema:
     return schema.with_columns(_bought(c, curator, part) for c, part in zip(wanted, parts, strict=True))
 
 
+def provisional(schema: Schema) -> Schema:
+    """The schema with the least that could stand for each private part: enough to refuse what can't work at all."""
+    return schema.with_columns(_least(c) for c in schema.private)
+
+
+def _least(column: Column) -> Column:
+    match column:
+        case Categorical():
+            return dataclasses.replace(column, values=(column.other or OTHER,))
+        case Datetime():
+            start = column.minimum or column.maximum or datetime(2000, 1, 1)
+            return dataclasses.replace(column, minimum=start, maximum=column.maximum or start)
+        case Integer():
+            edges = _buckets(column)
+            return dataclasses.replace(column, minimum=int(edges[0]), maximum=int(edges[-1]) - 1)
+        case Number():
+            edges = _buckets(column)
+            return dataclasses.replace(column, minimum=edges[0], maximum=edges[-1])
+    return column
+
+
 def _bought(column: Column, curator: Curator, amount: Amount) -> Column:
     match column:
         case Categorical():
@@ -46,13 +67,15 @@ def _bought(column: Column, curator: Curator, amount: Amount) -> Column:
 def _with_values(column: Categorical, curator: Curator, amount: Amount) -> Categorical:
     """The keys that passed; all other values count as `other`, which needs a label of its own."""
     other = column.other or OTHER
-    keys = tuple(v for v in curator.keys(column.name, amount).values if v != other)
+    # A record of texts can't keep trailing NULs, so two keys may read the same there.
+    keys = tuple(dict.fromkeys(v for v in curator.keys(column.name, amount).values if v != other))
     return dataclasses.replace(column, values=(*keys, other), other=other)
 
 
 def _with_bounds(column: Integer | Number, curator: Curator, amount: Amount) -> Column:
     """Bounds that are powers of two, from a noisy histogram over all of them: public buckets, so sensitivity 1."""
-    low, high = _span(column, _buckets(column), curator, amount)
+    edges = _buckets(column)
+    low, high = _around_cuts(column, edges, *_span(column, edges, curator, amount))
     if isinstance(column, Integer):
         # A bucket holds whole numbers up to, not including, its upper edge. A declared bound stays.
         minimum = int(low) if column.minimum is None else column.minimum
@@ -68,8 +91,27 @@ def _buckets(column: Integer | Number) -> tuple[float, ...]:
     rising = [2.0**k for k in range(0 if isinstance(column, Integer) else -20, 53)]
     low = -float(LARGEST_INTEGER) if column.minimum is None else float(column.minimum)
     high = float(LARGEST_INTEGER) if column.maximum is None else float(column.maximum) + isinstance(column, Integer)
-    inner = [e for e in (*(-x for x in reversed(rising)), 0.0, *rising) if low < e < high]
-    return (low, *inner, high)
+    edges = [low]
+    for edge in (*(-x for x in reversed(rising)), 0.0, *rising):
+        if low < edge < high and min(edge - edges[-1], high - edge) >= _least_width(column):
+            edges.append(edge)
+    return (*edges, high)
+
+
+def _least_width(column: Integer | Number) -> float:
+    """A bucket that may become the whole range of a column must have a value of its decimals in every bin."""
+    if isinstance(column, Integer):
+        return 1.0
+    return 0.0 if column.decimals is None else (column.bins or DEFAULT_BINS) * 10.0**-column.decimals
+
+
+def _around_cuts(column: Integer | Number, edges: tuple[float, ...], low: float, high: float) -> tuple[float, float]:
+    """Public cuts lie within the bounds, whatever the rows are."""
+    if not column.cuts:
+        return low, high
+    below = max((e for e in edges if e < column.cuts[0]), default=low)
+    above = min((e for e in edges if e > column.cuts[-1]), default=high)
+    return min(low, below), max(high, above)
 
 
 def _span(column: Column, edges: tuple[float, ...], curator: Curator, amount: Amount) -> tuple[float, float]:

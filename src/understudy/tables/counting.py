@@ -57,8 +57,10 @@ def _cells(block: CodeBatch, columns: ColumnSet, shape: tuple[int, ...]) -> NDAr
     """Row-major cell number of each row, in the narrowest type that can't overflow."""
     cells = int(np.prod(shape))
     wide = np.uint16 if cells <= 1 << 16 else np.int64
+    if not columns:
+        return np.zeros(len(next(iter(block.values()))), dtype=wide)
     flat: NDArray[Any] = block[columns[0]].astype(wide, copy=False)
     for column, size in zip(columns[1:], shape[1:], strict=True):
         flat = flat * wide(size)
-        flat += block[column]
+        np.add(flat, block[column], out=flat, casting="unsafe")  # a code is below its size, so the sum fits
     return flat

@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.errors import TableError
-from understudy.schema.column import Boolean, Categorical, Column, Datetime, Identifier, Integer, Number
+from understudy.schema.column import (
+    DEFAULT_BINS,
+    LARGEST_INTEGER,
+    Boolean,
+    Categorical,
+    Column,
+    Datetime,
+    Identifier,
+    Integer,
+    Number,
+)
 from understudy.schema.schema import DRAFT, Schema
 from understudy.tables.duck import unreadable
 from understudy.tables.file import CSV_ENDINGS, DUCKDB_ENDINGS, PARQUET_ENDINGS, connect, csv_relation, parquet_relation
@@ -54,13 +64,18 @@ def draft_schema(source: Any) -> Schema:
     >>> draft_schema(pa.table({"age": [31, 47, 52]})).status
     'draft'
     """
+    import duckdb
+
     connection, relation, names = _relation(source)
     if len(set(names)) < len(names):
         raise TableError(
             f"column {next(n for n in names if names.count(n) > 1)!r} stands twice; rename one of them", names
         )
-    tokens = _tokens(connection, relation, names)
-    columns = tuple(_draft(connection, relation, name, tokens) for name in names)
+    try:
+        tokens = _tokens(connection, relation, names)
+        columns = tuple(_draft(connection, relation, name, tokens) for name in names)
+    except duckdb.Error as error:
+        raise unreadable(Path(source).name if isinstance(source, str | Path) else "the frame", error) from None
     return _schema(columns, tokens)
 
 
@@ -138,13 +153,22 @@ def _draft(connection: duckdb.DuckDBPyConnection, relation: str, name: str, toke
 
 def _draft_number(name: str, missing: bool, profile: Profile) -> Column:
     assert profile.low is not None and profile.high is not None
-    if profile.whole == profile.numbers and max(abs(profile.low), abs(profile.high)) < 2**53:
+    if profile.whole == profile.numbers and max(abs(profile.low), abs(profile.high)) <= LARGEST_INTEGER:
         if profile.distinct <= MOST_NUMERIC_CATEGORIES and profile.distinct < profile.high - profile.low + 1:
             return Categorical(name, missing=missing, values=tuple(sorted({int(profile.low), int(profile.high)})))
         return Integer(name, missing=missing, minimum=int(profile.low), maximum=int(profile.high))
-    decimals = min(MOST_DECIMALS, profile.decimals)
     high = profile.high if profile.high > profile.low else profile.low + 1
-    return Number(name, missing=missing, minimum=profile.low, maximum=high, decimals=decimals)
+    decimals, bins = _grain(high - profile.low, profile.decimals)
+    return Number(name, missing=missing, minimum=profile.low, maximum=high, decimals=decimals, bins=bins)
+
+
+def _grain(width: float, decimals: int) -> tuple[int | None, int | None]:
+    """Decimals, and bins of at least two steps of them: a bin without any value could not be released."""
+    decimals = min(MOST_DECIMALS, decimals)
+    steps = width * 10.0**decimals
+    if steps < 2:  # numbers such as 3e-7, which show no decimals
+        return None, None
+    return decimals, None if steps >= 2 * DEFAULT_BINS else int(steps / 2)
 
 
 def _profile(connection: duckdb.DuckDBPyConnection, relation: str, name: str, tokens: tuple[str, ...]) -> Profile:
@@ -156,7 +180,7 @@ def _profile(connection: duckdb.DuckDBPyConnection, relation: str, name: str, to
             SELECT t, TRY_CAST(t AS DOUBLE) AS x, TRY_CAST(t AS TIMESTAMP) AS d FROM texts
         )
         SELECT count(*), count(*) - count(t), count(DISTINCT t), count(x) FILTER (isfinite(x)),
-               count(x) FILTER (isfinite(x) AND x = floor(x)), count(d),
+               count(x) FILTER (isfinite(x) AND x = floor(x)), count(d) FILTER (isfinite(d)),
                count(d) FILTER (d = date_trunc('day', d)), count(t) FILTER (lower(t) IN ('true', 'false')),
                min(x) FILTER (isfinite(x)), max(x) FILTER (isfinite(x)),
                coalesce(max(CASE WHEN isfinite(x) THEN length(regexp_extract(t, '[.]([0-9]*)$', 1)) END), 0),
@@ -168,12 +192,7 @@ def _profile(connection: duckdb.DuckDBPyConnection, relation: str, name: str, to
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, ...]]:
-    import duckdb
-
-    try:
-        return list(connection.sql(query).fetchall())
-    except duckdb.Error as error:
-        raise unreadable("the table", error) from None
+    return list(connection.sql(query).fetchall())
 
 
 def _quoted(name: str) -> str:

@@ -32,31 +32,36 @@ class DuckTable:
     ) -> None:
         self.schema, self.kind, self.name = schema, kind, name
         self._connection = connection
+        check_case(schema)
         types = self._describe(relation)
         check_columns(schema, list(types), name)
         check_types(schema, types)
         self._source = Source(relation, {c: t.upper().startswith(("VARCHAR", "ENUM")) for c, t in types.items()})
 
     def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
-        columns = tuple(dict.fromkeys(c for s in sets for c in s))
+        if not sets:
+            return []
+        columns = tuple(dict.fromkeys(c for s in sets for c in s)) or domain.names[:1]
         return count_marginals(domain, sets, self._codes(domain, columns))
 
     def count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
+        if not partitions:
+            return []
         columns = tuple(dict.fromkeys(c for p in partitions for c in p.columns))
         return count_partitions(partitions, self._codes(domain, columns))
 
     def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
         query = select_values(self._source, self.schema.unit, column, self.schema.missing_values)
-        answer = self._run(query).to_arrow_table()
-        return answer.column("value").to_pylist(), answer.column("rows").to_numpy().astype(np.int64)
+        pairs = self._fetch(query)
+        return [value for value, _ in pairs], np.array([rows for _, rows in pairs], dtype=np.int64)
 
     def count_rows(self) -> int:
         rows = capped(self._source, self.schema.unit).subquery("counted")
-        return int(self._fetch_one(_select("count(*)").from_(rows)))
+        return self._fetch(_select("count(*)").from_(rows))[0][0]
 
     def has_rows(self, at_least: int) -> bool:
         rows = capped(self._source, self.schema.unit).limit(at_least).subquery("counted")
-        return int(self._fetch_one(_select("count(*)").from_(rows))) >= at_least
+        return bool(self._fetch(_select("count(*)").from_(rows))[0][0] >= at_least)
 
     def _codes(self, domain: Domain, columns: ColumnSet) -> Iterator[CodeBatch]:
         """The rows as codes, a batch at a time; at no time are more than a few batches in memory."""
@@ -65,9 +70,8 @@ class DuckTable:
         codings = [domain[c] for c in columns]
         types = [_TYPE_NAMES[code_type(c.size).type] for c in codings]
         query = select_codes(self._source, self.schema.unit, codings, self.schema.missing_values, types)
-        reader = self._run(query).to_arrow_reader(BATCH)
         try:
-            for batch in reader:
+            for batch in self._run(query).to_arrow_reader(BATCH):
                 yield {c: batch.column(i).to_numpy() for i, c in enumerate(columns)}
         except (duckdb.Error, OSError) as error:  # Arrow wraps the engine's error while streaming
             raise unreadable(self.name, error) from None
@@ -76,11 +80,11 @@ class DuckTable:
         found = self._run(_select("*").from_(relation).limit(0))
         return dict(zip(found.columns, map(str, found.types), strict=True))
 
-    def _fetch_one(self, query: Any) -> Any:
+    def _fetch(self, query: Any) -> list[tuple[Any, ...]]:
         import duckdb
 
         try:
-            return self._run(query).fetchall()[0][0]
+            return list(self._run(query).fetchall())
         except duckdb.Error as error:
             raise unreadable(self.name, error) from None
 
@@ -91,6 +95,14 @@ class DuckTable:
             return self._connection.sql(query.sql(dialect="duckdb"))
         except duckdb.Error as error:
             raise unreadable(self.name, error) from None
+
+
+def check_case(schema: Schema) -> None:
+    """DuckDB's names know no upper and lower case."""
+    seen: dict[str, str] = {}
+    for name in schema.names:
+        if (twin := seen.setdefault(name.lower(), name)) != name:
+            raise TableError(f"columns {twin!r} and {name!r} differ in case only; rename one of them", schema)
 
 
 def check_columns(schema: Schema, names: Sequence[str], table: str) -> None:
@@ -129,7 +141,7 @@ def _unusable(column: Column, kind: str) -> bool:
 
 def unreadable(name: str, error: Exception) -> TableError:
     """One sentence for an engine's error, without the row that it may quote."""
-    line = re.search(r"[Ll]ine:? (\d+)", str(error))
+    line = re.search(r"CSV Error on Line: (\d+)", str(error))
     where = f" at line {int(line.group(1)):,}" if line else ""
     return TableError(f"{name} can't be read{where}: {_reason(str(error))}", name)
 

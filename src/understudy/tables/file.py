@@ -33,6 +33,7 @@ def connect(path: Path | None = None) -> duckdb.DuckDBPyConnection:
     except duckdb.Error as error:
         raise unreadable(path.name if path else "memory", error) from None
     connection.execute("SET enable_progress_bar = false")
+    connection.execute("SET TimeZone = 'UTC'")  # else a time with a zone would be read by this machine's clock
     return connection
 
 
@@ -58,6 +59,7 @@ def csv_relation(path: Path) -> Any:
         "quote": exp.Literal.string('"'),
         "escape": exp.Literal.string('"'),
         "nullstr": exp.Literal.string(""),
+        "compression": exp.Literal.string("gzip" if _is_gzip(path) else "none"),
     }
     return _scan("READ_CSV", path, settings)
 
@@ -71,6 +73,8 @@ def read_header(path: Path) -> tuple[list[str], str]:
     text = _first_line(path)
     if not text.strip():
         raise TableError(f"{path.name} can't be read: it has no header line", path)
+    if text.count('"') % 2 or "\r" in text.rstrip("\r\n"):
+        raise TableError(f"{path.name} can't be read: its header must be one line, ended by \\n or \\r\\n", path)
     delimiter = max(_DELIMITERS, key=lambda d: (len(_fields(text, d)), -_DELIMITERS.index(d)))
     names = _fields(text, delimiter)
     if not all(names):
@@ -80,20 +84,27 @@ def read_header(path: Path) -> tuple[list[str], str]:
 
 def _first_line(path: Path) -> str:
     import gzip
+    import zlib
 
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        with gzip.open(path, "rb") if _is_gzip(path) else path.open("rb") as file:
             raw = file.readline(_LONGEST_HEADER)
+    except (gzip.BadGzipFile, zlib.error, EOFError):
+        raise TableError(f"{path.name} can't be read: it is not a gzip file, or a damaged one", path) from None
     except OSError as error:
-        raise TableError(f"{path.name} can't be read: {error.strerror or error}", path) from None
+        raise TableError(f"{path.name} can't be read: {error.strerror}", path) from None
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise TableError(f"{path.name} can't be read: it is not UTF-8 text", path) from None
 
 
+def _is_gzip(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
+
+
 def _fields(line: str, delimiter: str) -> list[str]:
-    rows = list(csv.reader(io.StringIO(line), delimiter=delimiter))
+    rows = list(csv.reader(io.StringIO(line.rstrip("\r\n")), delimiter=delimiter))
     return [name.strip() for name in rows[0]] if rows else []
 
 

@@ -26,6 +26,8 @@ def kind_of(source: Any) -> str | None:
         frame = nw.from_native(source)
     except TypeError:
         return None
+    except nw.exceptions.DuplicateError:
+        raise TableError("the frame has two columns of one name; rename one of them", source) from None
     kind = str(frame.implementation)
     return kind if kind in KINDS else None
 
@@ -43,17 +45,23 @@ def to_arrow(source: Any, name: str) -> pa.Table:
     native = frame.to_native()
     if kind_of(native) != "pandas":
         return frame.to_arrow()
-    if not native.columns.is_unique or not all(isinstance(c, str) for c in native.columns):
-        raise TableError(f"{name}: column names must be texts, each of them once", list(native.columns))
-    arrays = [_pandas_array(native[c]) for c in native.columns]
+    if not all(isinstance(c, str) for c in native.columns):
+        odd = next(c for c in native.columns if not isinstance(c, str))
+        raise TableError(f"{name}: column names must be texts; rename {odd!r}", list(native.columns))
+    arrays = [_pandas_array(native[c], name) for c in native.columns]
     return pa.Table.from_arrays(arrays, names=list(native.columns))
 
 
-def _pandas_array(series: Any) -> pa.Array | pa.ChunkedArray:
+def _pandas_array(series: Any, table: str) -> pa.Array | pa.ChunkedArray:
     import pyarrow as pa
 
     if series.dtype != object:
-        return pa.Array.from_pandas(series)
+        try:
+            return pa.Array.from_pandas(series)
+        except pa.ArrowException:
+            raise TableError(
+                f"{table}: column {series.name!r} holds {series.dtype} values, which can't be read", series.name
+            ) from None
     gone = series.isna().to_numpy()
     texts = [None if absent else str(value) for absent, value in zip(gone, series.to_numpy(), strict=True)]
     return pa.array(texts, type=pa.string())
@@ -132,6 +140,7 @@ def csv_bytes(table: pa.Table, schema: Schema) -> bytes:
     import pyarrow as pa
     import pyarrow.csv as pacsv
 
+    table = _with_formats(table, schema)
     options = pacsv.WriteOptions(
         null_string=schema.missing_values[0] if schema.missing_values else "",
         quoting_style="needed" if _needs_quotes(table) else "none",
@@ -143,6 +152,27 @@ def csv_bytes(table: pa.Table, schema: Schema) -> bytes:
     sink.write(header.getvalue().encode())
     pacsv.write_csv(table, sink, options)
     return sink.getvalue().to_pybytes()
+
+
+def _with_formats(table: pa.Table, schema: Schema) -> pa.Table:
+    """Dates as texts in the column's declared format, written by the engine that will read them back."""
+    formats = {
+        c.name: c.format for c in schema if isinstance(c, Datetime) and c.format and c.name in table.column_names
+    }
+    for name, form in formats.items():
+        place = table.column_names.index(name)
+        table = table.set_column(place, name, _formatted(table.column(place), form))
+    return table
+
+
+def _formatted(moments: pa.ChunkedArray, form: str) -> pa.ChunkedArray:
+    import duckdb
+    import pyarrow as pa
+
+    with duckdb.connect() as connection:
+        connection.register("moments", pa.table({"moment": moments}))
+        query = "SELECT strftime(CAST(moment AS TIMESTAMP), $form) AS written FROM moments"
+        return connection.sql(query, params={"form": form}).to_arrow_table().column("written")
 
 
 def _needs_quotes(table: pa.Table) -> bool:

@@ -66,6 +66,8 @@ def _open_path(source: str, schema: Schema, name: str | None) -> Table:
         if not inside:
             raise TableError(f"{where!r} is a database; name one of its tables, as in {where}::table", source)
         return DuckTable(connect(path), exp.table_(inside, quoted=True), schema, kind="duckdb", name=name or inside)
+    if inside:
+        raise TableError(f"{where!r} is not a DuckDB file, so it has no table {inside!r}; leave out ::{inside}", source)
     if lower.endswith(CSV_ENDINGS):
         return DuckTable(connect(), csv_relation(path), schema, kind="csv", name=name or path.name)
     if lower.endswith(PARQUET_ENDINGS):

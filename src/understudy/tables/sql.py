@@ -83,6 +83,7 @@ def select_values(source: Source, unit: Unit | None, column: str, missing_values
         .from_(capped(source, unit).subquery(ROWS))
         .where(exp.not_(_is_missing(column, missing_values)))
         .group_by(text)
+        .order_by("value")
     )
 
 
@@ -93,15 +94,18 @@ def _code(
     column = coding.column
     match column:
         case Boolean():
-            return _boolean_code(coding, missing_values), None
+            return _boolean_code(coding, textual, missing_values), None
         case Categorical():
             return _label_code(coding, textual, missing_values, alias)
         case Integer():
-            return _line_code(coding, _number(column.name, textual), _whole_bin, missing_values), None
+            missing = _is_missing(column.name, missing_values, textual)
+            return _line_code(coding, _number(column.name, textual), _whole_bin, missing), None
         case Datetime():
-            return _line_code(coding, _units(column, textual), _whole_bin, missing_values), None
+            missing = _is_missing(column.name, missing_values, textual)
+            return _line_code(coding, _units(column, textual), _whole_bin, missing), None
         case Number():
-            return _line_code(coding, _number(column.name, textual), _edge_bin, missing_values), None
+            missing = _is_missing(column.name, missing_values, textual)
+            return _line_code(coding, _number(column.name, textual), _edge_bin, missing), None
     raise InternalError(f"column {column.name!r} of type {column.type!r} has no codes", column)
 
 
@@ -114,13 +118,17 @@ def _raw(column: str) -> Expression:
 def _text(column: str) -> Expression:
     from sqlglot import exp
 
+    # Without a list of characters DuckDB strips `column.SPACES`, several times faster than with one.
     return exp.Trim(this=exp.cast(_raw(column), "text"))
 
 
-def _is_missing(column: str, missing_values: Sequence[str]) -> Expression:
+def _is_missing(column: str, missing_values: Sequence[str], textual: bool = True) -> Expression:
+    """Null, empty or one of `missing_values`; only texts are empty, so a number or a date need not become one."""
     from sqlglot import exp
 
-    return exp.or_(_raw(column).is_(exp.null()), _text(column).isin("", *missing_values))
+    absent = _raw(column).is_(exp.null())
+    tokens = ("", *missing_values) if textual else tuple(missing_values)
+    return exp.or_(absent, _text(column).isin(*tokens)) if tokens else absent
 
 
 def _double(value: float) -> Expression:
@@ -137,10 +145,9 @@ def _number(column: str, textual: bool) -> Expression:
 
 
 def _units(column: Datetime, textual: bool) -> Expression:
-    """Units of the column's resolution since its `min`; a fraction of a unit remains, and is floored when binned."""
+    """Units of the column's resolution since its `start`; a fraction of a unit remains, and is floored when binned."""
     from sqlglot import exp
 
-    assert column.minimum is not None
     moment: Expression
     if textual and column.format:
         moment = exp.func("TRY_STRPTIME", _text(column.name), exp.Literal.string(column.format))
@@ -148,7 +155,7 @@ def _units(column: Datetime, textual: bool) -> Expression:
         moment = exp.TryCast(
             this=_text(column.name) if textual else _raw(column.name), to=exp.DataType.build("timestamp")
         )
-    start = exp.cast(exp.Literal.string(column.minimum.isoformat(sep=" ")), "timestamp")
+    start = exp.cast(exp.Literal.string(column.start.isoformat(sep=" ")), "timestamp")
     elapsed = exp.Paren(this=exp.Sub(this=_epoch(moment), expression=_epoch(start)))
     return exp.Div(this=elapsed, expression=_double(column.unit_seconds), typed=False, safe=False)
 
@@ -163,17 +170,17 @@ def _line_code(
     coding: Coding,
     position: Expression,
     bin_of: Callable[[Coding, Expression], Expression],
-    missing_values: Sequence[str],
+    missing: Expression,
 ) -> Expression:
     """Missing, unreadable and not-a-number values first; every other one has a bin."""
     from sqlglot import exp
 
-    nothing = exp.or_(_is_missing(coding.name, missing_values), position.is_(exp.null()), exp.IsNan(this=position))
+    nothing = exp.or_(missing, position.is_(exp.null()), exp.IsNan(this=position))
     return exp.case().when(nothing, exp.Literal.number(coding.null_code)).else_(bin_of(coding, position))
 
 
 def _whole_bin(coding: Coding, position: Expression) -> Expression:
-    """Bins of whole numbers. With one common width the bin is a division, exact for doubles below 2^53."""
+    """Bins of whole numbers. With one common width the bin is a division, exact for doubles up to 2^53."""
     from sqlglot import exp
 
     edges = [int(e) for e in coding.edges or ()]
@@ -184,10 +191,9 @@ def _whole_bin(coding: Coding, position: Expression) -> Expression:
         this=exp.Greatest(this=exp.Floor(this=exp.Paren(this=position)), expressions=[_double(low)]),
         expressions=[_double(high)],
     )
-    widths = {b - a for a, b in itertools.pairwise(edges)}
-    if len(widths) > 1:
+    width = edges[1] - low
+    if any(b - a != width for a, b in itertools.pairwise(edges[:-1])) or edges[-1] - edges[-2] > width:
         return _bisect(inside, [float(e) for e in edges[1:-1]], 0)
-    width = widths.pop() if widths else high - low + 1
     offset = exp.Paren(this=exp.Sub(this=inside, expression=_double(low)))
     return exp.Floor(this=exp.Div(this=offset, expression=_double(width), typed=False, safe=False))
 
@@ -211,13 +217,13 @@ def _bisect(position: Expression, cuts: list[float], first: int) -> Expression:
     )
 
 
-def _boolean_code(coding: Coding, missing_values: Sequence[str]) -> Expression:
+def _boolean_code(coding: Coding, textual: bool, missing_values: Sequence[str]) -> Expression:
     from sqlglot import exp
 
     lower = exp.Lower(this=_text(coding.name))
     return (
         exp.case()
-        .when(_is_missing(coding.name, missing_values), exp.Literal.number(coding.null_code))
+        .when(_is_missing(coding.name, missing_values, textual), exp.Literal.number(coding.null_code))
         .when(lower.isin(*Boolean.FALSE), exp.Literal.number(0))
         .when(lower.isin(*Boolean.TRUE), exp.Literal.number(1))
         .else_(exp.Literal.number(coding.stray_code))
@@ -234,7 +240,7 @@ def _label_code(
     value = _number(coding.name, textual) if numeric else _text(coding.name)
     literals = [_double(float(v)) if numeric else exp.Literal.string(str(v)) for v in coding.labels]
     pairs = [(literal, exp.Literal.number(i)) for i, literal in enumerate(literals)]
-    missing = (_is_missing(coding.name, missing_values), exp.Literal.number(coding.null_code))
+    missing = (_is_missing(coding.name, missing_values, textual), exp.Literal.number(coding.null_code))
     stray = exp.Literal.number(coding.stray_code)
     if len(pairs) <= CASE_AT_MOST:
         code = exp.case().when(*missing)

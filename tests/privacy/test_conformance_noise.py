@@ -1,0 +1,251 @@
+"""Noise conformance: residuals of real answers, through the curator, against the law that the spend declares.
+
+Each check is a Chernoff bound: for independent draws with a known moment generating function, P[Σx ≥ s] is at most
+exp(n·ln M(t) − t·s) for *every* t ≥ 0, so the least of these over any list of t is a bound on the p-value, at any n.
+A run makes five two-sided checks and refuses below 10⁻¹⁰ per side: false alarms are rarer than 10⁻⁹ a run, over the
+randomness of the operating system; no seed is needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from helpers import (
+    KINDS,
+    CountedOnce,
+    MadeUpTable,
+    Opener,
+    PairedNoise,
+    RepeatedNoise,
+    ReusedNoise,
+    ScaledNoise,
+    ShiftedNoise,
+)
+from numpy.typing import NDArray
+
+from understudy.privacy.budget import Amount, Budget, Spend
+from understudy.privacy.curator import Curator
+from understudy.privacy.mechanism import ExactRandomness, Randomness
+from understudy.schema.domain import Domain
+from understudy.schema.partition import Grid
+from understudy.schema.schema import Schema
+from understudy.tables.table import Table
+
+SIDE = 1e-10
+SIDES = 10
+FALSE_ALARM = SIDES * SIDE
+
+Residuals = NDArray[np.int64]
+Moments = Callable[[float], float]
+"""ln E[exp(t·x)]; infinite where there is none."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """What residuals of one law must obey: the moments of a size (which measures the scale) and of the value itself."""
+
+    size: Callable[[Residuals], NDArray[np.float64]]
+    size_moments: Moments
+    value: Callable[[Residuals], NDArray[np.float64]]
+    value_moments: Moments
+
+
+def gaussian(sigma: float) -> Law:
+    """The discrete Gaussian. Its moments are ratios of theta functions, which are those of the normal law up to a
+
+    factor of 1 ± 3·exp(−2π²s²) with s² = σ²/(1−2t): for σ ≥ 5 and t ≥ −1 that is 1 ± 10⁻⁷⁰ (Poisson summation).
+    E[exp(t·x/σ)] ≤ exp(t²/2) holds without any error (Canonne, Kamath & Steinke 2020, Lemma 19).
+    """
+    assert sigma >= 5
+    return Law(
+        lambda x: (x / sigma) ** 2,
+        lambda t: -0.5 * math.log1p(-2 * t) if t < 0.5 else math.inf,
+        lambda x: x / sigma,
+        lambda t: t * t / 2,
+    )
+
+
+def laplace(scale: float) -> Law:
+    """The discrete Laplace law, P[k] = (1−r)/(1+r)·r^|k| with r = exp(−1/b): geometric series, exactly."""
+    r = math.exp(-1 / scale)
+
+    def size_moments(t: float) -> float:
+        tail = r * math.exp(t / scale)
+        return math.log((1 - r) / (1 + r) * (1 + 2 * tail / (1 - tail))) if tail < 1 else math.inf
+
+    def value_moments(t: float) -> float:
+        up, down = r * math.exp(t / scale), r * math.exp(-t / scale)
+        return 2 * math.log1p(-r) - math.log1p(-up) - math.log1p(-down) if max(up, down) < 1 else math.inf
+
+    return Law(lambda x: np.abs(x) / scale, size_moments, lambda x: x / scale, value_moments)
+
+
+def hoeffding(t: float) -> float:
+    """Of anything centred within [−1, 1] (Hoeffding 1963): here the product of two independent, symmetric signs."""
+    return t * t / 2
+
+
+ORDERS = np.geomspace(1e-4, 0.98, 120)
+
+
+def tail_bound(values: NDArray[np.float64], moments: Moments) -> float:
+    """An upper bound on the probability of a sum as far out as this one, on its side."""
+    total, count = float(values.sum()), values.size
+    exponents = [count * moments(t) - t * total for order in ORDERS for t in (order, -order)]
+    return math.exp(min(0.0, *exponents))
+
+
+def signs(first: Residuals, second: Residuals) -> NDArray[np.float64]:
+    return (np.sign(first) * np.sign(second)).astype(np.float64)
+
+
+def complaints(histograms: Sequence[Residuals], law: Law) -> list[str]:
+    """The names of the checks that two histograms of noise fail. Pairs are disjoint, hence independent."""
+    a, b = (h.ravel() for h in histograms)
+    both = np.concatenate([a, b])
+    half = both.size // 4 * 2 // 2
+    checks: dict[str, tuple[NDArray[np.float64], Moments]] = {
+        "scale": (law.size(both), law.size_moments),
+        "mean": (law.value(both), law.value_moments),
+        "neighbouring cells": (signs(both[0::2], both[1::2]), hoeffding),
+        "halves": (signs(a[:half], a[half : 2 * half]), hoeffding),
+        "histograms": (signs(a, b), hoeffding),
+    }
+    assert 2 * len(checks) == SIDES
+    return [name for name, (values, moments) in checks.items() if tail_bound(values, moments) < SIDE]
+
+
+SCHEMA = Schema.loads("".join(f'[columns.{c}]\ntype = "integer"\nmin = 0\nmax = 99\n' for c in "abc"))
+SETS = [("a", "b"), ("a", "c")]
+ROWS = {c: [(7 * i * i + k * i + k) % 100 for i in range(40)] for k, c in enumerate("abc")}
+AMOUNTS = {
+    "discrete-gaussian": (Budget(1.0, 1e-6), Amount(Fraction(1, 100), pure=False)),
+    "discrete-laplace": (Budget(1.0, 0.0), Amount(Fraction(1, 5), pure=True)),
+}
+LAWS = {"discrete-gaussian": gaussian, "thresholded-gaussian": gaussian, "discrete-laplace": laplace}
+
+
+def exact(columns: tuple[str, str]) -> NDArray[np.int64]:
+    """Counted a second time, without any of our code."""
+    table = np.zeros((100, 100), dtype=np.int64)
+    for i, j in zip(ROWS[columns[0]], ROWS[columns[1]], strict=True):
+        table[i, j] += 1
+    return table
+
+
+def law_of(spend: Spend) -> Law:
+    return LAWS[spend.mechanism](spend.scale)
+
+
+def measured_complaints(table: Table, mechanism: str, randomness: Randomness) -> list[str]:
+    budget, amount = AMOUNTS[mechanism]
+    curator = Curator.on(table, budget, randomness=randomness)
+    measured = curator.measure(Domain.of(SCHEMA), SETS, amount)
+    assert {s.mechanism for s in curator.spends} == {mechanism}
+    residuals = [m.counts - exact(columns) for m, columns in zip(measured, SETS, strict=True)]
+    return complaints(residuals, law_of(curator.spends[0]))
+
+
+@pytest.mark.parametrize("mechanism", AMOUNTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_noise_has_the_declared_law(kind: str, mechanism: str, on_back_end: Opener) -> None:
+    table = on_back_end(kind, ROWS, SCHEMA)
+    assert measured_complaints(table, mechanism, ExactRandomness.system()) == []
+
+
+MUTANTS: dict[str, tuple[Callable[[], Randomness], str]] = {
+    "half noise": (lambda: ScaledNoise(0.5), "scale"),
+    "scale × 0.9": (lambda: ScaledNoise(0.9), "scale"),
+    "scale × 1.1": (lambda: ScaledNoise(1.1), "scale"),
+    "shifted by one": (lambda: ShiftedNoise(ones=1), "mean"),
+    "shifted by half a scale": (lambda: ShiftedNoise(share=0.5), "mean"),
+    "one value for all cells": (lambda: RepeatedNoise(0.0), "neighbouring cells"),
+    "halves repeated": (lambda: RepeatedNoise(0.5), "halves"),
+    "pairs of cells share": (PairedNoise, "neighbouring cells"),
+    "histograms share": (ReusedNoise, "histograms"),
+}
+
+
+@pytest.mark.parametrize("mechanism", AMOUNTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_check_rejects_every_mutant(kind: str, mechanism: str, on_back_end: Opener) -> None:
+    table = CountedOnce(on_back_end(kind, ROWS, SCHEMA))
+    for name, (make, complaint) in MUTANTS.items():
+        assert complaint in measured_complaints(table, mechanism, make()), name
+
+
+def partition_complaints(table: Table, mechanism: str, randomness: Randomness) -> list[str]:
+    budget, amount = AMOUNTS[mechanism]
+    each = tuple(range(100))
+    curator = Curator.on(table, budget, randomness=randomness)
+    measured = curator.partition(Domain.of(SCHEMA), [Grid(s, (each, each)) for s in SETS], amount)
+    residuals = [m.counts - exact(columns).ravel() for m, columns in zip(measured, SETS, strict=True)]
+    return complaints(residuals, law_of(curator.spends[0]))
+
+
+@pytest.mark.parametrize("mechanism", AMOUNTS)
+def test_partitions_get_the_same_noise(mechanism: str, on_back_end: Opener) -> None:
+    table = on_back_end("pyarrow", ROWS, SCHEMA)
+    assert partition_complaints(table, mechanism, ExactRandomness.system()) == []
+    for name, (make, complaint) in MUTANTS.items():
+        assert complaint in partition_complaints(table, mechanism, make()), name
+
+
+def keys_complaints(randomness: Randomness) -> list[str]:
+    """Counts so high above the threshold that every key is shown: the residuals are not cut."""
+    columns = "".join(f'[columns.{c}]\ntype = "categorical"\nvalues = "private"\n' for c in "kl")
+    names = [f"key {i:05d}" for i in range(10_000)]
+    table = MadeUpTable(Schema.loads(columns), (names, np.full(10_000, 10**6)))
+    curator = Curator.on(table, Budget(1.0, 1e-6), randomness=randomness)
+    shown = [curator.keys(c, Amount(Fraction(1, 200), pure=False)) for c in "kl"]
+    assert all(list(keys.values) == names for keys in shown)
+    return complaints([keys.counts - 10**6 for keys in shown], law_of(curator.spends[0]))
+
+
+def test_keys_get_the_same_noise() -> None:
+    assert keys_complaints(ExactRandomness.system()) == []
+    for name, (make, complaint) in MUTANTS.items():
+        assert complaint in keys_complaints(make()), name
+
+
+TOTALS = 600
+
+
+def totals_complaints(mechanism: str, make: Callable[[], Randomness], table: Table) -> list[str]:
+    budget, amount = AMOUNTS[mechanism]
+    curator = Curator.on(table, budget, randomness=make())
+    small = Amount(amount.value / TOTALS, amount.pure)
+    answers = np.array([curator.total(small).counts[0] for _ in range(TOTALS)]) - len(ROWS["a"])
+    return complaints([answers[: TOTALS // 2], answers[TOTALS // 2 :]], law_of(curator.spends[0]))
+
+
+@pytest.mark.parametrize("mechanism", AMOUNTS)
+def test_totals_get_the_same_noise(mechanism: str) -> None:
+    columns = Schema.loads('[columns.k]\ntype = "integer"\nmin = 0\nmax = 1\n')
+    table = MadeUpTable(columns, (["k"], np.array([len(ROWS["a"])])))
+    assert totals_complaints(mechanism, ExactRandomness.system, table) == []
+    assert totals_complaints(mechanism, lambda: ScaledNoise(0.5), table) == ["scale"]
+    assert "mean" in totals_complaints(mechanism, lambda: ShiftedNoise(share=1.0), table)
+    assert "histograms" in totals_complaints(mechanism, ReusedNoise, table)
+
+
+@pytest.mark.parametrize(("law", "scale"), [(gaussian, 10.0), (laplace, 10.0), (laplace, 0.7)])
+def test_the_moments_are_those_of_the_law(law: Callable[[float], Law], scale: float) -> None:
+    """The generating functions against sums over the probabilities themselves: the check rests on them."""
+    k = np.arange(-6_000, 6_001)
+    weights = -(k**2) / (2 * scale**2) if law is gaussian else -np.abs(k) / scale
+    logs = weights - math.log(np.exp(weights).sum())
+    checked = law(scale)
+    for t in (-0.9, -0.3, -0.01, 0.01, 0.3, 0.45):
+        size, value = (np.exp(t * x + logs).sum() for x in (checked.size(k), checked.value(k)))
+        assert checked.size_moments(t) == pytest.approx(math.log(size), rel=1e-9, abs=1e-12)
+        assert checked.value_moments(t) == pytest.approx(math.log(value), rel=1e-9, abs=1e-12)
+
+
+def test_the_stated_rate_of_false_alarms_is_one_in_a_thousand_million() -> None:
+    assert pytest.approx(1e-9) == FALSE_ALARM
