@@ -314,3 +314,21 @@ def test_a_kernel_that_refuses_to_write(desk: Path):
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert "can't be written: File too large" in done.stderr
     assert {p.name for p in desk.iterdir()} == {"people.csv", "people.toml"}
+
+
+def test_a_column_that_is_read_later_is_checked_before_the_debit(desk, refused):
+    # Under replace-one the row count is asked first, which reads no column; the damage is in the last one.
+    (desk / "late.csv").write_bytes(b"a,b\n" + b"1,x\n" * 50 + b"2,\xff\xfe\n")
+    (desk / "late.toml").write_text(
+        'neighbours = "replace-one"\n[columns.a]\ntype = "integer"\nmin = 0\nmax = 3\n'
+        '[columns.b]\ntype = "categorical"\nvalues = ["x", "y"]\n'
+    )
+    assert "not UTF-8" in refused("synth", "late.csv", "--epsilon", 1)
+
+
+def test_a_private_column_does_not_put_off_the_refusal(desk, refused):
+    (desk / "job.csv").write_text("job,age\n" + "cook,30\n" * 40)
+    (desk / "job.toml").write_text(
+        '[columns.job]\ntype = "categorical"\nvalues = "private"\n[columns.age]\ntype = "integer"\nmin = 0\nmax = 99\n'
+    )
+    assert "needs marginals or a target" in refused("synth", "job.csv", "--epsilon", 1, "--method", "marginals")

@@ -213,7 +213,7 @@ def test_keys_get_the_same_noise() -> None:
         assert complaint in keys_complaints(make()), name
 
 
-TOTALS = 600
+TOTALS = 400
 
 
 def totals_complaints(mechanism: str, make: Callable[[], Randomness], table: Table) -> list[str]:

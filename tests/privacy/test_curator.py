@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from helpers import BestRandomness, SilentRandomness, SpyTable, UnreadableTable
+from helpers import BestRandomness, CountedOnce, SilentRandomness, SpyTable, UnreadableTable
 
 import understudy as us
 from understudy.errors import BudgetExhausted, CheckFailed, MethodError, SchemaError, TableError
@@ -100,7 +100,7 @@ def domain(schema: Schema) -> Domain:
 
 @cache
 def table_of(relation: str) -> us.Table:
-    return us.open(pa.table(PEOPLE), schema_of(relation))
+    return CountedOnce(us.open(pa.table(PEOPLE), schema_of(relation)))
 
 
 def silent_curator(relation: str, budget: Budget = APPROXIMATE) -> Curator:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import CountedOnce, SilentRandomness, opened
+from helpers import CodeTable, CountedOnce, SilentRandomness, opened
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -356,11 +356,10 @@ def tiny_tables(rows: int) -> list[Cells]:
     return list(itertools.combinations_with_replacement(range(4), rows))
 
 
-@cache
 def tiny_table(text: str, relation: str, cells: Cells) -> Table:
     width = 2 if text == TINY else 1
-    columns = {"a": [c // width for c in cells], "b": [c % width for c in cells]}
-    return CountedOnce(opened("pyarrow", columns, Schema.loads(HEADS[relation] + text), Path()))
+    codes = {"a": np.array(cells) // width, "b": np.array(cells) % width}
+    return CodeTable(Schema.loads(HEADS[relation] + text), (["rows"], np.array([len(cells)])), codes=codes)
 
 
 CANDIDATES = [

@@ -93,6 +93,7 @@ class RowGate:
     def _pay(self) -> None:
         """One entry for the whole budget, on disk before any draw: concurrent curators can't run dry half-way."""
         if not self._paid:
+            self._table.check_readable()
             cost = whole_cost(self._budget, self._table.schema)
             ledger = Ledger.open(self._ledger) if isinstance(self._ledger, Path) else self._ledger
             if ledger is not None:

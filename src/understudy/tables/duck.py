@@ -32,6 +32,7 @@ class DuckTable:
     ) -> None:
         self.schema, self.kind, self.name = schema, kind, name
         self._connection = connection
+        self._read: set[str] = set()
         check_case(schema)
         types = self._describe(relation)
         check_columns(schema, list(types), name)
@@ -59,6 +60,12 @@ class DuckTable:
         rows = capped(self._source, self.schema.unit).subquery("counted")
         return self._fetch(_select("count(*)").from_(rows))[0][0]
 
+    def check_readable(self) -> None:
+        left = [c.name for c in self.schema.modelled if c.name not in self._read]
+        if left:
+            self._fetch(_select(*map(_count, left)).from_(self._source.relation))
+            self._read.update(left)
+
     def has_rows(self, at_least: int) -> bool:
         rows = capped(self._source, self.schema.unit).limit(at_least).subquery("counted")
         return bool(self._fetch(_select("count(*)").from_(rows))[0][0] >= at_least)
@@ -73,6 +80,7 @@ class DuckTable:
         try:
             for batch in self._run(query).to_arrow_reader(BATCH):
                 yield {c: batch.column(i).to_numpy() for i, c in enumerate(columns)}
+            self._read.update(columns)
         except (duckdb.Error, OSError) as error:  # Arrow wraps the engine's error while streaming
             raise unreadable(self.name, error) from None
 
@@ -167,7 +175,13 @@ def _reason(message: str) -> str:
     )
 
 
-def _select(what: str) -> Any:
+def _count(column: str) -> Any:
     from sqlglot import exp
 
-    return exp.select(what)
+    return exp.Count(this=exp.column(column, quoted=True))
+
+
+def _select(*what: Any) -> Any:
+    from sqlglot import exp
+
+    return exp.select(*what)

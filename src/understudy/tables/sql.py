@@ -7,7 +7,7 @@ as missing, what lies outside the bounds is clamped, what is not on the list is 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,15 +61,24 @@ def capped(source: Source, unit: Unit | None) -> Expression:
 def select_codes(
     source: Source, unit: Unit | None, codings: Sequence[Coding], missing_values: Sequence[str], types: Sequence[str]
 ) -> Expression:
-    """One column of codes per coding, cast to the engine's type named in `types`, a row per row."""
+    """One column of codes per coding, cast to the engine's type named in `types`, a row per row.
+
+    Two steps, so that a value is read once and compared often: the inner query reads each value as its column's type,
+    null where it is missing or unreadable; the outer one finds its code.
+    """
     from sqlglot import exp
 
-    query = exp.select().from_(capped(source, unit).subquery(ROWS))
+    readings = [
+        exp.alias_(_reading(c, source.textual[c.name], missing_values), f"value_{i}", copy=False)
+        for i, c in enumerate(codings)
+    ]
+    inner = exp.select(*readings, copy=False).from_(capped(source, unit).subquery(ROWS), copy=False)
+    query = exp.select().from_(inner.subquery("readings", copy=False), copy=False)
     for i, (coding, kind) in enumerate(zip(codings, types, strict=True)):
-        code, lookup = _code(coding, source.textual[coding.name], missing_values, f"labels_{i}")
+        code, lookup = _code(coding, exp.column(f"value_{i}", table="readings"), f"labels_{i}")
         if lookup is not None:
-            query = query.join(lookup[0], on=lookup[1], join_type="left")
-        query = query.select(exp.alias_(exp.cast(code, exp.DataType.Type[kind]), f"code_{i}"))
+            query.join(lookup[0], on=lookup[1], join_type="left", copy=False)
+        query.select(exp.alias_(exp.cast(code, exp.DataType.Type[kind]), f"code_{i}", copy=False), copy=False)
     return query
 
 
@@ -85,28 +94,6 @@ def select_values(source: Source, unit: Unit | None, column: str, missing_values
         .group_by(text)
         .order_by("value")
     )
-
-
-def _code(
-    coding: Coding, textual: bool, missing_values: Sequence[str], alias: str
-) -> tuple[Expression, tuple[Expression, Expression] | None]:
-    """The code of a row's value; and, for a long list of labels, the list to join and on what."""
-    column = coding.column
-    match column:
-        case Boolean():
-            return _boolean_code(coding, textual, missing_values), None
-        case Categorical():
-            return _label_code(coding, textual, missing_values, alias)
-        case Integer():
-            missing = _is_missing(column.name, missing_values, textual)
-            return _line_code(coding, _number(column.name, textual), _whole_bin, missing), None
-        case Datetime():
-            missing = _is_missing(column.name, missing_values, textual)
-            return _line_code(coding, _units(column, textual), _whole_bin, missing), None
-        case Number():
-            missing = _is_missing(column.name, missing_values, textual)
-            return _line_code(coding, _number(column.name, textual), _edge_bin, missing), None
-    raise InternalError(f"column {column.name!r} of type {column.type!r} has no codes", column)
 
 
 def _raw(column: str) -> Expression:
@@ -129,6 +116,56 @@ def _is_missing(column: str, missing_values: Sequence[str], textual: bool = True
     absent = _raw(column).is_(exp.null())
     tokens = ("", *missing_values) if textual else tuple(missing_values)
     return exp.or_(absent, _text(column).isin(*tokens)) if tokens else absent
+
+
+def _reading(coding: Coding, textual: bool, missing_values: Sequence[str]) -> Expression:
+    """A row's value as its column's type; null where it is missing, and where it can't be read."""
+    from sqlglot import exp
+
+    column = coding.column
+    match column:
+        case Boolean():
+            value = exp.Lower(this=_text(column.name))
+        case Categorical():
+            value = _number(column.name, textual) if column.numeric else _text(column.name)
+        case Integer() | Number():
+            value = _number(column.name, textual)
+        case Datetime():
+            value = _units(column, textual)
+        case _:
+            raise InternalError(f"column {column.name!r} of type {column.type!r} has no codes", column)
+    return _case([(_is_missing(column.name, missing_values, textual), exp.null())], value)
+
+
+def _code(coding: Coding, value: Expression, alias: str) -> tuple[Expression, tuple[Expression, Expression] | None]:
+    """The code of what was read; and, for a long list of labels, the list to join and on what."""
+    from sqlglot import exp
+
+    column, lookup = coding.column, None
+    nothing = value.is_(exp.null())
+    match column:
+        case Boolean():
+            code = _boolean_code(coding, value)
+        case Categorical():
+            code, lookup = _label_code(coding, value, alias)
+        case Integer() | Datetime():
+            code, nothing = _whole_bin(coding, value), exp.or_(nothing, exp.IsNan(this=value))
+        case _:
+            code, nothing = _bisect(value, list((coding.edges or ())[1:-1]), 0), exp.or_(nothing, exp.IsNan(this=value))
+    return _case([(nothing, _whole(coding.null_code))], code), lookup
+
+
+def _case(branches: Sequence[tuple[Expression, Expression]], otherwise: Expression) -> Expression:
+    """CASE … END, built directly: sqlglot's chained builder copies the whole tree at every branch."""
+    from sqlglot import exp
+
+    return exp.Case(ifs=[exp.If(this=condition, true=then) for condition, then in branches], default=otherwise)
+
+
+def _whole(value: int) -> Expression:
+    from sqlglot import exp
+
+    return exp.Literal.number(value)
 
 
 def _double(value: float) -> Expression:
@@ -166,88 +203,55 @@ def _epoch(moment: Expression) -> Expression:
     return exp.cast(exp.Extract(this=exp.var("EPOCH"), expression=moment), "double")
 
 
-def _line_code(
-    coding: Coding,
-    position: Expression,
-    bin_of: Callable[[Coding, Expression], Expression],
-    missing: Expression,
-) -> Expression:
-    """Missing, unreadable and not-a-number values first; every other one has a bin."""
-    from sqlglot import exp
-
-    nothing = exp.or_(missing, position.is_(exp.null()), exp.IsNan(this=position))
-    return exp.case().when(nothing, exp.Literal.number(coding.null_code)).else_(bin_of(coding, position))
-
-
 def _whole_bin(coding: Coding, position: Expression) -> Expression:
     """Bins of whole numbers. With one common width the bin is a division, exact for doubles up to 2^53."""
     from sqlglot import exp
 
     edges = [int(e) for e in coding.edges or ()]
     low, high = edges[0], edges[-1] - 1
-    if isinstance(coding.column, Integer):
-        position = exp.Add(this=position, expression=_double(0.5))  # to the nearest whole number
-    inside = exp.Least(
-        this=exp.Greatest(this=exp.Floor(this=exp.Paren(this=position)), expressions=[_double(low)]),
-        expressions=[_double(high)],
-    )
+    rounds = isinstance(coding.column, Integer)  # to the nearest whole number; a unit of time begins at its start
+    nearest = exp.Add(this=position, expression=_double(0.5)) if rounds else position
     width = edges[1] - low
     if any(b - a != width for a, b in itertools.pairwise(edges[:-1])) or edges[-1] - edges[-2] > width:
-        return _bisect(inside, [float(e) for e in edges[1:-1]], 0)
+        return _bisect(position, [e - 0.5 * rounds for e in edges[1:-1]], 0)
+    inside = exp.Least(
+        this=exp.Greatest(this=exp.Floor(this=exp.Paren(this=nearest)), expressions=[_double(low)]),
+        expressions=[_double(high)],
+    )
     offset = exp.Paren(this=exp.Sub(this=inside, expression=_double(low)))
     return exp.Floor(this=exp.Div(this=offset, expression=_double(width), typed=False, safe=False))
 
 
-def _edge_bin(coding: Coding, position: Expression) -> Expression:
-    return _bisect(position, list((coding.edges or ())[1:-1]), 0)
-
-
 def _bisect(position: Expression, cuts: list[float], first: int) -> Expression:
-    """The bin of a position among rising cuts, by a balanced tree of comparisons."""
+    """The bin of a position among rising cuts, by a balanced tree of comparisons; it also clamps."""
     from sqlglot import exp
 
     if not cuts:
-        return exp.Literal.number(first)
+        return _whole(first)
     middle = len(cuts) // 2
     below = exp.LT(this=position.copy(), expression=_double(cuts[middle]))
-    return (
-        exp.case()
-        .when(below, _bisect(position, cuts[:middle], first))
-        .else_(_bisect(position, cuts[middle + 1 :], first + middle + 1))
-    )
+    left = _bisect(position, cuts[:middle], first)
+    return _case([(below, left)], _bisect(position, cuts[middle + 1 :], first + middle + 1))
 
 
-def _boolean_code(coding: Coding, textual: bool, missing_values: Sequence[str]) -> Expression:
-    from sqlglot import exp
-
-    lower = exp.Lower(this=_text(coding.name))
-    return (
-        exp.case()
-        .when(_is_missing(coding.name, missing_values, textual), exp.Literal.number(coding.null_code))
-        .when(lower.isin(*Boolean.FALSE), exp.Literal.number(0))
-        .when(lower.isin(*Boolean.TRUE), exp.Literal.number(1))
-        .else_(exp.Literal.number(coding.stray_code))
-    )
+def _boolean_code(coding: Coding, value: Expression) -> Expression:
+    branches = [(value.isin(*Boolean.FALSE), _whole(0)), (value.isin(*Boolean.TRUE), _whole(1))]
+    return _case(branches, _whole(coding.stray_code))
 
 
 def _label_code(
-    coding: Coding, textual: bool, missing_values: Sequence[str], alias: str
+    coding: Coding, value: Expression, alias: str
 ) -> tuple[Expression, tuple[Expression, Expression] | None]:
     from sqlglot import exp
 
     assert isinstance(coding.column, Categorical) and coding.labels is not None
     numeric = coding.column.numeric
-    value = _number(coding.name, textual) if numeric else _text(coding.name)
     literals = [_double(float(v)) if numeric else exp.Literal.string(str(v)) for v in coding.labels]
-    pairs = [(literal, exp.Literal.number(i)) for i, literal in enumerate(literals)]
-    missing = (_is_missing(coding.name, missing_values, textual), exp.Literal.number(coding.null_code))
-    stray = exp.Literal.number(coding.stray_code)
+    pairs = [(literal, _whole(i)) for i, literal in enumerate(literals)]
+    stray = _whole(coding.stray_code)
     if len(pairs) <= CASE_AT_MOST:
-        code = exp.case().when(*missing)
-        for label, number in pairs:
-            code = code.when(exp.EQ(this=value.copy(), expression=label), number)
-        return code.else_(stray), None
+        return _case([(exp.EQ(this=value.copy(), expression=label), code) for label, code in pairs], stray), None
     lookup = exp.values([tuple(p) for p in pairs], alias=alias, columns=["label", "code"])
     found = exp.Coalesce(this=exp.column("code", table=alias), expressions=[stray])
-    on = exp.EQ(this=value, expression=exp.column("label", table=alias))
-    return exp.case().when(*missing).else_(found), (lookup, on)
+    on = exp.EQ(this=value.copy(), expression=exp.column("label", table=alias))
+    return found, (lookup, on)

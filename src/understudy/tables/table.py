@@ -52,6 +52,13 @@ class Table(Protocol):
         """The exact number of rows that count."""
         ...
 
+    def check_readable(self) -> None:
+        """Reads whatever of the modelled columns was not read yet, and refuses a table that can't be read to its end.
+
+        Called before the first debit, so that a damaged file costs nothing.
+        """
+        ...
+
     def has_rows(self, at_least: int) -> bool:
         """Whether there are that many rows; cheap where `count_rows` would scan."""
         ...

@@ -1,0 +1,15 @@
+"""The bundled table is a release like any other: its claim and its rows can be checked without private data."""
+
+from understudy import datasets, replay, verify
+from understudy.releases.checking import read_certificate
+
+
+def test_the_bundled_table_verifies_and_replays():
+    folder = datasets.demo()
+    found = verify(folder)
+    assert found.claimed and 0.98 * 3 <= found.epsilon <= 3
+    assert replay(folder).rows == read_certificate(folder).rows
+
+
+def test_its_schema_is_the_public_one_of_adult():
+    assert (datasets.demo() / "schema.toml").read_text() == datasets.schema("adult").dumps()
