@@ -120,7 +120,7 @@ class ReusedNoise(MutantRandomness):
         return self._kept.setdefault(size, super().noise(mechanism, scale, size))
 
 
-COUNTING = ("count_by", "count_cells", "count_values", "count_rows", "has_rows")
+COUNTING = ("count_by", "count_cells", "count_values", "count_rows", "has_rows", "check_readable")
 
 
 class SpyTable:
@@ -185,6 +185,9 @@ class MadeUpTable:
 
     def has_rows(self, at_least: int) -> bool:
         return self.count_rows() >= at_least
+
+    def check_readable(self) -> None:
+        pass
 
 
 @dataclass(frozen=True)

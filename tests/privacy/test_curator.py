@@ -228,7 +228,7 @@ def test_the_order_of_an_ask(ask: str, monkeypatch: pytest.MonkeyPatch) -> None:
     events.clear()
     ASKS[ask](curator, amount)
     draws = {"measure": ["noise"] * 2, "select": ["choose"], "quantile": ["choose"]}.get(ask, ["noise"])
-    assert events == ["dry run", READS[ask], "ledger", "meter", *draws]
+    assert events == ["dry run", READS[ask], "check_readable", "ledger", "meter", *draws]
 
 
 @pytest.mark.parametrize("ask", ASKS)
