@@ -6,6 +6,7 @@ apart makes every comparison row by row: the table of (row, column) must have a 
 
 from __future__ import annotations
 
+import contextlib
 import math
 import unicodedata
 from datetime import date, datetime
@@ -56,7 +57,9 @@ def read_moment(value, form):
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day)
     try:
-        return datetime.strptime(value, form) if form else datetime.fromisoformat(value)
+        with contextlib.suppress(ValueError):
+            return datetime.strptime(value, form or "")
+        return datetime.fromisoformat(value)
     except ValueError:
         return None
 

@@ -15,7 +15,7 @@ from understudy.schema.domain import ColumnSet, Domain
 from understudy.schema.partition import Partition
 from understudy.schema.schema import Schema
 from understudy.tables.counting import CodeBatch, code_type, count_marginals, count_partitions
-from understudy.tables.sql import Source, capped, select_codes, select_values
+from understudy.tables.sql import Source, Stored, capped, select_codes, select_values
 
 if TYPE_CHECKING:
     import duckdb
@@ -37,7 +37,7 @@ class DuckTable:
         types = self._describe(relation)
         check_columns(schema, list(types), name)
         check_types(schema, types)
-        self._source = Source(relation, {c: t.upper().startswith(("VARCHAR", "ENUM")) for c, t in types.items()})
+        self._source = Source(relation, {name: _stored(name, kind) for name, kind in types.items()})
 
     def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
         if not sets:
@@ -103,6 +103,12 @@ class DuckTable:
             return self._connection.sql(query.sql(dialect="duckdb"))
         except duckdb.Error as error:
             raise unreadable(self.name, error) from None
+
+
+def _stored(name: str, kind: str) -> Stored:
+    kind = kind.upper()
+    floating = kind.startswith(("FLOAT", "DOUBLE", "DECIMAL", "REAL"))
+    return Stored(name, textual=kind.startswith(("VARCHAR", "ENUM")), floating=floating)
 
 
 def check_case(schema: Schema) -> None:

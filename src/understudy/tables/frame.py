@@ -63,8 +63,14 @@ def _pandas_array(series: Any, table: str) -> pa.Array | pa.ChunkedArray:
                 f"{table}: column {series.name!r} holds {series.dtype} values, which can't be read", series.name
             ) from None
     gone = series.isna().to_numpy()
-    texts = [None if absent else str(value) for absent, value in zip(gone, series.to_numpy(), strict=True)]
+    texts = [None if absent else _as_text(value) for absent, value in zip(gone, series.to_numpy(), strict=True)]
     return pa.array(texts, type=pa.string())
+
+
+def _as_text(value: Any) -> str:
+    """A whole number reads the same whether pandas holds it as an integer or, beside a missing value, as a float."""
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+    return str(int(value)) if whole else str(value)
 
 
 def from_values(values: Mapping[str, Values], schema: Schema) -> pa.Table:

@@ -25,14 +25,23 @@ Expression = Any
 
 
 @dataclass(frozen=True)
+class Stored:
+    """How the engine stores a column: as text, as floating-point or decimal numbers, or as anything else."""
+
+    name: str
+    textual: bool = False
+    floating: bool = False
+
+
+@dataclass(frozen=True)
 class Source:
-    """Where the rows are, for one engine: the relation, which of its columns hold text, and the place of a row in it.
+    """Where the rows are, for one engine: the relation, how its columns are stored, and the place of a row in it.
 
     Without an `order` the engine numbers the rows as it scans them, which must be the same at every scan.
     """
 
     relation: Expression
-    textual: Mapping[str, bool]
+    columns: Mapping[str, Stored]
     order: Expression | None = None
 
 
@@ -69,7 +78,7 @@ def select_codes(
     from sqlglot import exp
 
     readings = [
-        exp.alias_(_reading(c, source.textual[c.name], missing_values), f"value_{i}", copy=False)
+        exp.alias_(_reading(c, source.columns[c.name], missing_values), f"value_{i}", copy=False)
         for i, c in enumerate(codings)
     ]
     inner = exp.select(*readings, copy=False).from_(capped(source, unit).subquery(ROWS), copy=False)
@@ -86,11 +95,12 @@ def select_values(source: Source, unit: Unit | None, column: str, missing_values
     """The distinct texts of a column with their counts."""
     from sqlglot import exp
 
-    text = _text(column)
+    stored = source.columns[column]
+    text = _text(stored)
     return (
         exp.select(exp.alias_(text, "value"), exp.alias_(exp.Count(this=exp.Star()), "rows"))
         .from_(capped(source, unit).subquery(ROWS))
-        .where(exp.not_(_is_missing(column, missing_values)))
+        .where(exp.not_(_is_missing(stored, missing_values)))
         .group_by(text)
         .order_by("value")
     )
@@ -102,39 +112,54 @@ def _raw(column: str) -> Expression:
     return exp.column(column, table=ROWS, quoted=True)
 
 
-def _text(column: str) -> Expression:
+def _text(stored: Stored) -> Expression:
+    """The value as text. A whole number reads the same however it is stored: 1, not 1.0.
+
+    Otherwise one missing value, which turns a pandas column of integers into floats, would change every other row.
+    """
     from sqlglot import exp
 
+    raw = _raw(stored.name)
     # Without a list of characters DuckDB strips `column.SPACES`, several times faster than with one.
-    return exp.Trim(this=exp.cast(_raw(column), "text"))
+    plain = exp.Trim(this=exp.cast(raw, "text"))
+    if not stored.floating:
+        return plain
+    number = exp.cast(raw, "double")
+    whole = exp.and_(
+        exp.EQ(this=number, expression=exp.Floor(this=number.copy())),
+        exp.LT(this=exp.Abs(this=number.copy()), expression=_double(2.0**53)),
+    )
+    return _case([(whole, exp.cast(exp.cast(number.copy(), "bigint"), "text"))], plain)
 
 
-def _is_missing(column: str, missing_values: Sequence[str], textual: bool = True) -> Expression:
+def _is_missing(stored: Stored, missing_values: Sequence[str]) -> Expression:
     """Null, empty or one of `missing_values`; only texts are empty, so a number or a date need not become one."""
     from sqlglot import exp
 
-    absent = _raw(column).is_(exp.null())
-    tokens = ("", *missing_values) if textual else tuple(missing_values)
-    return exp.or_(absent, _text(column).isin(*tokens)) if tokens else absent
+    absent = _raw(stored.name).is_(exp.null())
+    if stored.floating:
+        absent = exp.or_(absent, exp.IsNan(this=exp.cast(_raw(stored.name), "double")))
+    tokens = ("", *missing_values) if stored.textual else tuple(missing_values)
+    return exp.or_(absent, _text(stored).isin(*tokens)) if tokens else absent
 
 
-def _reading(coding: Coding, textual: bool, missing_values: Sequence[str]) -> Expression:
+def _reading(coding: Coding, stored: Stored, missing_values: Sequence[str]) -> Expression:
     """A row's value as its column's type; null where it is missing, and where it can't be read."""
     from sqlglot import exp
 
     column = coding.column
     match column:
         case Boolean():
-            value = exp.Lower(this=_text(column.name))
+            value = exp.Lower(this=_text(stored))
         case Categorical():
-            value = _number(column.name, textual) if column.numeric else _text(column.name)
+            value = _number(stored) if column.numeric else _text(stored)
         case Integer() | Number():
-            value = _number(column.name, textual)
+            value = _number(stored)
         case Datetime():
-            value = _units(column, textual)
+            value = _units(column, stored)
         case _:
             raise InternalError(f"column {column.name!r} of type {column.type!r} has no codes", column)
-    return _case([(_is_missing(column.name, missing_values, textual), exp.null())], value)
+    return _case([(_is_missing(stored, missing_values), exp.null())], value)
 
 
 def _code(coding: Coding, value: Expression, alias: str) -> tuple[Expression, tuple[Expression, Expression] | None]:
@@ -175,23 +200,29 @@ def _double(value: float) -> Expression:
     return exp.cast(exp.Literal.string(repr(float(value))), "double")
 
 
-def _number(column: str, textual: bool) -> Expression:
+def _number(stored: Stored) -> Expression:
+    return _read_as(stored, "double")
+
+
+def _read_as(stored: Stored, kind: str) -> Expression:
+    """The value as this type, and null where it can't be."""
     from sqlglot import exp
 
-    return exp.TryCast(this=_text(column) if textual else _raw(column), to=exp.DataType.build("double"))
+    return exp.TryCast(this=_text(stored) if stored.textual else _raw(stored.name), to=exp.DataType.build(kind))
 
 
-def _units(column: Datetime, textual: bool) -> Expression:
-    """Units of the column's resolution since its `start`; a fraction of a unit remains, and is floored when binned."""
+def _units(column: Datetime, stored: Stored) -> Expression:
+    """Units of the column's resolution since its `start`; a fraction of a unit remains, and is floored when binned.
+
+    A text that does not follow the column's `format` may still be an ISO date: so a date reads the same whether a frame
+    stores it as a date or, because another row holds none, as text.
+    """
     from sqlglot import exp
 
-    moment: Expression
-    if textual and column.format:
-        moment = exp.func("TRY_STRPTIME", _text(column.name), exp.Literal.string(column.format))
-    else:
-        moment = exp.TryCast(
-            this=_text(column.name) if textual else _raw(column.name), to=exp.DataType.build("timestamp")
-        )
+    moment = _read_as(stored, "timestamp")
+    if stored.textual and column.format:
+        formatted = exp.func("TRY_STRPTIME", _text(stored), exp.Literal.string(column.format))
+        moment = exp.Coalesce(this=formatted, expressions=[moment])
     start = exp.cast(exp.Literal.string(column.start.isoformat(sep=" ")), "timestamp")
     elapsed = exp.Paren(this=exp.Sub(this=_epoch(moment), expression=_epoch(start)))
     return exp.Div(this=elapsed, expression=_double(column.unit_seconds), typed=False, safe=False)
