@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.models.graphical import marginalise
 from understudy.models.histogram import estimate_total, project_to_simplex
 from understudy.models.model import CodeColumns
 from understudy.models.sampling import draw_given, draw_rows
@@ -108,13 +109,6 @@ def drawing_order(sets: Sequence[ColumnSet]) -> list[Step]:
         steps.append(Step(columns, given, tuple(c for c in columns if c not in done), together))
         done |= set(columns)
     return steps
-
-
-def marginalise(table: NDArray[np.float64], columns: ColumnSet, onto: ColumnSet) -> NDArray[np.float64]:
-    """The table of `onto`, in that order, out of the table of `columns`."""
-    kept = [c for c in columns if c in onto]
-    summed = table.sum(axis=tuple(i for i, c in enumerate(columns) if c not in onto))
-    return np.transpose(summed, [kept.index(c) for c in onto])
 
 
 def make_consistent(tables: dict[ColumnSet, NDArray[np.float64]], variances: Mapping[ColumnSet, float]) -> None:

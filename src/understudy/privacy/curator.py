@@ -8,8 +8,9 @@ how a release proves that it depends on the rows through its measurements alone.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -25,12 +26,13 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.measurement import Answer, Keys, Measurement, frozen
 from understudy.privacy.mechanism import ExactRandomness, Randomness
 from understudy.privacy.noise import LARGEST_SCALE
-from understudy.privacy.score import Candidate, error_sensitivity, rank_scores
+from understudy.privacy.score import Candidate, Dependence, rank_scores
 from understudy.privacy.threshold import key_threshold
 from understudy.schema.column import Categorical
 from understudy.schema.domain import ColumnSet, Domain
 from understudy.schema.partition import Partition
 from understudy.schema.schema import REPLACE_ONE, Schema
+from understudy.tables.cache import CachedTable
 from understudy.tables.table import Table
 
 FEWEST_ROWS = 2
@@ -168,7 +170,7 @@ class Curator:
 
         A ledger given by its path is made only when it is first debited, so that a refused request leaves no file.
         """
-        gate = RowGate(table, budget, ledger, purpose, analyst, randomness or ExactRandomness.system())
+        gate = RowGate(CachedTable(table), budget, ledger, purpose, analyst, randomness or ExactRandomness.system())
         return cls(table.schema, budget, gate)
 
     @classmethod
@@ -255,22 +257,37 @@ class Curator:
         (count,) = self._noisy([question], [spend], lambda table: [np.array([table.count_rows()], dtype=np.int64)])
         return Measurement((), count, spend.mechanism, spend.scale)
 
-    def select(self, domain: Domain, candidates: Sequence[Candidate], amount: Amount, k: int = 1) -> list[int]:
-        """The k candidates (by index, in order) that the exponential mechanism finds worst modelled.
+    def select(
+        self,
+        domain: Domain,
+        candidates: Sequence[Candidate | Dependence],
+        amount: Amount,
+        k: int = 1,
+        admits: Callable[[int], bool] | None = None,
+    ) -> list[int]:
+        """The k candidates (by index, in order) that score highest by the exponential mechanism.
 
         One set of Gumbels gives the law of k draws without replacement (Durfee & Rogers 2019), so k draws are paid.
+        `admits` is asked in that order, and passes over a candidate for good (one that closes a cycle, or is too
+        large). It may depend on public facts and on what it admitted before: then each draw is the exponential
+        mechanism among those that are still admissible, since the race of exponential clocks behind the Gumbels has
+        no memory.
         """
         _check_candidates(domain, candidates, k)
-        sensitivity = error_sensitivity(list(candidates), self._change)
+        # Every candidate's score has at most this sensitivity, whichever is drawn.
+        sensitivity = max(c.sensitivity(self.schema.rows_per_unit, self.public_rows) for c in candidates)
         epsilon = amount.split([1.0] * k)[0].selection_epsilon()
+        ranked = len(candidates) if admits else k
         question = {"ask": "select", "candidates": [list(c.columns) for c in candidates], "k": k, "epsilon": epsilon}
-        asked = f"worst modelled of {len(candidates)} sets of columns"
+        asked = f"{k} of {len(candidates)} sets of columns"
 
         def exact(table: Table) -> NDArray[np.float64]:
-            counts = table.count_by(domain, [c.columns for c in candidates])
-            return np.array([c.score(n.reshape(c.estimate.shape)) for c, n in zip(candidates, counts, strict=True)])
+            return np.array([c.score(n) for c, n in zip(candidates, _counts(table, domain, candidates), strict=True)])
 
-        return self._choose(question, asked, exact, epsilon, sensitivity, k, len(candidates))
+        def admissible(order: list[int]) -> list[int]:
+            return list(itertools.islice(filter(admits, order), k)) if admits else order
+
+        return self._choose(question, asked, exact, epsilon, sensitivity, k, len(candidates), ranked, admissible)
 
     def quantile(self, domain: Domain, column: str, probability: float, amount: Amount) -> float:
         """A cut point of the column's public bins that has about this share of its (not missing) values below it."""
@@ -288,7 +305,7 @@ class Curator:
 
         asked = f"quantile {probability:g} of {column}"
         rows = float(self.schema.rows_per_unit)
-        (cut,) = self._choose(question, asked, exact, epsilon, rows, 1, len(coding.edges))
+        (cut,) = self._choose(question, asked, exact, epsilon, rows, 1, len(coding.edges), 1, list)
         return float(coding.edges[cut])
 
     def keys(self, column: str, amount: Amount) -> Keys:
@@ -325,15 +342,22 @@ class Curator:
         sensitivity: float,
         k: int,
         choices: int,
+        ranked: int,
+        admissible: Callable[[list[int]], list[int]],
     ) -> list[int]:
+        """Draws the first `ranked` in order, and hands out those of them that are admissible; only these are seen."""
         spends = [Spend("exponential", asked, sensitivity, epsilon, cells=choices) for _ in range(k)]
         exponent = math.nextafter(epsilon / (2.0 * sensitivity), 0.0)  # rounded down: the claim stays above the truth
 
         def draw(scores: NDArray[np.float64], randomness: Randomness) -> list[NDArray[Any]]:
-            return [np.array(randomness.choose(scores, exponent, k), dtype=np.int64)]
+            return [np.array(admissible(randomness.choose(scores, exponent, ranked)), dtype=np.int64)]
 
         (chosen,) = self._ask([question], spends, exact, draw)
         return [int(i) for i in chosen]
+
+    def count_sensitivity(self, amount: Amount) -> float:
+        """The sensitivity of any histogram in the norm of the noise that this amount buys: L1 if pure, else L2."""
+        return float(self._change) if amount.pure else self._l2
 
     def _noisy(
         self,
@@ -380,13 +404,12 @@ class Curator:
             )
 
     def _scales(self, amount: Amount, parts: int, weights: Sequence[float] | None) -> list[float]:
-        sensitivity = float(self._change) if amount.pure else self._l2
+        sensitivity = self.count_sensitivity(amount)
         return [part.noise_scale(sensitivity) for part in amount.split(weights or [1.0] * parts)]
 
     def _count_spend(self, amount: Amount, scale: float, asked: str, cells: int) -> Spend:
-        sensitivity = float(self._change) if amount.pure else self._l2
         _check_scale(asked, scale)
-        return Spend(amount.mechanism, asked, sensitivity, scale, cells=cells)
+        return Spend(amount.mechanism, asked, self.count_sensitivity(amount), scale, cells=cells)
 
     @property
     def _change(self) -> int:
@@ -425,13 +448,24 @@ def _check_cells(columns: Sequence[str], cells: int) -> None:
         )
 
 
-def _check_candidates(domain: Domain, candidates: Sequence[Candidate], k: int) -> None:
+def _check_candidates(domain: Domain, candidates: Sequence[Candidate | Dependence], k: int) -> None:
     if not 1 <= k <= len(candidates):
         raise MethodError(
             f"k ({k}) of a selection must be from 1 to its {len(candidates)} candidates; ask for fewer", k
         )
     for candidate in candidates:
-        _check_cells(candidate.columns, domain.cells(candidate.columns))
+        _check_cells(candidate.columns, candidate.grid.cells if candidate.grid else domain.cells(candidate.columns))
+
+
+def _counts(table: Table, domain: Domain, candidates: Sequence[Candidate | Dependence]) -> Iterator[NDArray[np.int64]]:
+    """The exact counts of each candidate, by group where it merges values."""
+    merged = [c.grid for c in candidates if c.grid]
+    whole = [c.columns for c in candidates if not c.grid]
+    by_group = iter(table.count_cells(domain, merged) if merged else ())
+    by_code = iter(table.count_by(domain, whole) if whole else ())
+    for candidate in candidates:
+        shape = candidate.grid.shape if candidate.grid else domain.shape(candidate.columns)
+        yield next(by_group if candidate.grid else by_code).reshape(shape)
 
 
 def _check_scale(asked: str, scale: float) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import InternalError
 from understudy.schema.domain import ColumnSet
+from understudy.schema.partition import Grid
 
 GRID_BITS = 20
 GRID = 1 << GRID_BITS
@@ -23,14 +24,15 @@ STEP = 1.0 / GRID
 class Candidate:
     """A set of columns that might be measured next, and the model's present estimate of its counts.
 
-    Its score is weight × ‖counts − estimate‖₁ + offset: large where the model is worst. `estimate`, `weight` and
-    `offset` must come from public facts and earlier answers alone.
+    Its score is weight × ‖counts − estimate‖₁ + offset: large where the model is worst. `estimate`, `weight`, `offset`
+    and `grid` (which merges values, so that counts are by group) must come from public facts and earlier answers alone.
     """
 
     columns: ColumnSet
     estimate: NDArray[np.float64]
     weight: float = 1.0
     offset: float = 0.0
+    grid: Grid | None = None
 
     def __post_init__(self) -> None:
         if not (0 < self.weight <= 1e6 and np.isfinite(self.offset) and np.isfinite(self.estimate).all()):
@@ -42,6 +44,39 @@ class Candidate:
         error = int(np.abs((counts << GRID_BITS) - on_grid).sum())
         weighted = error * round(self.weight * GRID) // GRID
         return (weighted + round(self.offset * GRID)) / GRID
+
+    def sensitivity(self, rows: int, replaced: bool) -> float:
+        """How far one unit of at most `rows` rows can move the score, when it is added or removed, or replaced."""
+        return error_sensitivity([self], rows * (2 if replaced else 1))
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """How much the first column depends on the others: R = ½ Σ |n(x, π) − n(x)·n(π)/n|, in rows.
+
+    It is n times the total variation distance from independence (the score R of PrivBayes; Zhang et al. 2017).
+    """
+
+    columns: ColumnSet
+    grid: Grid | None = None
+
+    def score(self, counts: NDArray[np.int64]) -> float:
+        """Exact: every term times n is an integer, and the sum is rounded down to the grid once."""
+        joint = counts.reshape(counts.shape[0], -1)
+        rows = int(joint.sum())
+        if rows == 0:
+            return 0.0
+        expected = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+        return (int(np.abs(joint * rows - expected).sum()) * GRID // (2 * rows)) / GRID
+
+    def sensitivity(self, rows: int, replaced: bool) -> float:
+        """At most 2 + 2/(n+1) per row added to n rows, and 3 + 2/n per row replaced; n is at least 2.
+
+        With p = n(x)/n and q = n(π)/n, one more row at (e, f) changes n·p⊗q by p⊗f + e⊗q − p⊗q + (e−p)⊗(f−q)/(n+1),
+        whose L1 norm is at most 3 + 4/(n+1), and n(x, π) by 1; half of the sum is the bound. A replaced row changes
+        n·p⊗q by p⊗(f′−f) + (e′−e)⊗q + (e′−e)⊗(f′−f)/n, at most 4 + 4/n, and n(x, π) by 2.
+        """
+        return rows * (4.0 if replaced else 8.0 / 3.0) + STEP
 
 
 def error_sensitivity(candidates: list[Candidate], change: int) -> float:

@@ -18,7 +18,10 @@ from understudy.schema.domain import ColumnSet
 
 @runtime_checkable
 class Partition(Protocol):
-    """Anything that maps the codes of a row to one cell; a tree's leaves, a grid, a merged marginal."""
+    """Anything that maps the codes of a row to one cell; a tree's leaves, a grid, a merged marginal.
+
+    A partition is a fact: hashable, and equal to another that cuts the same way.
+    """
 
     @property
     def columns(self) -> ColumnSet: ...

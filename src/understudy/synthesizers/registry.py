@@ -7,8 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from understudy.errors import MethodError
+from understudy.synthesizers.aim import Aim
 from understudy.synthesizers.independent import Independent
 from understudy.synthesizers.marginals import Marginals
+from understudy.synthesizers.mst import Mst
+from understudy.synthesizers.mwem import Mwem
+from understudy.synthesizers.privbayes import PrivBayes
 from understudy.synthesizers.synthesizer import Options, Recipe
 
 AUTO = "auto"
@@ -41,6 +45,34 @@ METHODS: dict[str, Method] = {
             "a few joint tables that you can name, or one target column",
             "knows only the relations that are named; at most 20 million cells per marginal",
             lambda options: Marginals(options.marginals, options.target),
+        ),
+        Method(
+            "privbayes",
+            "pure ε with delta = 0, else zCDP",
+            "tables of few values per column, with relations of three or four columns",
+            "one order of columns; at most three parents each",
+            lambda options: PrivBayes(),
+        ),
+        Method(
+            "mwem",
+            "pure ε with delta = 0, else zCDP",
+            "the classic, as a baseline: pairs chosen where the model is worst, in equal rounds",
+            "as many pairs as columns; aim spends the same budget better",
+            lambda options: Mwem(options.target),
+        ),
+        Method(
+            "mst",
+            "pure ε with delta = 0, else zCDP",
+            "a fast model of the strongest pairs, one tree over all columns",
+            "knows one pair per column; relations beyond the tree are inferred",
+            lambda options: Mst(options.target),
+        ),
+        Method(
+            "aim",
+            "pure ε with delta = 0, else zCDP",
+            "the best general table: pairs chosen where the model is worst, round by round",
+            "slow beyond forty columns; at most 16 MB of model",
+            lambda options: Aim(options.target),
         ),
     )
 }

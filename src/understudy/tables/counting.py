@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.schema.domain import ColumnSet, Domain
-from understudy.schema.partition import Partition
+from understudy.schema.partition import Grid, Partition
 
 BLOCK = 1 << 16
 
@@ -41,9 +41,31 @@ def count_partitions(partitions: Sequence[Partition], batches: Iterable[CodeBatc
     """The histogram of each public partition, over all batches."""
     counts = [np.zeros(p.cells, dtype=np.int64) for p in partitions]
     for batch in batches:
-        for partition, total in zip(partitions, counts, strict=True):
-            total += np.bincount(partition.assign(batch), minlength=len(total))
+        for block in _blocks(batch):
+            merged = _MergedColumns(block)
+            for partition, total in zip(partitions, counts, strict=True):
+                cells = merged.cells(partition) if isinstance(partition, Grid) else partition.assign(block)
+                total += np.bincount(cells, minlength=len(total))
     return counts
+
+
+class _MergedColumns:
+    """A block's columns by group, each merged once however many grids share it."""
+
+    def __init__(self, block: CodeBatch) -> None:
+        self._block = block
+        self._known: dict[tuple[str, tuple[int, ...]], NDArray[np.integer]] = {}
+
+    def cells(self, grid: Grid) -> NDArray[np.integer]:
+        columns = {c: self._merged(c, g) for c, g in zip(grid.columns, grid.groups, strict=True)}
+        return _cells(columns, grid.columns, grid.shape)
+
+    def _merged(self, column: str, groups: tuple[int, ...]) -> NDArray[np.integer]:
+        key = (column, groups)
+        if key not in self._known:
+            lookup = np.array(groups, dtype=code_type(max(groups) + 1))
+            self._known[key] = lookup[self._block[column]]
+        return self._known[key]
 
 
 def _blocks(batch: CodeBatch) -> Iterable[CodeBatch]:

@@ -1,0 +1,59 @@
+"""The Python environments of the benchmark: ours is the project's, each rival and the scorer get one under .bench."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+from .case import OURS
+
+ROOT = Path(__file__).resolve().parents[2]
+BENCH = ROOT / ".bench"
+PYTHON = "3.11"
+"""dpmm 0.1.9 refuses 3.12; one version for everybody keeps the comparison even."""
+PINS = {"smartnoise": "1.0.8", "dpmm": "0.1.9"}
+INSTALLS: dict[str, tuple[tuple[str, ...], ...]] = {
+    # torch first, by itself: asked for by opacus it would come with gigabytes for graphics cards.
+    "smartnoise": (("torch==2.13.0",), (f"smartnoise-synth=={PINS['smartnoise']}",)),
+    "dpmm": ((f"dpmm=={PINS['dpmm']}",),),
+    "score": (("numpy", "pandas", "scikit-learn", "lightgbm"),),
+}
+
+
+class InstallError(Exception):
+    """An environment could not be made; the message is pip's last word."""
+
+
+def python_of(name: str) -> Path:
+    """The interpreter of a tool's environment, which is made on first use."""
+    if name == OURS:
+        return Path(sys.executable)
+    folder = BENCH / name
+    stamp = folder / f".installed-{_fingerprint(name)}"
+    if not stamp.exists():
+        _install(name, folder)
+        stamp.touch()
+    return folder / "bin" / "python"
+
+
+def _install(name: str, folder: Path) -> None:
+    print(f"setting up {folder.relative_to(ROOT)} (once) ...", file=sys.stderr, flush=True)
+    python = folder / "bin" / "python"
+    if not python.exists():
+        # virtualenv comes with the development extra, and works where Debian's venv lacks ensurepip.
+        _call([sys.executable, "-m", "virtualenv", "--quiet", "--python", PYTHON, str(folder)])
+    for requirements in INSTALLS[name]:
+        _call([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements])
+
+
+def _call(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        raise InstallError(lines[-1] if lines else f"exit code {done.returncode}")
+
+
+def _fingerprint(name: str) -> str:
+    return hashlib.sha256(repr((PYTHON, INSTALLS[name])).encode()).hexdigest()[:12]

@@ -1,0 +1,88 @@
+"""What every runner shares: it is given a job, times fit and sample together, and leaves a CSV of codes and a report.
+
+Runs in the rivals' environments too, so it imports nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+LONGEST_REASON = 300
+
+
+@dataclass(frozen=True)
+class Job:
+    """The order to a runner; paths are of the coded table, of its public facts, and of what shall be written."""
+
+    method: str
+    epsilon: float
+    delta: float
+    seed: int
+    rows: int
+    target: str
+    train: str
+    domain: str
+    schema: str
+    synthetic: str
+    report: str
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    def sizes(self) -> dict[str, int]:
+        """The declared number of codes of each column."""
+        sizes: dict[str, int] = json.loads(Path(self.domain).read_text())
+        return sizes
+
+
+@dataclass(frozen=True)
+class Table:
+    """Synthetic rows of codes, as a tool handed them over."""
+
+    columns: Sequence[str]
+    rows: Iterable[Sequence[int]]
+
+    def write(self, path: str) -> None:
+        with Path(path).open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(self.columns)
+            writer.writerows([int(code) for code in row] for row in self.rows)
+
+
+def run(version: str, prepare: Callable[[Job], Callable[[], Table]]) -> None:
+    """Prepares untimed (imports, reading the CSV), runs timed, writes untimed; an exception becomes the report."""
+    job = Job(**json.loads(sys.argv[1]))
+    try:
+        work = prepare(job)
+        start, cpu = time.perf_counter(), cpu_seconds()
+        table = work()
+        seconds, cpu, peak = time.perf_counter() - start, cpu_seconds() - cpu, peak_mb()
+        table.write(job.synthetic)
+        report = {"version": version, "seconds": round(seconds, 3), "cpu": round(cpu, 3), "peak_mb": round(peak)}
+    except (Exception, SystemExit) as error:
+        # A rival may fail in ways of its own; whatever it says is the result.
+        report = {
+            "version": version,
+            "failed": f"{type(error).__name__}: {error}"[:LONGEST_REASON],
+            "peak_mb": round(peak_mb()),
+        }
+    Path(job.report).write_text(json.dumps(report))
+
+
+def cpu_seconds() -> float:
+    """User and system time so far, of workers too: what a busy machine changes less than the time on the wall."""
+    uses = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(use.ru_utime + use.ru_stime for use in uses)
+
+
+def peak_mb() -> float:
+    """The most memory that this process, or any one worker that it waited for, has held (Linux counts in KiB)."""
+    whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return max(resource.getrusage(who).ru_maxrss for who in whose) / 1024

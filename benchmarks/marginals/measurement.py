@@ -1,0 +1,131 @@
+"""One measurement: a runner in a process of its own, killed at the time box, then the scorer on what it wrote."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from .cache import Result, identity
+from .case import OURS, Case
+from .environment import BENCH, ROOT, InstallError, python_of
+from .job import LONGEST_REASON, Job
+
+SCORER = ROOT.parent / "shared" / "bench" / "score.py"
+NO_TARGET = "(none)"
+"""A name that no column has: the scorer then compares distributions alone. It predicts targets of two values only."""
+
+
+def prepare_table(name: str) -> None:
+    """The coded form of a table under .bench, made anew at each run since a schema may have changed."""
+    _folder(name).mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=_folder(name).parent) as new:
+        subprocess.run([sys.executable, "-m", "marginals.coded", name, new], cwd=ROOT, env=_environment(), check=True)
+        for file in Path(new).iterdir():  # each moved whole, for another run may be reading
+            file.replace(_folder(name) / file.name)
+
+
+def measure(case: Case, box: float) -> Result:
+    """Whatever comes of a case: seconds, memory and scores, or the reason why there are none."""
+    conditions = identity(case.tool) | {  # before the run: an edit during it must not pass for the code that ran
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 2),
+        "nice": os.nice(0),
+    }
+    with tempfile.TemporaryDirectory(prefix="marginals-") as folder:
+        job = _job(case, Path(folder))
+        try:
+            result = _run([str(python_of(case.tool)), "-m", f"marginals.{case.tool}", job.to_json()], job, box)
+            return conditions | result | ({} if "failed" in result else _score(case.table, job))
+        except InstallError as error:
+            return conditions | {"failed": f"not installed: {error}"[:LONGEST_REASON]}
+
+
+def _job(case: Case, folder: Path) -> Job:
+    table, facts = _folder(case.table), _facts(case.table)
+    return Job(
+        case.method,
+        case.epsilon,
+        case.delta,
+        case.seed,
+        facts["rows"],
+        facts["target"],
+        *(str(table / name) for name in ("train.csv", "domain.json", "schema.toml")),
+        *(str(folder / name) for name in ("synthetic.csv", "report.json")),
+    )
+
+
+def _run(command: list[str], job: Job, box: float) -> Result:
+    start = time.monotonic()
+    with tempfile.TemporaryFile("w+") as said:
+        # A session of its own, so that the workers a rival starts are stopped with it.
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=_environment(), stdout=said, stderr=said, start_new_session=True
+        )
+        try:
+            code = process.wait(timeout=box)
+        except subprocess.TimeoutExpired:
+            return {"failed": f"no result within {box:g} s, the time box", "wall": round(box, 1)}
+        finally:
+            _stop(process)
+        wall = {"wall": round(time.monotonic() - start, 1)}
+        if not Path(job.report).exists():
+            said.seek(0)
+            return {"failed": _last_words(said.read(), code)} | wall
+    return _read(Path(job.report)) | wall
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _last_words(said: str, code: int) -> str:
+    lines = said.strip().splitlines()
+    ended = f"ended by signal {-code}" if code < 0 else f"exit code {code}"
+    return f"{ended}: {lines[-1] if lines else 'nothing said'}"[:LONGEST_REASON]
+
+
+def _score(table: str, job: Job) -> Result:
+    folder, facts = _folder(table), _facts(table)
+    public = [str(folder / name) for name in ("train.csv", "test.csv", "domain.json")]
+    target = facts["target"] if facts["binary"] else NO_TARGET
+    command = [str(python_of("score")), str(SCORER), *public, target, job.synthetic]
+    # On a busy machine boosting's threads would spin for each other: 48 s instead of 2 s, for the same scores.
+    calm = os.environ | {"OMP_WAIT_POLICY": "PASSIVE"}
+    done = subprocess.run(command, env=calm, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return {"failed": f"not scored: {_last_words(done.stderr, done.returncode)}"[:LONGEST_REASON]}
+    return {"scores": ast.literal_eval(done.stdout.removeprefix(job.synthetic).strip())}
+
+
+def _environment() -> dict[str, str]:
+    """The runners are modules of this package; their own folder must not be on the path, for one is called dpmm."""
+    return os.environ | {"PYTHONPATH": str(ROOT / "benchmarks")}
+
+
+def _folder(table: str) -> Path:
+    return BENCH / "tables" / table
+
+
+def _facts(table: str) -> Result:
+    return _read(_folder(table) / "facts.json")
+
+
+def _read(path: Path) -> Result:
+    content: Result = json.loads(path.read_text())
+    return content
+
+
+def is_slow(result: Result, case: Case, limit: float) -> bool:
+    """Whether a rival's further seeds are to be left out: it took too long, or failed."""
+    return case.tool != OURS and ("failed" in result or result["seconds"] > limit)

@@ -1,0 +1,86 @@
+"""`aim`: an adaptive, iterative mechanism (after McKenna, Mullins, Sheldon & Miklau 2022).
+
+Round by round, the exponential mechanism picks the set of columns that the model gets most wrong, net of the noise
+that measuring it would bring; it is measured and fitted. Sets that would make the model too large are passed over.
+The number of rounds is settled from the noisy row count and the budget, not annealed: `docs/decisions/0007`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from understudy.errors import MethodError
+from understudy.models.model import Model
+from understudy.privacy.budget import Amount
+from understudy.privacy.curator import Curator
+from understudy.schema.domain import ColumnSet, Domain
+from understudy.synthesizers.groundwork import Groundwork
+from understudy.synthesizers.workload import Workload
+from understudy.synthesizers.worst import find_worst
+
+TARGET_SHARE, SELECTION_SHARE = 0.2, 0.1
+ROUNDS_PER_SIGNAL, MOST_ROUNDS_PER_COLUMN = 0.4, 16
+PENALTY = 0.6
+"""The share of its noise that a measurement really costs: estimation shrinks the rest away."""
+SWEEPS = 5
+MEGABYTE = 1_000_000 // 8
+"""Cells of eight bytes."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """The recipe. With a target, every pair with it is measured first, and triples with it are candidates."""
+
+    target: str | None = None
+    weights: tuple[tuple[ColumnSet, float], ...] = ()
+    model_megabytes: float = 16.0
+
+    def parameters(self) -> dict[str, Any]:
+        return {"target": self.target, "model_megabytes": self.model_megabytes}
+
+    def calibrate(self, domain: Domain, amount: Amount) -> CalibratedAim:
+        if not 0.1 <= self.model_megabytes <= 10_000:
+            raise MethodError(f"model_megabytes ({self.model_megabytes}) must be from 0.1 to 10000", self)
+        return CalibratedAim(domain, amount, self, Workload.pairs(domain, self.target, self.weights))
+
+
+@dataclass(frozen=True)
+class CalibratedAim:
+    domain: Domain
+    amount: Amount
+    recipe: Aim
+    workload: Workload
+
+    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
+        ground = Groundwork.lay(self.domain, curator, self.amount)
+        if len(self.domain.names) == 1:
+            return ground.finish()
+        if self.recipe.target is not None:
+            pairs: list[ColumnSet] = [(c, self.recipe.target) for c in self.domain.names if c != self.recipe.target]
+            ground.measure(pairs, self.amount.part(TARGET_SHARE), SWEEPS)
+        self._rounds(ground, curator)
+        return ground.finish()
+
+    def _rounds(self, ground: Groundwork, curator: Curator) -> None:
+        rounds = self._count_rounds(ground.signal)
+        for i, amount in enumerate(curator.remaining().split([1.0] * rounds)):
+            select, measure = amount.split([SELECTION_SHARE, 1 - SELECTION_SHARE])
+            # The allowance of size grows with the budget spent, as in the paper: early rounds keep the model small.
+            cells = self.recipe.model_megabytes * MEGABYTE * (i + 1) / rounds
+            noise = PENALTY * self._noise(curator, measure)
+            worst = find_worst(ground, self.workload, select, noise=noise, cells=cells, target=self.recipe.target)
+            ground.measure([worst], measure, SWEEPS)
+
+    def _count_rounds(self, signal: float) -> int:
+        """As many rounds as the signal can feed, but at least one and at most sixteen for each column."""
+        columns = len(self.domain.names)
+        return round(min(max(ROUNDS_PER_SIGNAL * math.sqrt(signal), columns), MOST_ROUNDS_PER_COLUMN * columns))
+
+    def _noise(self, curator: Curator, amount: Amount) -> float:
+        """The expected absolute noise of one cell: √(2/π)·σ for Gaussian noise, about b for Laplace."""
+        scale = amount.noise_scale(curator.count_sensitivity(amount))
+        return scale if amount.pure else math.sqrt(2 / math.pi) * scale

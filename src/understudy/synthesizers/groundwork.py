@@ -1,0 +1,114 @@
+"""What MST, AIM and MWEM begin with: noisy one-way marginals, merged values, and a model of independent columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.models.estimation import Estimator
+from understudy.models.graphical import GraphicalModel
+from understudy.models.histogram import estimate_total
+from understudy.privacy.budget import Amount
+from understudy.privacy.curator import Curator
+from understudy.privacy.measurement import Measurement
+from understudy.schema.domain import ColumnSet, Domain
+from understudy.synthesizers.compression import Compression, OpenedModel
+from understudy.synthesizers.share import error_weights
+
+FIRST_SHARE, MORE_SHARE = 0.3, 0.2
+NOISY = 0.05
+FIRST_SWEEPS = 5
+FINAL_SWEEPS = 30
+
+
+@dataclass
+class Groundwork:
+    """The state of a select–measure–generate method: what was merged, and the model so far."""
+
+    domain: Domain
+    curator: Curator
+    compression: Compression
+    estimator: Estimator
+
+    @classmethod
+    def lay(cls, domain: Domain, curator: Curator, amount: Amount) -> Groundwork:
+        """Measures every one-way marginal with FIRST_SHARE of the amount, and with MORE_SHARE again where noise rules.
+
+        On small tables with fine columns, single columns are where most of the error is.
+        """
+        rows = [curator.total()] if curator.public_rows else []
+        single = len(domain.names) == 1
+        one_ways = _measure_columns(domain, curator, amount if single else amount.part(FIRST_SHARE))
+        total = estimate_total(rows + one_ways)
+        if not single and _expected_error(one_ways, total) > NOISY:
+            again = _measure_columns(domain, curator, amount.part(MORE_SHARE))
+            one_ways = [_averaged(a, b) for a, b in zip(one_ways, again, strict=True)]
+            total = estimate_total(rows + one_ways)
+        compression = Compression.of(one_ways, total)
+        estimator = Estimator(compression.sizes, compression.base(), total, fixed_total=curator.public_rows)
+        estimator.observe([compression.merge(m) for m in one_ways])
+        estimator.fit(FIRST_SWEEPS)
+        return cls(domain, curator, compression, estimator)
+
+    @property
+    def signal(self) -> float:
+        """How many times the rows exceed the noise that all that is left of the budget would put on one count."""
+        left = self.curator.remaining()
+        return self.total / left.noise_scale(self.curator.count_sensitivity(left))
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return self.compression.sizes
+
+    @property
+    def total(self) -> float:
+        return self.estimator.total
+
+    @property
+    def model(self) -> GraphicalModel:
+        return self.estimator.model
+
+    def cells(self, columns: ColumnSet) -> int:
+        return self.compression.grid(columns).cells
+
+    def one_way(self, column: str) -> NDArray[np.float64]:
+        return self.model.marginal((column,))
+
+    def measure(self, sets: list[ColumnSet], amount: Amount, sweeps: int) -> list[Measurement]:
+        """Measures sets of columns by group, and fits them in."""
+        grids = [self.compression.grid(s) for s in sets]
+        weights = [float(g.cells) ** 0.5 for g in grids]
+        measured = self.curator.partition(self.domain, grids, amount, weights)
+        self.estimator.observe([self.compression.observe(m) for m in measured])
+        self.estimator.fit(sweeps)
+        return measured
+
+    def measure_columns(self, amount: Amount) -> None:
+        """Measures every single column once more."""
+        again = _measure_columns(self.domain, self.curator, amount)
+        self.estimator.observe([self.compression.merge(m) for m in again])
+        self.estimator.fit(FIRST_SWEEPS)
+
+    def finish(self) -> OpenedModel:
+        return OpenedModel(self.estimator.fit(FINAL_SWEEPS), self.compression)
+
+
+def _measure_columns(domain: Domain, curator: Curator, amount: Amount) -> list[Measurement]:
+    sets = [(name,) for name in domain.names]
+    return curator.measure(domain, sets, amount, error_weights([domain.cells(s) for s in sets], amount.pure))
+
+
+def _expected_error(one_ways: Sequence[Measurement], total: float) -> float:
+    """The mean total variation that noise alone puts between a column's measured and true distribution."""
+    return float(np.mean([0.4 * m.counts.size * m.deviation / total for m in one_ways]))
+
+
+def _averaged(a: Measurement, b: Measurement) -> Measurement:
+    """Two measurements of one column as one, by inverse variance; rounded, since a measurement is of whole counts."""
+    weight = b.variance / (a.variance + b.variance)
+    counts = np.rint(weight * a.counts + (1 - weight) * b.counts).astype(np.int64)
+    scale = float(np.sqrt(1 / (1 / a.variance + 1 / b.variance)))
+    return Measurement(a.columns, counts, "discrete-gaussian", scale)

@@ -1,0 +1,87 @@
+"""`mst`: a private maximum spanning tree of pairs (McKenna, Miklau & Sheldon 2021).
+
+One-way marginals first; then the exponential mechanism picks pairs of columns that the independent model gets most
+wrong, never one that closes a cycle; then these pairs are measured, and a graphical model is fitted to everything.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from understudy.models.model import Model
+from understudy.privacy.budget import Amount
+from understudy.privacy.curator import Curator
+from understudy.privacy.score import Candidate
+from understudy.schema.domain import ColumnSet, Domain
+from understudy.synthesizers.groundwork import Groundwork
+from understudy.synthesizers.workload import Workload
+
+SELECTION_SHARE = 0.15
+
+
+@dataclass(frozen=True)
+class Mst:
+    """The recipe. With a target, pairs with it weigh more in the selection."""
+
+    target: str | None = None
+    weights: tuple[tuple[ColumnSet, float], ...] = ()
+
+    def parameters(self) -> dict[str, Any]:
+        return {"target": self.target}
+
+    def calibrate(self, domain: Domain, amount: Amount) -> CalibratedMst:
+        return CalibratedMst(domain, amount, Workload.pairs(domain, self.target, self.weights))
+
+
+@dataclass(frozen=True)
+class CalibratedMst:
+    domain: Domain
+    amount: Amount
+    workload: Workload
+
+    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
+        ground = Groundwork.lay(self.domain, curator, self.amount)
+        if len(self.domain.names) > 1:
+            select, measure = curator.remaining().split([SELECTION_SHARE, 1 - SELECTION_SHARE])
+            ground.measure(self._select(ground, curator, select), measure, sweeps=0)
+        return ground.finish()
+
+    def _select(self, ground: Groundwork, curator: Curator, amount: Amount) -> list[ColumnSet]:
+        pairs = list(itertools.combinations(self.domain.names, 2))
+        single = {c: ground.one_way(c) for c in self.domain.names}
+        candidates = [
+            Candidate(
+                p,
+                np.outer(single[p[0]], single[p[1]]) / ground.total,
+                self.workload.weight(p),
+                grid=ground.compression.grid(p),
+            )
+            for p in pairs
+        ]
+        forest = Forest(self.domain.names)
+        chosen = curator.select(
+            self.domain, candidates, amount, k=len(self.domain.names) - 1, admits=lambda i: forest.joins(pairs[i])
+        )
+        return [pairs[i] for i in chosen]
+
+
+class Forest:
+    """Which columns are linked already (union–find)."""
+
+    def __init__(self, columns: ColumnSet) -> None:
+        self._above = {c: c for c in columns}
+
+    def joins(self, pair: ColumnSet) -> bool:
+        """Links the two columns; False, and nothing changes, where that would close a cycle."""
+        a, b = (self._root(c) for c in pair)
+        self._above[a] = b
+        return a != b
+
+    def _root(self, column: str) -> str:
+        while self._above[column] != column:
+            column = self._above[column]
+        return column

@@ -1,0 +1,72 @@
+"""Exact counts remembered behind the boundary, so that a strategy of many rounds scans the rows once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.schema.domain import ColumnSet, Domain
+from understudy.schema.partition import Partition
+from understudy.schema.schema import Schema
+from understudy.tables.table import Table
+
+MOST_CELLS = 1 << 26
+"""Half a gigabyte of counts; beyond that, counts are made again when they are asked for again."""
+
+Key = TypeVar("Key", ColumnSet, Partition)
+
+
+class CachedTable:
+    """A table that counts each set of columns and each partition once; implements `tables.table.Table`."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._domain: Domain | None = None
+        self._counts: dict[Any, NDArray[np.int64]] = {}
+        self._cells = 0
+
+    @property
+    def schema(self) -> Schema:
+        return self._table.schema
+
+    @property
+    def kind(self) -> str:
+        return self._table.kind
+
+    @property
+    def name(self) -> str:
+        return self._table.name
+
+    def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
+        return self._recall(domain, sets, self._table.count_by)
+
+    def count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
+        return self._recall(domain, partitions, self._table.count_cells)
+
+    def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
+        return self._table.count_values(column)
+
+    def count_rows(self) -> int:
+        return self._table.count_rows()
+
+    def has_rows(self, at_least: int) -> bool:
+        return self._table.has_rows(at_least)
+
+    def check_readable(self) -> None:
+        self._table.check_readable()
+
+    def _recall(
+        self, domain: Domain, keys: Sequence[Key], count: Callable[[Domain, Sequence[Key]], list[NDArray[np.int64]]]
+    ) -> list[NDArray[np.int64]]:
+        if domain is not self._domain:  # codes mean something else now
+            self._domain, self._counts, self._cells = domain, {}, 0
+        unknown = [k for k in dict.fromkeys(keys) if k not in self._counts]
+        new = dict(zip(unknown, count(domain, unknown), strict=True)) if unknown else {}
+        for key, counts in new.items():
+            if self._cells + counts.size <= MOST_CELLS:
+                self._counts[key] = counts
+                self._cells += counts.size
+        return [self._counts[k] if k in self._counts else new[k] for k in keys]
