@@ -217,7 +217,7 @@ class Curator:
     ) -> list[Measurement]:
         """Noisy contingency tables of sets of columns, in one pass; `amount` is split by `weights`, else evenly."""
         for columns in sets:
-            _check_cells(columns, domain.cells(columns))
+            check_cells(columns, domain.cells(columns))
         scales = self._scales(amount, len(sets), weights)
         questions = [{"ask": "marginal", "columns": list(c), "scale": s} for c, s in zip(sets, scales, strict=True)]
         spends = [
@@ -232,7 +232,7 @@ class Curator:
     ) -> list[Measurement]:
         """Noisy histograms over public partitions (a tree's leaves, a merged marginal), in one pass."""
         for part in partitions:
-            _check_cells(part.columns, part.cells)
+            check_cells(part.columns, part.cells)
         scales = self._scales(amount, len(partitions), weights)
         questions = [{"ask": "partition", **p.describe(), "scale": s} for p, s in zip(partitions, scales, strict=True)]
         spends = [
@@ -311,11 +311,7 @@ class Curator:
     def keys(self, column: str, amount: Amount) -> Keys:
         """The values of a private column whose noisy counts pass a threshold; seeing any costs a part of δ, too."""
         if amount.pure:
-            raise MethodError(
-                f"the values of {column!r} are private, and learning them needs a delta above 0; "
-                "list them in the schema, or ask with a delta",
-                column,
-            )
+            raise no_pure_keys(column)
         if not (isinstance(self.schema[column], Categorical) and self.schema[column].private):
             raise MethodError(f"{column!r} is not a categorical column with private values; use its schema", column)
         sigma, delta = amount.noise_scale(self._l2), key_delta(self.budget, self.schema)
@@ -439,7 +435,17 @@ def whole_cost(budget: Budget, schema: Schema) -> Cost:
     return Cost(rho_from_epsilon(budget.epsilon, lower_float(Fraction(budget.delta) - failure)), None, failure)
 
 
-def _check_cells(columns: Sequence[str], cells: int) -> None:
+def no_pure_keys(column: str) -> MethodError:
+    """Seeing a value at all may tell that its one holder is there: that has no pure form."""
+    return MethodError(
+        f"the values of {column!r} are private, and learning them needs a delta above 0; "
+        "list them in the schema, or ask with a delta",
+        column,
+    )
+
+
+def check_cells(columns: Sequence[str], cells: int) -> None:
+    """Refuses a marginal that is too large; strategies call it early, so that nothing is spent before the refusal."""
     if cells > MOST_CELLS:
         raise MethodError(
             f"the marginal of {', '.join(columns)} has {cells:,} cells and may have at most {MOST_CELLS:,}; "
@@ -454,7 +460,7 @@ def _check_candidates(domain: Domain, candidates: Sequence[Candidate | Dependenc
             f"k ({k}) of a selection must be from 1 to its {len(candidates)} candidates; ask for fewer", k
         )
     for candidate in candidates:
-        _check_cells(candidate.columns, candidate.grid.cells if candidate.grid else domain.cells(candidate.columns))
+        check_cells(candidate.columns, candidate.grid.cells if candidate.grid else domain.cells(candidate.columns))
 
 
 def _counts(table: Table, domain: Domain, candidates: Sequence[Candidate | Dependence]) -> Iterator[NDArray[np.int64]]:

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from understudy.errors import InputError, MethodError
+from understudy.errors import InputError
 from understudy.privacy.budget import Budget
 from understudy.privacy.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, UNCONFIRMED, Certificate
-from understudy.privacy.curator import Curator
+from understudy.privacy.curator import Curator, no_pure_keys
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanism import ExactRandomness, Randomness
 from understudy.releases.drawing import Columns, check_satisfiable, draw
@@ -153,13 +153,9 @@ class Plan:
         """Refuses whatever can be refused from public facts, before anything is spent."""
         for name in {c for s in self.options.marginals for c in s} | ({self.options.target} - {None}):
             self.schema[str(name)]
-        if self.budget.pure and any(isinstance(c, Categorical) for c in self.schema.private):
-            name = next(c.name for c in self.schema.private if isinstance(c, Categorical))
-            raise MethodError(
-                f"the values of {name!r} are private, and learning them needs a delta above 0; "
-                "list them in the schema, or ask with a delta",
-                name,
-            )
+        wanted = [c.name for c in self.schema.private if isinstance(c, Categorical)]
+        if self.budget.pure and wanted:
+            raise no_pure_keys(wanted[0])
         domain = Domain.of(provisional(self.schema)) if self.schema.private else self._domain(self.schema)
         self.choice.method.recipe(self.options).calibrate(domain, self.budget.capacity)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -38,9 +37,6 @@ class Aim:
     target: str | None = None
     weights: tuple[tuple[ColumnSet, float], ...] = ()
     model_megabytes: float = 16.0
-
-    def parameters(self) -> dict[str, Any]:
-        return {"target": self.target, "model_megabytes": self.model_megabytes}
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedAim:
         if not 0.1 <= self.model_megabytes <= 10_000:

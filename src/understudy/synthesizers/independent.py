@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -20,9 +19,6 @@ class Independent:
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedIndependent:
         return CalibratedIndependent(domain, amount)
-
-    def parameters(self) -> dict[str, Any]:
-        return {}
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from understudy.errors import MethodError
 from understudy.models.marginal import MarginalModel
 from understudy.privacy.budget import Amount
-from understudy.privacy.curator import MOST_CELLS, Curator
+from understudy.privacy.curator import Curator, check_cells
 from understudy.schema.domain import ColumnSet, Domain
 from understudy.synthesizers.share import error_weights
 
@@ -21,9 +20,6 @@ class Marginals:
 
     sets: tuple[ColumnSet, ...] = ()
     target: str | None = None
-
-    def parameters(self) -> dict[str, Any]:
-        return {"target": self.target, "marginals": [list(s) for s in self.sets]}
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedMarginals:
         sets = self._all_sets(domain)
@@ -47,12 +43,7 @@ class Marginals:
     def _check(self, domain: Domain, columns: ColumnSet) -> None:
         if not columns or len(set(columns)) < len(columns):
             raise MethodError(f"marginal ({', '.join(columns)}) must name one or more columns, each once", columns)
-        if domain.cells(columns) > MOST_CELLS:
-            raise MethodError(
-                f"the marginal of {', '.join(columns)} has {domain.cells(columns):,} cells and may have at most "
-                f"{MOST_CELLS:,}; leave a column out, or give one fewer bins",
-                columns,
-            )
+        check_cells(columns, domain.cells(columns))
         if self.sets.count(columns) > 1:
             raise MethodError(f"marginal ({', '.join(columns)}) is named twice; name it once", columns)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -29,9 +28,6 @@ class Mst:
 
     target: str | None = None
     weights: tuple[tuple[ColumnSet, float], ...] = ()
-
-    def parameters(self) -> dict[str, Any]:
-        return {"target": self.target}
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedMst:
         return CalibratedMst(domain, amount, Workload.pairs(domain, self.target, self.weights))

@@ -8,7 +8,6 @@ history end, and which never writes down the full domain.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -32,9 +31,6 @@ class Mwem:
     target: str | None = None
     weights: tuple[tuple[ColumnSet, float], ...] = ()
     rounds: int | None = None
-
-    def parameters(self) -> dict[str, Any]:
-        return {"target": self.target, "rounds": self.rounds}
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedMwem:
         rounds = self.rounds or max(3, len(domain.names))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -40,9 +39,6 @@ class PrivBayes:
     """The recipe."""
 
     usefulness: float = USEFULNESS
-
-    def parameters(self) -> dict[str, Any]:
-        return {"usefulness": self.usefulness}
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedPrivBayes:
         return CalibratedPrivBayes(domain, amount, self.usefulness)

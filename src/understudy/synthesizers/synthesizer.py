@@ -32,10 +32,6 @@ class Recipe(Protocol):
         """Settles what will be asked, or refuses with the reason; reads nothing and spends nothing."""
         ...
 
-    def parameters(self) -> dict[str, Any]:
-        """Plain values from which the recipe can be made again."""
-        ...
-
 
 @dataclass(frozen=True)
 class Options:
