@@ -42,7 +42,8 @@ def test_the_public_tables(name: str, shared_data: Path, desk: Path, understudy)
     """Synthesised at ε = 1, verified, replayed, claimed honestly; and a changed byte in any file is found and named."""
     file, target = TABLES[name]
     wish = ("--epsilon", 1, "--schema", schema_path(name), "--out", "out", "--ledger", "ledger.sqlite", "--json")
-    made = understudy("synth", shared_data / file, *wish, *(("--target", target) if target else ()))
+    method = ("--method", "marginals", "--target", target) if target else ("--method", "independent")
+    made = understudy("synth", shared_data / file, *wish, *method)
     assert made.code == 0 and made.err == "", made.err
     checked = understudy("verify", "out", "--json")
     assert checked.code == 0 and understudy("replay", "out").code == 0
@@ -61,7 +62,7 @@ def test_the_public_tables(name: str, shared_data: Path, desk: Path, understudy)
 
 
 def test_synth_writes_beside_the_data(desk: Path, understudy):
-    made = understudy("synth", "people.csv", "--epsilon", 1)
+    made = understudy("synth", "people.csv", "--epsilon", 1, "--method", "independent")
     assert made.code == 0 and made.err == "" and "(1, 1e-06)-differential privacy" in made.out
     assert {p.name for p in (desk / "people-release").iterdir()} == FILES
     assert {p.name for p in desk.iterdir()} == {
@@ -99,6 +100,10 @@ def test_json_is_the_certificate_on_disk(desk: Path, understudy):
         (("--epsilon", "0.1", "--delta", "1e-9"), "", 0.98),
         (("--delta", "0"), "", 0.999),
         (("--delta", "0", "--target", "smoker"), "", 0.999),
+        (("--delta", "0", "--method", "independent"), "", 0.999),
+        (("--method", "marginals", "--target", "smoker"), "", 0.98),
+        (("--weight", "age,pay=40", "--target", "smoker"), "", 0.98),
+        (("--weight", "age,pay=0.01", "--method", "mst"), 'neighbours = "replace-one"\n', 0.98),
         ((), 'neighbours = "replace-one"\n', 0.98),
         (("--delta", "0"), 'neighbours = "replace-one"\n', 0.999),
         ((), '[unit]\ncolumn = "name"\nmax_rows = 3\n', 0.98),
@@ -117,10 +122,12 @@ def test_the_claim(options: tuple[str, ...], head: str, least: float, desk: Path
     assert claim["epsilon"] == found["epsilon"] and claim["delta"] == found["delta"] <= asked["delta"]
     assert least * asked["epsilon"] <= claim["epsilon"] <= asked["epsilon"]
     assert understudy("replay", "out").code == 0
-    sensitivities = [s["sensitivity"] for s in certificate["spends"] if s["mechanism"] != "public"]
     pure, replaced, unit = asked["delta"] == 0, "replace-one" in head, "unit" in head
-    expected = (3 if unit else 1) * ((2 if pure else 2**0.5) if replaced else 1)
-    assert sensitivities == [pytest.approx(expected)] * len(sensitivities)
+    rows = 3 if unit else 1
+    counted, selected = rows * ((2 if pure else 2**0.5) if replaced else 1), rows * (2 if replaced else 1) + 2**-20
+    for spend in certificate["spends"]:  # weights are relative, so the largest of them is 1 in every selection
+        expected = {"public": 0, "exponential": selected}.get(spend["mechanism"], counted)
+        assert spend["sensitivity"] == pytest.approx(expected, rel=1e-9)
     assert (claim["delta"] == 0) is pure
     assert claim["neighbours"] == ("replace-one" if replaced else "add-remove")
     assert claim["unit"] == ({"what": "person", "column": "name", "max_rows": 3} if unit else {"what": "row"})
@@ -297,7 +304,8 @@ def test_budget_of_a_data_set(desk: Path, understudy, refused):
 def test_budget_history(desk: Path, understudy, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("COLUMNS", "200")
     assert understudy("budget", "set", "people.csv", "--epsilon", 2).code == 0
-    assert understudy("synth", "people.csv", "--epsilon", 0.5, "--analyst", "Ada [/b]").code == 0
+    wish = ("--epsilon", 0.5, "--method", "independent", "--analyst", "Ada [/b]")
+    assert understudy("synth", "people.csv", *wish).code == 0
     rows = json.loads(understudy("budget", "history", "people.csv", "--json").out)
     assert [(r["kind"], r["epsilon"], r["delta"]) for r in rows] == [("limit", 2.0, 1e-6), ("debit", 0.5, 1e-6)]
     assert rows[1]["analyst"] == "Ada [/b]" and rows[1]["purpose"] == "synth independent of people.csv"

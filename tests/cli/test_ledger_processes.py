@@ -28,6 +28,8 @@ def race(desk: Path, count: int, epsilon: float, delta: float) -> list[subproces
                 str(epsilon),
                 "--delta",
                 str(delta),
+                "--method",
+                "independent",
                 "--out",
                 f"out{i}",
             ],

@@ -12,7 +12,7 @@ from test_junction import SHAPES, SIZES, shapes
 
 from understudy.models import estimation
 from understudy.models.estimation import Estimator, Observation
-from understudy.models.graphical import marginalise
+from understudy.models.graphical import marginalise, spread
 
 COLUMNS = tuple(SIZES)
 TOTAL = 10_000.0
@@ -226,3 +226,28 @@ def test_columns_of_one_value_and_columns_without_any_count():
     model = fit.fit(30)
     assert all(np.isfinite(t).all() for t in model.tables)
     assert {c: len(v) for c, v in model.sample(9, np.random.default_rng(0)).items()} == dict.fromkeys(sizes, 9)
+
+
+@pytest.mark.parametrize("shape", ["chain", "cycle", "single nodes"])
+def test_forbidden_cells_never_get_mass_and_all_else_still_fits(shape: str):
+    """The zeros link two columns that no measurement may have together."""
+    joint = truth()
+    forbidden = np.zeros((SIZES["a"], SIZES["e"]), dtype=bool)
+    forbidden[0, 1:] = True
+    joint *= np.where(spread(forbidden, ("a", "e"), COLUMNS), 0.0, 1.0)
+    joint *= TOTAL / joint.sum()
+    fit = Estimator(SIZES, uniform(), TOTAL, zeros={("a", "e"): forbidden})
+    fit.observe(everything(joint, shape) or [seen(joint, (c,)) for c in COLUMNS])
+    model = fit.fit(SWEEPS)
+    assert (model.marginal(("a", "e"))[forbidden] == 0).all()
+    for columns in fit.observations:
+        assert error(fit, joint, columns) < 1e-6, columns
+
+
+def test_mutant_without_the_zeros_gives_forbidden_cells_mass():
+    joint = truth()
+    joint[0, ..., 1:] = 0.0
+    fit = estimator(float(joint.sum()))
+    fit.observe([seen(joint, (c,)) for c in COLUMNS])
+    model = fit.fit(SWEEPS)
+    assert np.outer(model.marginal(("a",)), model.marginal(("e",)))[0, 1:].sum() > 0.01 * model.total**2

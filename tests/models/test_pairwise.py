@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from test_graphical import COLUMNS, dense, fitted, random_potentials
 from test_junction import SIZES, shapes
 
-from understudy.models.graphical import GraphicalModel, marginalise
+from understudy.models.graphical import GraphicalModel, marginalise, spread
 from understudy.models.junction import JunctionTree
-from understudy.models.pairwise import Pairwise
+from understudy.models.pairwise import every_pair, every_triple_with
 
 TOTAL = 1000.0
 
@@ -27,38 +27,36 @@ def exact(joint: np.ndarray, columns: tuple[str, ...]) -> np.ndarray:
 @settings(max_examples=8, deadline=None)
 def test_every_pair_equals_brute_force(shape: str, seed: int, scale: float):
     potentials = random_potentials(shape, scale, seed)
-    pairwise, joint = Pairwise(fitted(shape, potentials, TOTAL)), dense(SIZES, potentials, TOTAL)
-    for pair in itertools.permutations(COLUMNS, 2):
-        assert np.abs(pairwise.table(pair) - exact(joint, pair)).max() < 1e-6, pair
+    found, joint = every_pair(fitted(shape, potentials, TOTAL)), dense(SIZES, potentials, TOTAL)
+    assert list(found) == list(itertools.combinations(COLUMNS, 2))
+    for pair, table in found.items():
+        assert np.abs(table - exact(joint, pair)).max() < 1e-6, pair
 
 
-@shapes
-def test_triples_with_a_source_pair_inside_a_clique_equal_brute_force(shape: str):
-    potentials = random_potentials(shape, 2.0, 5)
-    model = fitted(shape, potentials, TOTAL)
-    pairwise, joint = Pairwise(model), dense(SIZES, potentials, TOTAL)
-    pairs = {p for clique in model.tree.cliques for p in itertools.permutations(clique, 2)}
-    assert pairs or shape in ("single nodes", "empty")
-    for pair in sorted(pairs):
-        found = pairwise.joints(pair, COLUMNS)
-        assert found.keys() == set(COLUMNS) - set(pair)
-        for column, table in found.items():
-            expected = exact(joint, (*pair, column))
-            assert np.abs(table - expected.reshape(table.shape)).max() < 1e-6
-            assert np.array_equal(pairwise.table((*pair, column)), table.reshape(expected.shape))
+@pytest.mark.parametrize("seed", range(5))
+def test_a_wide_model_of_overlapping_cliques_equals_brute_force(seed: int):
+    """Links that share two columns, several links that share the same ones, and links that share none."""
+    names = tuple("abcdefgh")
+    sizes = dict(zip(names, (2, 3, 2, 2, 3, 2, 2, 2), strict=True))
+    sets = [("a", "b", "c"), ("b", "c", "d"), ("b", "c", "e"), ("c", "f"), ("g", "h")]
+    rng = np.random.default_rng(seed)
+    potentials = {s: rng.normal(size=tuple(sizes[c] for c in s)) for s in sets}
+    model = GraphicalModel.from_potentials(sizes, JunctionTree.over(sets, sizes), potentials, TOTAL)
+    joint = np.exp(sum(spread(t, s, names) for s, t in potentials.items()))
+    joint *= TOTAL / joint.sum()
+    found = every_pair(model)
+    assert len(found) == 28
+    for pair, table in found.items():
+        assert np.abs(table - marginalise(joint, names, pair)).max() < 1e-6, pair
 
 
-def test_only_what_is_wanted_is_found():
-    pairwise = Pairwise(fitted("chain", random_potentials("chain", 1.0, 1), TOTAL))
-    assert {c: t.shape for c, t in pairwise.joints(("a",), ("e", "c", "a")).items()} == {"c": (2, 2), "e": (2, 3)}
-
-
-def test_a_target_at_the_centre_of_a_star():
-    """What `aim` asks with a target: each column with it, and any other."""
-    potentials = random_potentials("star", 2.0, 6)
-    pairwise, joint = Pairwise(fitted("star", potentials, TOTAL)), dense(SIZES, potentials, TOTAL)
-    for a, b in itertools.permutations("abde", 2):
-        assert np.abs(pairwise.table((a, "c", b)) - exact(joint, (a, "c", b))).max() < 1e-6
+@pytest.mark.parametrize("seed", range(3))
+def test_triples_with_a_target_that_every_clique_holds_equal_brute_force(seed: int):
+    potentials = random_potentials("star", 2.0, seed)
+    found, joint = every_triple_with(fitted("star", potentials, TOTAL), "c"), dense(SIZES, potentials, TOTAL)
+    assert list(found) == [(a, "c", b) for a, b in itertools.combinations("abde", 2)]
+    for triple, table in found.items():
+        assert np.abs(table - exact(joint, triple)).max() < 1e-6, triple
 
 
 def test_mutant_of_independent_columns_is_told_apart():
@@ -75,5 +73,10 @@ def test_a_long_chain_through_cells_without_mass(values: int):
     edges = [("a", "b"), ("b", "c"), ("c", "d")]
     potentials = {e: np.array([[0.0, -1e4], [-1e4, -1e4]])[:values, :values] for e in edges}
     model = GraphicalModel.from_potentials(sizes, JunctionTree.over(edges, sizes), potentials, TOTAL)
-    table = Pairwise(model).table(("a", "d"))
+    table = every_pair(model)["a", "d"]
     assert table.sum() == pytest.approx(TOTAL) and table[0, 0] == pytest.approx(TOTAL)
+
+
+def test_a_model_of_one_column_has_no_pairs():
+    model = GraphicalModel.from_potentials({"a": 2}, JunctionTree.over([], {"a": 2}), {}, TOTAL)
+    assert every_pair(model) == {}

@@ -85,8 +85,8 @@ def test_mutant_that_does_not_shuffle_is_rejected(parents: np.ndarray):
         def __init__(self) -> None:
             self._rng = np.random.default_rng(2)
 
-        def permutation(self, size: int) -> np.ndarray:
-            return np.arange(size)
+        def permutation(self, rows: np.ndarray) -> np.ndarray:
+            return rows
 
         def random(self, size: int) -> np.ndarray:
             return self._rng.random(size)

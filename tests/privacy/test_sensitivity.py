@@ -300,9 +300,9 @@ def test_without_the_cap_one_person_changes_too_much() -> None:
 
 
 METHODS = {
-    "independent": (Options(), 0.0),
-    "target": (Options(target="city"), 1e-6),
-    "marginals": (Options(marginals=(("age", "pay"), ("pay", "born"))), 1e-6),
+    "independent": ("independent", Options(), 0.0),
+    "target": ("marginals", Options(target="city"), 1e-6),
+    "marginals": ("marginals", Options(marginals=(("age", "pay"), ("pay", "born"))), 1e-6),
 }
 
 
@@ -322,11 +322,12 @@ def test_every_spend_of_a_method_is_covered(relation: str, name: str) -> None:
 
 
 def method_answers(rows: Sequence[Row], relation: str, name: str) -> tuple[list[NDArray[Any]], tuple[Spend, ...]]:
-    options, delta = METHODS[name]
+    method, options, delta = METHODS[name]
     table = open_rows(rows, relation, "pyarrow", Path())
     curator = Curator.on(table, Budget(1.0, delta), randomness=SilentRandomness())
-    recipe = choose("auto", options).method.recipe(options)
-    recipe.calibrate(domain_of(relation), curator.remaining()).fit(curator, np.random.Generator(np.random.PCG64(1)))
+    domain = domain_of(relation)
+    recipe = choose(method, options, len(domain.names)).method.recipe(options)
+    recipe.calibrate(domain, curator.remaining()).fit(curator, np.random.Generator(np.random.PCG64(1)))
     return [a.value for a in curator.record], curator.spends
 
 

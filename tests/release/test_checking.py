@@ -48,7 +48,7 @@ def people(rows: int = 200) -> pa.Table:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    release = us.synthesize(us.open(people(), SCHEMA), epsilon=1.0, target="smoker")
+    release = us.synthesize(us.open(people(), SCHEMA), epsilon=1.0, method="marginals", target="smoker")
     return release.save(tmp_path_factory.mktemp("made") / "release")
 
 
@@ -153,6 +153,12 @@ FORGERIES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "other method": (lambda c: c["method"].update(name="independent"), "record"),
     "no such method": (lambda c: c["method"].update(name="magic"), "can't be rebuilt"),
     "other target": (lambda c: c["method"]["parameters"].update(target="job"), "record"),
+    "weights of another kind": (lambda c: c["method"]["parameters"].update(weights=[["job", 1]]), "can't be rebuilt"),
+    "weights that the method lacks": (
+        lambda c: c["method"]["parameters"].update(weights=[[["job", "age"], 5.0]]),
+        "method marginals can't weigh",
+    ),
+    "unknown workload": (lambda c: c["method"]["parameters"].update(workload="quads"), "can't be rebuilt"),
     "target of another kind": (lambda c: c["method"]["parameters"].update(marginals=3), "can't be rebuilt"),
     "a hash left out": (lambda c: c["files"].pop("report.html"), "report.html"),
     "all hashes left out": (lambda c: c.update(files={}), "synthetic"),
@@ -194,7 +200,8 @@ def test_a_draft_cannot_pass_as_declared(tmp_path: Path):
     import dataclasses
 
     table = us.open(people(), dataclasses.replace(SCHEMA, status="draft"))
-    folder = us.synthesize(table, epsilon=1.0, accept_draft_as_public=True).save(tmp_path / "release")
+    release = us.synthesize(table, epsilon=1.0, method="independent", accept_draft_as_public=True)
+    folder = release.save(tmp_path / "release")
     assert us.replay(folder).answers == 3
     rewrite(folder, lambda c: c["columns"].update(dict.fromkeys(c["columns"], "declared")))
     with pytest.raises(us.CheckFailed, match="columns"):

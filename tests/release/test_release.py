@@ -217,7 +217,7 @@ def test_a_constraint_that_the_model_hardly_ever_obeys():
     """One row in about 8,000 obeys: the rows that do are repeated, and none that does not comes out."""
     rule = "[[constraints]]\nthen = \"age = 18 and pay < 1 and smoker and job = 'cook'\"\n"
     schema = us.Schema.loads(SCHEMA.dumps() + rule)
-    table = us.synthesize(us.open(people(), schema), epsilon=1.0, rows=300).table
+    table = us.synthesize(us.open(people(), schema), epsilon=1.0, method="independent", rows=300).table
     assert table.num_rows == 300
     assert all(r["age"] in (18, None) and r["pay"] < 1 and r["job"] in ("cook", None) for r in table.to_pylist())
 
@@ -237,15 +237,16 @@ def test_a_draft_is_refused_without_consent():
     table = us.open(people().drop_columns(["seen"]), draft)
     with pytest.raises(us.InputError, match="draft"):
         us.synthesize(table, epsilon=1.0)
-    accepted = us.synthesize(table, epsilon=1.0, accept_draft_as_public=True).certificate
+    accepted = us.synthesize(table, epsilon=1.0, method="independent", accept_draft_as_public=True).certificate
     assert "draft accepted as public" in accepted.columns.values()
     confirmed = us.open(people().drop_columns(["seen"]), dataclasses.replace(draft, status="confirmed"))
-    assert "confirmed" in us.synthesize(confirmed, epsilon=1.0).certificate.columns.values()
+    assert "confirmed" in us.synthesize(confirmed, epsilon=1.0, method="independent").certificate.columns.values()
 
 
 def test_the_seed_fixes_the_post_processing_alone():
     def made(noise: int, seed: int) -> us.Release:
-        return us.synthesize(us.open(people(), SCHEMA), epsilon=1.0, seed=seed, rows=50, test_only_noise_seed=noise)
+        table, seeds = us.open(people(), SCHEMA), {"seed": seed, "test_only_noise_seed": noise}
+        return us.synthesize(table, epsilon=1.0, method="independent", rows=50, **seeds)
 
     one, same, other = made(1, 2), made(1, 2), made(1, 3)
     assert one.table.equals(same.table) and record_bytes(one.record) == record_bytes(same.record)

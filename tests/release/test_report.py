@@ -124,10 +124,12 @@ def private_rows() -> pa.Table:
     )
 
 
-def release_of(columns: tuple[Column, ...] = COLUMNS, *, epsilon: float = 1.0, **options) -> us.Release:
+def release_of(
+    columns: tuple[Column, ...] = COLUMNS, *, epsilon: float = 1.0, method: str = "independent", **options
+) -> us.Release:
     facts = {k: options.pop(k) for k in ("neighbours", "unit", "rules", "status") if k in options}
     rows = private_rows().select([c.name for c in columns])
-    return us.synthesize(us.open(rows, Schema(columns, **facts)), epsilon=epsilon, **options)
+    return us.synthesize(us.open(rows, Schema(columns, **facts)), epsilon=epsilon, method=method, **options)
 
 
 def page_of(release: us.Release, **changes) -> Page:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ import understudy as us
 from understudy.privacy.budget import Budget
 from understudy.releases.synthesis import Plan, synthesize_with
 from understudy.synthesizers.synthesizer import Options
+from understudy.synthesizers.workload import PAIRS, stated_weights
 
 
 class Silence:
@@ -41,11 +42,13 @@ def silent() -> Silent:
         *,
         target: str | None = None,
         marginals: Sequence[Sequence[str]] = (),
+        weights: Mapping[str | tuple[str, ...], float] | None = None,
+        workload: str = PAIRS,
         rows: int | None = None,
         epsilon: float = 1.0,
         delta: float = 1e-6,
     ) -> us.Release:
-        options = Options(target, tuple(map(tuple, marginals)))
+        options = Options(target, tuple(map(tuple, marginals)), stated_weights(weights or {}), workload)
         plan = Plan.of(schema, Budget(epsilon, delta), method, options, rows, 11)
         return synthesize_with(us.open(frame, schema), plan, randomness=Silence())
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.privacy.measurement import Measurement
-from understudy.synthesizers.compression import STANDS_OUT, Compression, OpenedModel
+from understudy.synthesizers.compression import MOST_GROUPS, STANDS_OUT, Compression, OpenedModel
 
 counts_lists = st.lists(st.integers(-50, 500), min_size=1, max_size=30)
 
@@ -108,3 +108,25 @@ def test_an_opened_model_draws_codes_of_the_domain():
     drawn = model.sample(18, np.random.default_rng(2))["a"]
     assert (drawn[::2] == 0).all()
     assert np.abs(np.bincount(drawn, minlength=4) - [9, 6, 3, 0]).max() < 2
+
+
+def test_a_group_is_impossible_only_where_all_its_values_are():
+    """Values 1 and 3 of column a are rare and share its last group; column b keeps its two values."""
+    merged = Compression.of([measured([500, 2, 400, 3]), measured([500, 405], column="b")], 905.0)
+    forbidden = np.zeros((4, 2), dtype=bool)
+    forbidden[1] = True
+    forbidden[3, 0] = True
+    (found,) = merged.zeros({("a", "b"): forbidden}).values()
+    assert found.tolist() == [[False, False], [False, False], [True, False]]
+
+
+def test_where_nothing_is_impossible_by_group_there_are_no_zeros():
+    merged = compressed([500, 2, 400, 3])
+    assert merged.zeros({("a",): np.array([False, True, False, False])}) == {}
+
+
+def test_of_very_many_values_the_heaviest_keep_their_own_group():
+    counts = np.random.default_rng(0).permutation(np.arange(1000, 1000 + MOST_GROUPS + 50))
+    groups = np.array(compressed(counts.tolist()).groups["a"])
+    assert max(groups) == MOST_GROUPS
+    assert np.array_equal(np.sort(counts[groups == MOST_GROUPS]), np.arange(1000, 1050))

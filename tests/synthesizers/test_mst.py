@@ -12,11 +12,10 @@ import pyarrow as pa
 import pytest
 
 import understudy as us
-from understudy.errors import MethodError, SchemaError
+from understudy.errors import SchemaError
 from understudy.schema.column import Boolean, Categorical
 from understudy.schema.domain import Domain
 from understudy.synthesizers.mst import Forest, Mst
-from understudy.synthesizers.workload import Workload
 
 METHODS = ("mst", "aim")
 SIZES = {"a": 3, "b": 4, "c": 3, "d": 2, "e": 4, "f": 3}
@@ -105,16 +104,25 @@ def test_the_forest_never_closes_a_cycle():
     assert [forest.joins(p) for p in pairs] == [True, True, False, True, False, False, False]
 
 
-def test_weights_are_public_facts_within_bounds():
-    domain = Domain.of(schema_of(SIZES))
-    workload = Workload.pairs(domain, "a", [(("c", "b"), 5.0), (("b", "c", "d"), 2.0)])
-    wanted = [("a", "b"), ("b", "a"), ("b", "c"), ("d", "c"), ("d", "c", "b"), ("a", "b", "c")]
-    assert [workload.weight(s) for s in wanted] == [3.0, 3.0, 5.0, 1.0, 2.0, 1.0]
-    for weight in (0.0, -1.0, 2e6, float("nan")):
-        with pytest.raises(MethodError, match="must be above 0 and at most 1e6"):
-            Workload.pairs(domain, None, [(("a", "b"), weight)])
-    with pytest.raises(SchemaError):
-        Mst("nobody").calibrate(domain, us.Budget(1.0, 0.0).capacity)
+def test_weights_draw_the_tree_to_a_pair_or_away_from_it(silent):
+    """Without weights the tree is the two strongest pairs, xy and xt."""
+    rng = np.random.default_rng(2)
+    x = rng.integers(0, 3, ROWS)
+    t = np.where(rng.random(ROWS) < 0.55, x, rng.integers(0, 3, ROWS))
+    y = np.where(rng.random(ROWS) < 0.7, x, rng.integers(0, 3, ROWS))
+    sizes = {"x": 3, "y": 3, "t": 3}
+    plain, drawn, pushed = (
+        silent(pa.table({"x": x, "y": y, "t": t}), schema_of(sizes), "mst", weights=weights)
+        for weights in (None, {("t", "y"): 3}, {"x,y": 0.2})
+    )
+    assert set(measured(plain)) == {frozenset("xy"), frozenset("xt")}
+    assert set(measured(drawn)) == {frozenset("xy"), frozenset("yt")}
+    assert set(measured(pushed)) == {frozenset("xt"), frozenset("yt")}
+
+
+def test_a_target_must_be_a_column():
+    with pytest.raises(SchemaError, match="'nobody'"):
+        Mst("nobody").calibrate(Domain.of(schema_of(SIZES)), us.Budget(1.0, 0.0).capacity)
 
 
 # --- What both methods keep to ----------------------------------------------------------------------------------------

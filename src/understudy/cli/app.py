@@ -67,6 +67,20 @@ def synth(
         list[str] | None,
         typer.Option(help="Columns to measure together, as in age,income; may be repeated.", show_default=False),
     ] = None,
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Two or three columns that matter more, and how much, as in age,income=5; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    workload: Annotated[
+        str, typer.Option(help="pairs, or triples: whether every set of three columns matters too.")
+    ] = "pairs",
+    given: Annotated[
+        list[str] | None,
+        typer.Option(help="A value that all rows have, as in sex=Female; may be repeated.", show_default=False),
+    ] = None,
     rows: Annotated[
         int | None,
         typer.Option(help="Number of synthetic rows \\[default: the noisy number of rows].", show_default=False),
@@ -96,6 +110,7 @@ def synth(
     request = Request(
         data, epsilon, delta, schema, method, target, tuple(marginal or ()), rows, out, format, seed, ledger,
         analyst, overwrite, accept_draft_as_public, test_only_noise_seed,
+        weights=tuple(weight or ()), workload=workload, given=tuple(given or ()),
     )  # fmt: skip
     run(request, quiet=quiet or json, as_json=json)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from understudy.cli.screen import print_json, print_table
-from understudy.synthesizers.registry import METHODS
+from understudy.synthesizers.registry import METHODS, MOST_AIM_COLUMNS
 
 
 def show(as_json: bool) -> None:
@@ -12,4 +12,8 @@ def show(as_json: bool) -> None:
     if as_json:
         print_json([dict(zip(heads, row, strict=True)) for row in rows])
         return
-    print_table("Methods (auto, the default, chooses by whether marginals or a target are named)", heads, rows)
+    print_table(
+        f"Methods (auto, the default: marginals if some are named, else aim, or mst beyond {MOST_AIM_COLUMNS} columns)",
+        heads,
+        rows,
+    )

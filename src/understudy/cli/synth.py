@@ -15,6 +15,7 @@ from understudy.releases.release import CERTIFICATE, FORMATS, Release, check_wri
 from understudy.releases.synthesis import STEPS, Plan, randomness_of, synthesize_with
 from understudy.schema.schema import Schema
 from understudy.synthesizers.synthesizer import Options
+from understudy.synthesizers.workload import parse_weight
 from understudy.tables.opening import open as open_table
 
 BYTES_PER_VALUE = 12
@@ -40,6 +41,9 @@ class Request:
     overwrite: bool
     accept_draft: bool
     noise_seed: int | None
+    weights: tuple[str, ...]
+    workload: str
+    given: tuple[str, ...]
 
 
 def run(request: Request, *, quiet: bool, as_json: bool) -> None:
@@ -49,8 +53,14 @@ def run(request: Request, *, quiet: bool, as_json: bool) -> None:
     budget = Budget(request.epsilon, request.delta)
     randomness = randomness_of(request.noise_seed)
     schema = _schema(request)
-    options = Options(request.target, tuple(_columns(m) for m in request.marginals))
-    plan = Plan.of(schema, budget, request.method, options, request.rows, request.seed, request.accept_draft)
+    options = Options(
+        request.target,
+        tuple(_columns(m) for m in request.marginals),
+        tuple(parse_weight(w) for w in request.weights),
+        request.workload,
+    )
+    given = _given(request.given)
+    plan = Plan.of(schema, budget, request.method, options, request.rows, request.seed, request.accept_draft, given)
     plan.check()
     table = open_table(request.data, schema)
     out = request.out or beside(request.data, "-release")
@@ -92,6 +102,19 @@ def _columns(text: str) -> tuple[str, ...]:
     if not all(names):
         raise InputError(f"marginal ({text!r}) must be column names with commas between them, such as age,income", text)
     return names
+
+
+def _given(pairs: tuple[str, ...]) -> dict[str, str]:
+    """Values by column; an empty one stands for a missing value."""
+    given: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise InputError(f"given ({pair!r}) must be a column and its value, such as sex=Female", pair)
+        if name.strip() in given:
+            raise InputError(f"given names column {name.strip()!r} twice; keep one of its values", pair)
+        given[name.strip()] = value
+    return given
 
 
 def _expected_bytes(request: Request, schema: Schema) -> int:

@@ -31,6 +31,8 @@ ONE_WAY_SPREAD = 100.0
 """The prior variance of a one-way θ: it may move freely, since the base is only a first guess of the same counts."""
 LARGEST_SPREAD, SMALLEST_SPREAD = 4.0, 0.01
 FLOOR = 1e-12
+LOG_OF_ZERO = -1e4
+"""The logarithm of nothing: finite, so that sums of it stay numbers; its exponential is exactly 0."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,16 @@ class Observation:
 
 @dataclass
 class Estimator:
-    """A model in the making. `base` is a first guess per column; adding observations keeps what was learned."""
+    """A model in the making. `base` is a first guess per column; adding observations keeps what was learned.
+
+    `zeros` marks cells that can't occur, for sets of columns in the order of `sizes`: they never get any mass.
+    """
 
     sizes: Mapping[str, int]
     base: Mapping[str, NDArray[np.float64]]
     total: float
     fixed_total: bool = False
+    zeros: Mapping[ColumnSet, NDArray[np.bool_]] = field(default_factory=dict)
     observations: dict[ColumnSet, Observation] = field(default_factory=dict)
     model: GraphicalModel = field(init=False)
     _targets: dict[ColumnSet, Table] = field(default_factory=dict)
@@ -71,6 +77,11 @@ class Estimator:
 
     def __post_init__(self) -> None:
         self._rebuild()
+
+    @property
+    def sets(self) -> list[ColumnSet]:
+        """Every set of columns that the model's tree has to hold."""
+        return [*self.observations, *self.zeros]
 
     def observe(self, new: Sequence[Observation]) -> None:
         """Takes observations in; of a set that was seen before, the average counts."""
@@ -110,10 +121,12 @@ class Estimator:
 
     def _rebuild(self) -> None:
         """Recalibrates on a tree that covers all sets: the base and every θ are its potentials."""
-        tree = JunctionTree.over(self.observations, self.sizes)
+        tree = JunctionTree.over(self.sets, self.sizes)
         potentials: dict[ColumnSet, Table] = {(c,): np.log(np.maximum(b, FLOOR)) for c, b in self.base.items()}
         for columns, theta in self._theta.items():
-            potentials[columns] = potentials[columns] + theta if columns in potentials else theta
+            potentials[columns] = potentials.get(columns, 0.0) + theta
+        for columns, forbidden in self.zeros.items():
+            potentials[columns] = potentials.get(columns, 0.0) + np.where(forbidden, LOG_OF_ZERO, 0.0)
         self.model = GraphicalModel.from_potentials(self.sizes, tree, potentials, self.total)
 
     def _update(self, clique: int, columns: ColumnSet) -> None:

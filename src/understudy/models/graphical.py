@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.models.histogram import settled
 from understudy.models.junction import JunctionTree
 from understudy.models.model import CodeColumns
-from understudy.models.sampling import draw_given
+from understudy.models.sampling import CODE, draw_given
 from understudy.schema.domain import ColumnSet
 
 Table = NDArray[np.float64]
@@ -58,6 +59,10 @@ class GraphicalModel:
             tables[link.child] *= spread(shared[-1], link.shared, tree.cliques[link.child])
         return cls(sizes, tree, tables, shared)
 
+    def settled(self) -> GraphicalModel:
+        """The same model to ten significant bits, to draw from: see `histogram.settled`."""
+        return GraphicalModel(self.sizes, self.tree, [*map(settled, self.tables)], [*map(settled, self.shared)])
+
     @property
     def total(self) -> float:
         return float(self.tables[0].sum())
@@ -96,15 +101,33 @@ class GraphicalModel:
             table = marginalise(self.tables[i], clique, given + new)
             parents = flat_cells(drawn, given, self.sizes, rows)
             cells = draw_given(parents, table.reshape(-1, int(np.prod(shape))), rng)
-            drawn |= dict(zip(new, np.unravel_index(cells, shape), strict=True))
+            drawn |= dict(zip(new, unflatten(cells, shape), strict=True))
         return drawn
 
+    def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
+        """Draws from the exact conditional of each row's given codes."""
+        from understudy.models.conditional import complete
 
-def flat_cells(codes: CodeColumns, columns: ColumnSet, sizes: Mapping[str, int], rows: int) -> NDArray[np.intp]:
-    """The row-major cell number of each row."""
-    if not columns:
-        return np.zeros(rows, dtype=np.intp)
-    return np.ravel_multi_index([codes[c] for c in columns], [sizes[c] for c in columns])
+        return complete(self, given, rng)
+
+
+def flat_cells(codes: CodeColumns, columns: ColumnSet, sizes: Mapping[str, int], rows: int) -> NDArray[np.int32]:
+    """The row-major cell number of each row; a table of more than 2^31 cells would not fit into memory."""
+    cells = np.zeros(rows, dtype=CODE)
+    for column in columns:
+        cells *= sizes[column]
+        cells += codes[column].astype(CODE, copy=False)
+    return cells
+
+
+def unflatten(cells: NDArray[np.integer], shape: Sequence[int]) -> list[NDArray[np.integer]]:
+    """The code of each column out of row-major cell numbers: the inverse of `flat_cells`."""
+    codes = []
+    for size in reversed(shape[1:]):
+        rest = cells // CODE(size)
+        codes.append(cells - rest * CODE(size))
+        cells = rest
+    return [cells, *reversed(codes)][: len(shape)]
 
 
 def margin(table: Table, columns: ColumnSet, onto: ColumnSet) -> Table:

@@ -31,3 +31,14 @@ def project_to_simplex(counts: NDArray[np.number[Any]], total: float) -> NDArray
     excess = (np.cumsum(falling) - total) / np.arange(1, flat.size + 1)
     kept = np.flatnonzero(falling > excess)[-1]
     return np.maximum(flat - excess[kept], 0.0).reshape(np.shape(counts))
+
+
+def settled(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The table to ten significant bits.
+
+    Fits use `exp` and matrix products, whose last digits differ between kinds of processors. Rounded this coarsely, one
+    number in a billion or so would still differ, and a release can be replayed on another machine; what it changes is
+    far below the noise.
+    """
+    fraction, exponent = np.frexp(table)
+    return np.ldexp(np.rint(fraction * 1024.0), exponent - 10)

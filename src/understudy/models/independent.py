@@ -29,3 +29,7 @@ class IndependentModel:
 
     def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:
         return {column: draw_rows(weights, rows, rng) for column, weights in self.weights.items()}
+
+    def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
+        """What is given tells nothing of the other columns."""
+        return self.sample(len(next(iter(given.values()))), rng) | given

@@ -9,11 +9,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.models.graphical import marginalise
+from understudy.models.conditional import Factor, product, resample
+from understudy.models.graphical import GraphicalModel, marginalise, spread, unflatten
 from understudy.models.histogram import estimate_total, project_to_simplex
 from understudy.models.model import CodeColumns
 from understudy.models.sampling import draw_given, draw_rows
@@ -56,16 +58,48 @@ class MarginalModel:
         chosen = alike[draw_rows(self._rake(particles)[alike], rows, rng)]
         return {column: codes[chosen] for column, codes in particles.items()}
 
+    def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
+        return resample(self, given, rng) if self.graph is None else self.graph.complete(given, rng)
+
+    @cached_property
+    def graph(self) -> GraphicalModel | None:
+        """The distribution that `sample` draws from, with as many particles as there could be, on a junction tree.
+
+        None where that would be too large. Raking weighs each particle by one factor per marginal, so the cliques of
+        a tree that hold all marginals can be raked instead.
+        """
+        order = drawing_order(list(self.marginals))
+        sizes = {coding.name: coding.size for coding in self.domain}
+        graph = product(sizes, [self._factor(s) for s in order if s.new], self.total, list(self.marginals))
+        if graph is not None and not all(step.faithful for step in order):
+            self._rake_graph(graph)
+        return graph
+
+    def _factor(self, step: Step) -> Factor:
+        return Factor(step.given, step.new, self._table(step))
+
+    def _table(self, step: Step) -> NDArray[np.float64]:
+        return marginalise(self.marginals[step.columns], step.columns, step.given + step.new)
+
+    def _rake_graph(self, graph: GraphicalModel) -> None:
+        homes = {columns: graph.tree.home(columns) for columns in self.marginals}
+        for _ in range(RAKING_PASSES):
+            for clique in graph.tour():
+                for columns in (c for c, home in homes.items() if home == clique):
+                    factor = _raking_factor(self.marginals[columns], graph.marginal(columns))
+                    graph.tables[clique] *= spread(factor, columns, graph.tree.cliques[clique])
+        for _ in graph.tour():  # what was changed last reaches the cliques that were visited first
+            pass
+
     def _draw(self, order: Sequence[Step], rows: int, rng: np.random.Generator) -> CodeColumns:
         drawn: CodeColumns = {}
         for step in order:
             if not step.new:
                 continue
-            table = marginalise(self.marginals[step.columns], step.columns, step.given + step.new)
             shape = self.domain.shape(step.new)
             parents = self._cells(drawn, step.given, rows)
-            cells = draw_given(parents, table.reshape(self.domain.cells(step.given), -1), rng)
-            drawn |= dict(zip(step.new, np.unravel_index(cells, shape), strict=True))
+            cells = draw_given(parents, self._table(step).reshape(self.domain.cells(step.given), -1), rng)
+            drawn |= dict(zip(step.new, unflatten(cells, shape), strict=True))
         return drawn
 
     def _rake(self, particles: CodeColumns) -> NDArray[np.float64]:
@@ -74,9 +108,8 @@ class MarginalModel:
         cells = {columns: self._cells(particles, columns, rows) for columns in self.marginals}
         for _ in range(RAKING_PASSES):
             for columns, wanted in self.marginals.items():
-                held = np.bincount(cells[columns], weights, minlength=wanted.size)
-                factor = np.divide(wanted.ravel(), held, out=np.ones(wanted.size), where=held > 0)
-                weights *= np.clip(factor, 1 / LARGEST_FACTOR, LARGEST_FACTOR)[cells[columns]]
+                held = np.bincount(cells[columns], weights, minlength=wanted.size).astype(np.float64)
+                weights *= _raking_factor(wanted.ravel(), held)[cells[columns]]
         return weights
 
     def _cells(self, codes: CodeColumns, columns: ColumnSet, rows: int) -> NDArray[np.intp]:
@@ -139,6 +172,11 @@ def overlaps(sets: Sequence[ColumnSet]) -> list[ColumnSet]:
     order = {c: i for i, c in enumerate(dict.fromkeys(c for s in sets for c in s))}
     named = (tuple(sorted(s, key=order.__getitem__)) for s in found)
     return sorted(named, key=lambda s: (len(s), [order[c] for c in s]))
+
+
+def _raking_factor(wanted: NDArray[np.float64], held: NDArray[np.float64]) -> NDArray[np.float64]:
+    factor = np.divide(wanted, held, out=np.ones(wanted.shape), where=held > 0)
+    return np.clip(factor, 1 / LARGEST_FACTOR, LARGEST_FACTOR)
 
 
 def _spread(

@@ -1,4 +1,4 @@
-"""What every model offers: an estimated number of rows, and rows of codes."""
+"""What every model offers: an estimated number of rows, and rows of codes, freely drawn or given some of them."""
 
 from __future__ import annotations
 
@@ -20,4 +20,12 @@ class Model(Protocol):
 
     def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:
         """That many rows, as one array of codes per column."""
+        ...
+
+    def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
+        """For each row of the given codes (of one column at least, and one row) a whole row that keeps them.
+
+        The other columns follow the model's distribution given the codes of that row; where the model gives these no
+        probability, one that leaves out what contradicts.
+        """
         ...

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.models.graphical import flat_cells
+from understudy.models.conditional import Factor, product, resample
+from understudy.models.graphical import GraphicalModel, flat_cells
 from understudy.models.model import CodeColumns
 from understudy.models.sampling import draw_given
 from understudy.schema.domain import ColumnSet
@@ -37,3 +39,15 @@ class BayesianNetwork:
             parents = flat_cells(drawn, family.parents, self.sizes, rows)
             drawn[family.column] = draw_given(parents, family.weights, rng)
         return drawn
+
+    def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
+        return resample(self, given, rng) if self.graph is None else self.graph.complete(given, rng)
+
+    @cached_property
+    def graph(self) -> GraphicalModel | None:
+        """The same distribution on a junction tree, unless that would be too large."""
+        return product(self.sizes, [self._factor(family) for family in self.families], self.total)
+
+    def _factor(self, family: Family) -> Factor:
+        shape = [self.sizes[c] for c in (*family.parents, family.column)]
+        return Factor(family.parents, (family.column,), family.weights.reshape(shape))

@@ -6,35 +6,55 @@ so that columns drawn one after the other do not move together beyond what the m
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+CODE = np.int32
+"""The type of drawn codes: half the memory traffic of 64 bits, and room to add to a code without overflow."""
+RADIX = 1 << 16
+"""numpy sorts integers of 16 bits by counting, which takes a fifth of the time of a comparison sort."""
 
-def draw_given(parents: NDArray[np.intp], table: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
+
+def draw_given(
+    parents: NDArray[np.integer[Any]], table: NDArray[np.float64], rng: np.random.Generator
+) -> NDArray[np.int32]:
     """For each row a child cell, given its parent cell: row p of `table` holds the weights of the children of p.
 
     Within each parent's group the draws are systematic. A parent without any weight draws its children uniformly.
     """
-    cumulative = _cumulative(table)
-    order = rng.permutation(len(parents))
-    order = order[np.argsort(parents[order], kind="stable")]
-    grouped = parents[order]
     sizes = np.bincount(parents, minlength=len(table))
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    rank = np.arange(len(parents)) - starts[grouped]
-    offset = rng.random(len(table))
-    position = (rank + offset[grouped]) / sizes[grouped]
-    # Row p of the table covers the interval [p, p+1), so one search serves all groups.
-    line = (cumulative + np.arange(len(table))[:, None]).ravel()
-    cell = np.searchsorted(line, position + grouped, side="right") - grouped * table.shape[1]
-    drawn = np.empty(len(parents), dtype=np.intp)
-    drawn[order] = np.clip(cell, 0, table.shape[1] - 1)
+    order = rng.permutation(np.arange(len(parents), dtype=CODE))
+    if len(table) > 1:
+        order = order[_stable_argsort(parents[order], len(table))]
+    counts = _systematic_counts(sizes, _cumulative(table), rng.random(len(table)))
+    cells = np.broadcast_to(np.arange(table.shape[1], dtype=CODE), table.shape)
+    drawn = np.empty(len(parents), dtype=CODE)
+    drawn[order] = np.repeat(cells.ravel(), counts.ravel())
     return drawn
 
 
-def draw_rows(weights: NDArray[np.float64], rows: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def draw_rows(weights: NDArray[np.float64], rows: int, rng: np.random.Generator) -> NDArray[np.int32]:
     """`rows` indices, each as often as its weight says, rounded up or down: systematic resampling."""
-    return draw_given(np.zeros(rows, dtype=np.intp), weights[None, :], rng)
+    return draw_given(np.zeros(rows, dtype=CODE), weights[None, :], rng)
+
+
+def _stable_argsort(keys: NDArray[np.integer[Any]], bound: int) -> NDArray[np.intp]:
+    """The order of keys below `bound`, by their low 16 bits and then, where there are more, by the high ones."""
+    order = np.argsort(keys.astype(np.uint16), kind="stable")
+    for shift in range(16, (bound - 1).bit_length(), 16):
+        order = order[np.argsort((keys[order] >> shift).astype(np.uint16), kind="stable")]
+    return order
+
+
+def _systematic_counts(
+    sizes: NDArray[np.integer[Any]], cumulative: NDArray[np.float64], offset: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """How many of a group's rows each cell gets: row r of n stands at (r + offset) / n on the line of the cells."""
+    below = np.ceil(cumulative * sizes[:, None] - offset[:, None])
+    below = np.where(cumulative >= 1.0, sizes[:, None], np.clip(below, 0, sizes[:, None])).astype(np.int64)
+    return np.diff(below, axis=1, prepend=0)
 
 
 def _cumulative(table: NDArray[np.float64]) -> NDArray[np.float64]:

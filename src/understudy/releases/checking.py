@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from understudy.errors import CheckFailed, ReleaseError, UnderstudyError
@@ -67,7 +67,17 @@ def verify(directory: str | Path) -> Verified:
 
 def replay(directory: str | Path) -> Replayed:
     """Rebuilds the synthetic table from the measurements alone and compares it byte for byte."""
-    folder = Path(directory)
+    release = _rebuilt(Path(directory))
+    return Replayed(_synthetic(release.certificate), release.certificate.rows, len(release.record))
+
+
+def load(folder: Path) -> Release:
+    """The release in a folder, rebuilt; what `verify` or `replay` find wrong is raised."""
+    verify(folder)
+    return _rebuilt(folder)
+
+
+def _rebuilt(folder: Path) -> Release:
     certificate = read_certificate(folder)
     record = read_record(_read(folder / MEASUREMENTS))
     schema = _schema(folder)
@@ -81,7 +91,7 @@ def replay(directory: str | Path) -> Replayed:
     if release.synthetic_bytes(name.removeprefix("synthetic.")) != _read(folder / name):
         raise CheckFailed(f"{name} is not what {MEASUREMENTS} and {SCHEMA} give{_other_versions(certificate)}", name)
     _check_same_claim(certificate, release.certificate)
-    return Replayed(name, release.certificate.rows, len(record))
+    return replace(release, certificate=certificate)
 
 
 def read_certificate(folder: Path) -> Certificate:
@@ -132,7 +142,8 @@ def _check_same_claim(claimed: Certificate, rebuilt: Certificate) -> None:
 def _rerun(schema: Schema, certificate: Certificate, curator: Curator) -> Release:
     try:
         options, rows = Options.from_dict(certificate.parameters), certificate.parameters.get("rows")
-        plan = Plan.of(schema, certificate.asked, certificate.method, options, rows, certificate.seed, True)
+        given = certificate.parameters.get("given")
+        plan = Plan.of(schema, certificate.asked, certificate.method, options, rows, certificate.seed, True, given)
         return plan.release(curator, "pyarrow", lambda step: None)
     except CheckFailed:
         raise

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.errors import SchemaError
 from understudy.models.model import Model
@@ -10,6 +13,7 @@ from understudy.models.sampling import draw_rows
 from understudy.schema.column import Identifier
 from understudy.schema.domain import Domain
 from understudy.schema.encoding import decode, made_up
+from understudy.schema.evidence import Evidence
 from understudy.schema.expression import Values
 
 TRIES = 30
@@ -19,52 +23,132 @@ LEAST_DRAWN, DRAWN_PER_ROW = 1_000_000, 20
 """How many rows may be drawn, in all or per row wanted, before those that obey are repeated: it bounds the time."""
 
 Columns = dict[str, Values]
+Rows = NDArray[np.integer]
 
 
-def draw(model: Model, domain: Domain, rows: int, rng: np.random.Generator) -> Columns:
-    """`rows` rows of values, none of which breaks a constraint."""
-    values = _draw_modelled(model, domain, rows, rng)
+@dataclass(frozen=True)
+class _Attempt:
+    """How many completions of each row are tried at once, and whether the model draws them or they are uniform."""
+
+    copies: int
+    modelled: bool
+
+
+ATTEMPTS = (*[_Attempt(1, True)] * 8, _Attempt(100, True), _Attempt(1000, False))
+"""Most rows are completed at once; for those that hardly any completion suits, the model is left in the end."""
+
+
+ANYTHING = Evidence()
+
+
+def draw(
+    model: Model,
+    domain: Domain,
+    rows: int,
+    rng: np.random.Generator,
+    given: Evidence = ANYTHING,
+    witness: np.random.Generator | None = None,
+) -> Columns:
+    """`rows` rows of values, all with the given ones, none of which breaks a constraint.
+
+    `witness` is a generator in the state from which `check_satisfiable` found a row: a model that never obeys the
+    rules can then be replaced by the rows that were found, for certain.
+    """
+    return _with_made_up(_draw_modelled(model, domain, rows, rng, given, witness or rng), domain, rows)
+
+
+def complete(model: Model, domain: Domain, given: Evidence, rng: np.random.Generator) -> Columns:
+    """For each row of given values a whole row that keeps them, none of which breaks a constraint."""
+    if not domain.schema.rules or not given.rows:
+        return _with_made_up(_sampled(model, domain, given, rng), domain, given.rows)
+    found, done, left = list[Columns](), list[Rows](), np.arange(given.rows)
+    for attempt in ATTEMPTS:
+        size = LARGEST_BATCH // attempt.copies
+        for block in (left[i : i + size] for i in range(0, len(left), size)):
+            values, rows = _obedient_completions(model, domain, given, block, attempt, rng)
+            found.append(values)
+            done.append(rows)
+        left = np.setdiff1d(left, np.concatenate(done))
+        if not len(left):
+            return _with_made_up(_take(_join(found), np.argsort(np.concatenate(done))), domain, given.rows)
+    raise SchemaError(
+        f"row {left[0] + 1} of the frame can't be completed: no row with its values was found to satisfy all "
+        "constraints; change its values, or leave it out",
+        int(left[0]),
+    )
+
+
+def check_satisfiable(domain: Domain, rng: np.random.Generator, given: Evidence = ANYTHING) -> None:
+    """Refuses constraints that no row of the domain was found to satisfy, before anything is spent."""
+    if not domain.schema.rules or _size(_uniform_obedient(domain, rng, given)):
+        return
+    what = f"row of the domain with the given {_listing(given)}" if given.codes else "row of the domain"
+    raise SchemaError(f"no {what} was found to satisfy all constraints; relax one of them", domain.schema.rules)
+
+
+def _listing(given: Evidence) -> str:
+    return " and ".join(given.codes)
+
+
+def _with_made_up(values: Columns, domain: Domain, rows: int) -> Columns:
     numbered = {c.name: made_up(c, rows) for c in domain.schema.released if isinstance(c, Identifier)}
     return {c.name: (values | numbered)[c.name] for c in domain.schema.released}
 
 
-def check_satisfiable(domain: Domain, rng: np.random.Generator) -> None:
-    """Refuses constraints that no row of the domain was found to satisfy, before anything is spent."""
-    if domain.schema.rules and not _size(_uniform_obedient(domain, rng)):
-        raise SchemaError(
-            "no row of the domain was found to satisfy all constraints; relax one of them", domain.schema.rules
-        )
+def _sampled(model: Model | None, domain: Domain, given: Evidence, rng: np.random.Generator) -> Columns:
+    """Values of every modelled column, the given ones among them; without a model, all codes are equally likely."""
+    if model is None:
+        codes = {c.name: rng.integers(0, c.size, given.rows) for c in domain} | dict(given.codes)
+    elif given.codes and given.rows:
+        codes = model.complete(dict(given.codes), rng)
+    else:
+        codes = model.sample(given.rows, rng)
+    return decode(codes, domain, rng) | dict(given.values)
 
 
-def _draw_modelled(model: Model, domain: Domain, rows: int, rng: np.random.Generator) -> Columns:
+def _obedient_completions(
+    model: Model, domain: Domain, given: Evidence, rows: Rows, attempt: _Attempt, rng: np.random.Generator
+) -> tuple[Columns, Rows]:
+    """The first of some completions of each row that breaks no constraint, and which rows have one."""
+    tried = given.at(np.repeat(rows, attempt.copies))
+    values = _sampled(model if attempt.modelled else None, domain, tried, rng)
+    obeys = ~domain.schema.violations(values, tried.rows).reshape(len(rows), attempt.copies)
+    done = np.flatnonzero(obeys.any(axis=1))
+    return _take(values, done * attempt.copies + obeys[done].argmax(axis=1)), rows[done]
+
+
+def _draw_modelled(
+    model: Model,
+    domain: Domain,
+    rows: int,
+    rng: np.random.Generator,
+    given: Evidence,
+    witness: np.random.Generator,
+) -> Columns:
     """Draws, drops the rows that break a constraint, and draws again for the rest: the model, given the rules."""
     if not domain.schema.rules:
-        return decode(model.sample(rows, rng), domain, rng)
+        return _sampled(model, domain, given.repeated(rows), rng)
     found: list[Columns] = []
     wanted, batch, left = rows, rows, max(LEAST_DRAWN, DRAWN_PER_ROW * rows)
     while left > 0:
         left -= batch
-        obedient = _obedient(decode(model.sample(batch, rng), domain, rng), domain)
+        obedient = _obedient(_sampled(model, domain, given.repeated(batch), rng), domain)
         found.append(_take(obedient, np.arange(min(wanted, _size(obedient)))))
         wanted -= _size(found[-1])
         if wanted <= 0:
             return _join(found)
         kept = max(_size(obedient), 1) / batch
         batch = min(LARGEST_BATCH, left, int(1.2 * wanted / kept) + 10)
-    return _fill(_join(found), domain, rows, rng)
-
-
-def _fill(values: Columns, domain: Domain, rows: int, rng: np.random.Generator) -> Columns:
-    """A model that hardly ever obeys the rules: repeat the rows that do, or those of the whole domain that do."""
-    source = values if _size(values) else _uniform_obedient(domain, rng)
+    values = _join(found)
+    # A model that hardly ever obeys the rules: repeat the rows that do, or those of the whole domain that do.
+    source = values if _size(values) else _uniform_obedient(domain, witness, given)
     return _join([values, _take(source, draw_rows(np.ones(_size(source)), rows - _size(values), rng))])
 
 
-def _uniform_obedient(domain: Domain, rng: np.random.Generator) -> Columns:
+def _uniform_obedient(domain: Domain, rng: np.random.Generator, given: Evidence) -> Columns:
     found: Columns = {}
     for _ in range(TRIES):
-        codes = {c.name: rng.integers(0, c.size, UNIFORM_ROWS) for c in domain}
-        found = _obedient(decode(codes, domain, rng), domain)
+        found = _obedient(_sampled(None, domain, given.repeated(UNIFORM_ROWS), rng), domain)
         if _size(found):
             break
     return found
@@ -74,7 +158,7 @@ def _obedient(values: Columns, domain: Domain) -> Columns:
     return _take(values, np.flatnonzero(~domain.schema.violations(values, _size(values))))
 
 
-def _take(values: Columns, rows: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Columns:
+def _take(values: Columns, rows: Rows) -> Columns:
     return {name: Values(v.data[rows], None if v.missing is None else v.missing[rows]) for name, v in values.items()}
 
 

@@ -10,13 +10,14 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from understudy.errors import CheckFailed, ReleaseError
+from understudy.models.model import Model
 from understudy.privacy.certificate import Certificate
 from understudy.privacy.measurement import Answer
 from understudy.releases.drawing import Columns
@@ -41,6 +42,8 @@ class Release:
     schema: Schema
     domain: Domain
     arrow: pa.Table
+    model: Model = field(repr=False)
+    """The fitted distribution: a function of the record, and of public facts."""
 
     @classmethod
     def of(
@@ -51,9 +54,37 @@ class Release:
         record: Sequence[Answer],
         kind: str,
         schema: Schema,
+        model: Model,
     ) -> Release:
         arrow = from_values(values, domain.schema)
-        return cls(to_native(arrow, kind), certificate, tuple(record), schema, domain, arrow)
+        return cls(to_native(arrow, kind), certificate, tuple(record), schema, domain, arrow, model)
+
+    @classmethod
+    def load(cls, directory: str | Path) -> Release:
+        """Reads a release folder back, checking it on the way: what `verify` and `replay` find wrong is raised.
+
+        Table and model are rebuilt from the recorded measurements, which takes as long as fitting took.
+        """
+        from understudy.releases.checking import load
+
+        return load(Path(directory))
+
+    def complete(self, frame: Any, *, seed: int | None = None) -> Any:
+        """The frame (pandas, polars or pyarrow) with all released columns that it lacks.
+
+        They are drawn row by row from the model, given the row's values, so this spends nothing. The columns of the
+        frame stay as they are: they are your own, and nothing protects them. `seed` makes the draw repeatable.
+
+        >>> import pyarrow as pa, understudy as us
+        >>> columns = '[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99\\n[columns.smoker]\\ntype = "boolean"'
+        >>> people = pa.table({"age": [31, 47, 52], "smoker": [True, False, False]})
+        >>> release = us.synthesize(us.open(people, us.Schema.loads(columns)), epsilon=1.0)
+        >>> release.complete(pa.table({"smoker": [True, True]})).column_names
+        ['age', 'smoker']
+        """
+        from understudy.releases.completion import complete_frame
+
+        return complete_frame(self.model, self.domain, frame, seed)
 
     def save(self, directory: str | Path, *, format: str = "csv", overwrite: bool = False) -> Path:
         """Writes the release folder: whole, or not at all."""

@@ -1,6 +1,6 @@
 """`understudy.synthesize`: from a table behind the boundary to a release.
 
-`_Plan` is the whole recipe of a release. It runs on a curator of rows to make one, and on a curator of recorded
+`Plan` is the whole recipe of a release. It runs on a curator of rows to make one, and on a curator of recorded
 answers to replay it; there is no second code path.
 """
 
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import platform
 import secrets
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import InputError
+from understudy.models.model import Model
 from understudy.privacy.budget import Budget
 from understudy.privacy.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, UNCONFIRMED, Certificate
 from understudy.privacy.curator import Curator, no_pure_keys
@@ -28,10 +29,12 @@ from understudy.releases.release import Release
 from understudy.schema.column import Categorical
 from understudy.schema.domain import Domain
 from understudy.schema.encoding import check_decodable
+from understudy.schema.evidence import Evidence, Plain, check_stated
 from understudy.schema.schema import DRAFT, Schema
 from understudy.synthesizers.discovery import discover, provisional
 from understudy.synthesizers.registry import Choice, choose
 from understudy.synthesizers.synthesizer import Options
+from understudy.synthesizers.workload import PAIRS, stated_weights
 from understudy.tables.table import Table
 
 DEFAULT_DELTA = 1e-6
@@ -49,6 +52,9 @@ def synthesize(
     method: str = "auto",
     target: str | None = None,
     marginals: Sequence[Sequence[str]] = (),
+    weights: Mapping[str | tuple[str, ...], float] | None = None,
+    workload: str = PAIRS,
+    given: Mapping[str, object] | None = None,
     rows: int | None = None,
     seed: int | None = None,
     ledger: Ledger | str | Path | None = None,
@@ -59,8 +65,14 @@ def synthesize(
 ) -> Release:
     """Makes a differentially private stand-in of a table.
 
-    `delta=0` asks for pure ε. `rows` is the number of synthetic rows (by default the noisy number of private ones).
-    `seed` only fixes the post-processing. With a `ledger` the whole budget is debited there before anything is drawn.
+    `delta=0` asks for pure ε. `weights` says which sets of two or three columns matter more, such as
+    `{("age", "income"): 5}`, and `workload="triples"` that all sets of three do (methods aim and mwem).
+
+    `given={"sex": "Female"}` gives every synthetic row these values, and draws the others given them; it is
+    post-processing, and changes neither what is measured nor the budget.
+
+    `rows` is the number of synthetic rows (by default the noisy number of private ones, `given` or not). `seed` only
+    fixes the post-processing. With a `ledger` the whole budget is debited there before anything is drawn.
     `test_only_noise_seed` makes the noise repeatable: such a release is stamped TEST-ONLY and guarantees nothing.
 
     >>> import pyarrow as pa, understudy as us
@@ -75,10 +87,11 @@ def synthesize(
             table.schema,
             Budget(epsilon, delta),
             method,
-            Options(target, _sets(marginals)),
+            Options(target, _sets(marginals), stated_weights({} if weights is None else weights), workload),
             rows,
             seed,
             accept_draft_as_public,
+            given,
         ),
         randomness=randomness_of(test_only_noise_seed),
         ledger=ledger,
@@ -124,6 +137,7 @@ class Plan:
     rows: int | None
     seed: int
     draft_accepted: bool = False
+    given: Mapping[str, Plain] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -135,6 +149,7 @@ class Plan:
         rows: int | None,
         seed: int | None,
         accept_draft: bool = False,
+        given: Mapping[str, object] | None = None,
     ) -> Plan:
         if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS):
             raise InputError(f"rows ({rows}) must be a whole number from 1 to {MOST_ROWS:,}", rows)
@@ -147,7 +162,9 @@ class Plan:
                 schema,
             )
         seed = secrets.randbelow(2**63) if seed is None else seed
-        return cls(schema, budget, choose(method, options), options, rows, seed, schema.status == DRAFT)
+        choice = choose(method, options, len(schema.modelled))
+        stated = check_stated({} if given is None else given, schema)
+        return cls(schema, budget, choice, options, rows, seed, schema.status == DRAFT, stated)
 
     def check(self) -> None:
         """Refuses whatever can be refused from public facts, before anything is spent."""
@@ -159,7 +176,7 @@ class Plan:
         domain = Domain.of(provisional(self.schema)) if self.schema.private else self._domain(self.schema)
         self.choice.method.recipe(self.options).calibrate(domain, self.budget.capacity)
 
-    def run(self, curator: Curator, progress: Progress) -> tuple[Columns, Domain, float]:
+    def run(self, curator: Curator, progress: Progress) -> tuple[Columns, Domain, Model]:
         """The release itself: buy what is private, measure, fit, draw."""
         fitting, drawing = (np.random.Generator(np.random.PCG64(s)) for s in np.random.SeedSequence(self.seed).spawn(2))
         if self.schema.private:
@@ -170,10 +187,11 @@ class Plan:
         model = recipe.calibrate(domain, curator.remaining()).fit(curator, fitting)
         progress(STEPS[2])
         rows = self.rows or min(MOST_ROWS, max(1, round(model.total)))
-        return draw(model, domain, rows, drawing), domain, model.total
+        given = Evidence.stated(self.given, domain)
+        return draw(model, domain, rows, drawing, given, self._witness()), domain, model
 
     def release(self, curator: Curator, kind: str, progress: Progress) -> Release:
-        values, domain, _ = self.run(curator, progress)
+        values, domain, model = self.run(curator, progress)
         return Release.of(
             values,
             domain,
@@ -181,12 +199,13 @@ class Plan:
             curator.record,
             kind,
             self.schema,
+            model,
         )
 
     def certificate(self, curator: Curator, rows: int) -> Certificate:
         return Certificate(
             method=self.choice.method.name,
-            parameters=self.options.to_dict() | {"rows": self.rows},
+            parameters=self.options.to_dict() | {"rows": self.rows} | ({"given": self.given} if self.given else {}),
             reason=self.choice.reason,
             asked=self.budget,
             neighbours=self.schema.neighbours,
@@ -204,8 +223,11 @@ class Plan:
     def _domain(self, schema: Schema) -> Domain:
         domain = Domain.of(schema)
         check_decodable(domain)
-        check_satisfiable(domain, np.random.Generator(np.random.PCG64(self.seed)))
+        check_satisfiable(domain, self._witness(), Evidence.stated(self.given, domain))
         return domain
+
+    def _witness(self) -> np.random.Generator:
+        return np.random.Generator(np.random.PCG64(self.seed))
 
     def _unit(self) -> dict[str, Any]:
         unit = self.schema.unit

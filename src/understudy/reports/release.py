@@ -420,11 +420,16 @@ def _method(name: str) -> Any:
 
 
 def _parameters(parameters: dict[str, Any]) -> list[tuple[str, str]]:
-    """What was set, leaving out what was left empty, and the rows, which have a line of their own."""
-    return [(k, _setting(v)) for k, v in parameters.items() if k != "rows" and v not in (None, [], (), "")]
+    """What was set, leaving out what was left as it is, and the rows, which have a line of their own."""
+    shown = {k: v for k, v in parameters.items() if k != "rows" and v not in (None, [], (), "", {})}
+    return [(k, _setting(k, v)) for k, v in shown.items() if (k, v) != ("workload", "pairs")]
 
 
-def _setting(value: Any) -> str:
+def _setting(name: str, value: Any) -> str:
+    if name == "weights":
+        return "; ".join(f"{_joined(columns)} = {weight:g}" for columns, weight in value)
+    if name == "given":
+        return "; ".join(f"{column} = {'missing' if stated is None else stated}" for column, stated in value.items())
     return "; ".join(map(_joined, value)) if isinstance(value, list | tuple) else str(value)
 
 

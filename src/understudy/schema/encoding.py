@@ -22,8 +22,8 @@ Codes: TypeAlias = Mapping[str, NDArray[np.integer]]
 
 
 def decode(codes: Codes, domain: Domain, rng: np.random.Generator) -> dict[str, Values]:
-    """Typed values of every modelled column, each drawn uniformly inside its bin."""
-    return {coding.name: _decode(coding, codes[coding.name], rng) for coding in domain}
+    """Typed values of the coded columns, each drawn uniformly inside its bin."""
+    return {coding.name: _decode(coding, codes[coding.name], rng) for coding in domain if coding.name in codes}
 
 
 def made_up(column: Identifier, size: int) -> Values:

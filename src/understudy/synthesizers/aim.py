@@ -18,7 +18,7 @@ from understudy.privacy.budget import Amount
 from understudy.privacy.curator import Curator
 from understudy.schema.domain import ColumnSet, Domain
 from understudy.synthesizers.groundwork import Groundwork
-from understudy.synthesizers.workload import Workload
+from understudy.synthesizers.workload import PAIRS, Stated, Workload
 from understudy.synthesizers.worst import find_worst
 
 TARGET_SHARE, SELECTION_SHARE = 0.2, 0.1
@@ -26,6 +26,8 @@ ROUNDS_PER_SIGNAL, MOST_ROUNDS_PER_COLUMN = 0.4, 16
 PENALTY = 0.6
 """The share of its noise that a measurement really costs: estimation shrinks the rest away."""
 SWEEPS = 5
+COLUMNS_PER_PICK, ROUNDS_PER_COLUMN = 50, 4
+"""Beyond so many columns, or so many rounds for each of them, a round picks several sets: few concern each other."""
 MEGABYTE = 1_000_000 // 8
 """Cells of eight bytes."""
 
@@ -35,13 +37,14 @@ class Aim:
     """The recipe. With a target, every pair with it is measured first, and triples with it are candidates."""
 
     target: str | None = None
-    weights: tuple[tuple[ColumnSet, float], ...] = ()
+    weights: Stated = ()
+    workload: str = PAIRS
     model_megabytes: float = 16.0
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedAim:
         if not 0.1 <= self.model_megabytes <= 10_000:
             raise MethodError(f"model_megabytes ({self.model_megabytes}) must be from 0.1 to 10000", self)
-        return CalibratedAim(domain, amount, self, Workload.pairs(domain, self.target, self.weights))
+        return CalibratedAim(domain, amount, self, Workload.of(domain, self.target, self.weights, self.workload))
 
 
 @dataclass(frozen=True)
@@ -62,19 +65,29 @@ class CalibratedAim:
         return ground.finish()
 
     def _rounds(self, ground: Groundwork, curator: Curator) -> None:
-        rounds = self._count_rounds(ground.signal)
+        picks = self._count_picks(ground.signal)
+        at_once = self._picks_per_round(picks)
+        rounds = math.ceil(picks / at_once)
         for i, amount in enumerate(curator.remaining().split([1.0] * rounds)):
             select, measure = amount.split([SELECTION_SHARE, 1 - SELECTION_SHARE])
             # The allowance of size grows with the budget spent, as in the paper: early rounds keep the model small.
             cells = self.recipe.model_megabytes * MEGABYTE * (i + 1) / rounds
-            noise = PENALTY * self._noise(curator, measure)
-            worst = find_worst(ground, self.workload, select, noise=noise, cells=cells, target=self.recipe.target)
-            ground.measure([worst], measure, SWEEPS)
+            noise = PENALTY * self._noise(curator, measure.split([1.0] * at_once)[0])
+            worst = find_worst(
+                ground, self.workload, select, noise=noise, cells=cells, target=self.recipe.target, count=at_once
+            )
+            ground.measure(worst, measure, SWEEPS)
 
-    def _count_rounds(self, signal: float) -> int:
-        """As many rounds as the signal can feed, but at least one and at most sixteen for each column."""
+    def _count_picks(self, signal: float) -> int:
+        """As many picks as the signal can feed, but at least one and at most sixteen for each column."""
         columns = len(self.domain.names)
         return round(min(max(ROUNDS_PER_SIGNAL * math.sqrt(signal), columns), MOST_ROUNDS_PER_COLUMN * columns))
+
+    def _picks_per_round(self, picks: int) -> int:
+        """More than one where there are many columns, or many picks for each of them; never for a few columns."""
+        columns = len(self.domain.names)
+        wanted = max(1 + columns // COLUMNS_PER_PICK, math.ceil(picks / (ROUNDS_PER_COLUMN * columns)))
+        return min(wanted, 1 + columns // 8)
 
     def _noise(self, curator: Curator, amount: Amount) -> float:
         """The expected absolute noise of one cell: √(2/π)·σ for Gaussian noise, about b for Laplace."""

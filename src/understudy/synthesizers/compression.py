@@ -16,11 +16,14 @@ from numpy.typing import NDArray
 from understudy.models.estimation import Observation
 from understudy.models.histogram import project_to_simplex
 from understudy.models.model import CodeColumns, Model
-from understudy.models.sampling import draw_given
+from understudy.models.sampling import CODE, draw_rows
 from understudy.privacy.measurement import Measurement
 from understudy.schema.domain import ColumnSet
 from understudy.schema.partition import Grid
+from understudy.schema.zeros import Mask, Zeros
 
+MOST_GROUPS = 1_000
+"""Of a column with more values only the heaviest keep their own cell, so that no pair has more than a million."""
 STANDS_OUT = 3.0
 """A value keeps a cell of its own when its noisy count is at least this many standard deviations of its noise."""
 
@@ -60,17 +63,38 @@ class Compression:
         shape = tuple(self.sizes[c] for c in measured.columns)
         return Observation(measured.columns, measured.counts.reshape(shape).astype(np.float64), measured.variance)
 
+    def merged(self, codes: CodeColumns) -> CodeColumns:
+        """Codes of groups from codes of the domain."""
+        return {c: np.array(self.groups[c], dtype=CODE)[v] for c, v in codes.items()}
+
+    def zeros(self, zeros: Zeros) -> dict[ColumnSet, Mask]:
+        """Cells of groups that can't occur: none of their cells can."""
+        found = {}
+        for columns, forbidden in zeros.items():
+            grid = self.grid(columns)
+            possible = np.zeros(grid.shape, dtype=bool)
+            np.logical_or.at(possible, np.ix_(*map(np.array, grid.groups)), ~forbidden)
+            if not possible.all():
+                found[columns] = ~possible
+        return found
+
     def expand(self, codes: CodeColumns, rng: np.random.Generator) -> CodeColumns:
         """Codes of the domain from codes of groups."""
-        return {c: draw_given(groups.astype(np.intp), self._table(c), rng) for c, groups in codes.items()}
+        return {c: self._open(c, groups, rng) for c, groups in codes.items()}
 
-    def _table(self, column: str) -> NDArray[np.float64]:
-        """Weights of the values of each group; where a group has none, its values are equally likely."""
+    def _open(self, column: str, drawn: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.integer]:
+        """A group of one value is that value; the values of a merged group are drawn by their weights.
+
+        Where a merged group has no weight at all, its values are equally likely.
+        """
         groups = np.array(self.groups[column])
-        table = np.zeros((groups.max() + 1, len(groups)))
-        table[groups, np.arange(len(groups))] = self.weights[column]
-        table[groups, np.arange(len(groups))] += (table.sum(axis=1) == 0)[groups]
-        return table
+        first = np.zeros(groups.max() + 1, dtype=CODE)
+        first[groups[::-1]] = np.arange(len(groups))[::-1]
+        codes = first[drawn]
+        for group in np.flatnonzero(np.bincount(groups) > 1):
+            rows, values = np.flatnonzero(drawn == group), np.flatnonzero(groups == group)
+            codes[rows] = values[draw_rows(self.weights[column][values], len(rows), rng)]
+        return codes
 
 
 @dataclass(frozen=True)
@@ -87,10 +111,18 @@ class OpenedModel:
     def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:
         return self.compression.expand(self.model.sample(rows, rng), rng)
 
+    def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
+        """A value tells of the other columns what its group tells: the groups are the evidence, the values stay."""
+        groups = self.model.complete(self.compression.merged(given), rng)
+        return self.compression.expand({c: g for c, g in groups.items() if c not in given}, rng) | given
+
 
 def _groups(one_way: Measurement) -> tuple[int, ...]:
     """Values that stand out keep their own group, in order; the others share the last one."""
     stands_out = one_way.counts >= STANDS_OUT * one_way.deviation
+    if np.count_nonzero(stands_out) > MOST_GROUPS:
+        heaviest = np.argsort(-one_way.counts, kind="stable")[:MOST_GROUPS]
+        stands_out[np.setdiff1d(np.arange(one_way.counts.size), heaviest)] = False
     if np.count_nonzero(~stands_out) < 2:
         return tuple(range(one_way.counts.size))
     own = np.cumsum(stands_out) - 1

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from understudy.models.estimation import Estimator
 from understudy.models.graphical import GraphicalModel
 from understudy.models.histogram import estimate_total
+from understudy.models.junction import JunctionTree
 from understudy.privacy.budget import Amount
 from understudy.privacy.curator import Curator
 from understudy.privacy.measurement import Measurement
 from understudy.schema.domain import ColumnSet, Domain
+from understudy.schema.zeros import Mask, Zeros, structural_zeros
 from understudy.synthesizers.compression import Compression, OpenedModel
 from understudy.synthesizers.share import error_weights
 
@@ -22,6 +24,7 @@ FIRST_SHARE, MORE_SHARE = 0.3, 0.2
 NOISY = 0.05
 FIRST_SWEEPS = 5
 FINAL_SWEEPS = 30
+MOST_ZERO_CELLS = 500_000
 
 
 @dataclass
@@ -48,7 +51,8 @@ class Groundwork:
             one_ways = [_averaged(a, b) for a, b in zip(one_ways, again, strict=True)]
             total = estimate_total(rows + one_ways)
         compression = Compression.of(one_ways, total)
-        estimator = Estimator(compression.sizes, compression.base(), total, fixed_total=curator.public_rows)
+        zeros = _affordable(compression.zeros(structural_zeros(domain)), compression.sizes)
+        estimator = Estimator(compression.sizes, compression.base(), total, curator.public_rows, zeros)
         estimator.observe([compression.merge(m) for m in one_ways])
         estimator.fit(FIRST_SWEEPS)
         return cls(domain, curator, compression, estimator)
@@ -93,7 +97,16 @@ class Groundwork:
         self.estimator.fit(FIRST_SWEEPS)
 
     def finish(self) -> OpenedModel:
-        return OpenedModel(self.estimator.fit(FINAL_SWEEPS), self.compression)
+        return OpenedModel(self.estimator.fit(FINAL_SWEEPS).settled(), self.compression)
+
+
+def _affordable(zeros: Zeros, sizes: dict[str, int]) -> Zeros:
+    """Those that a small model can hold, the smallest first; other rules are kept by redrawing the rows."""
+    held: dict[ColumnSet, Mask] = {}
+    for columns in sorted(zeros, key=lambda s: zeros[s].size):
+        if JunctionTree.over([*held, columns], sizes).cells(sizes) <= MOST_ZERO_CELLS:
+            held[columns] = zeros[columns]
+    return held
 
 
 def _measure_columns(domain: Domain, curator: Curator, amount: Amount) -> list[Measurement]:

@@ -11,26 +11,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from understudy.errors import MethodError
 from understudy.models.model import Model
 from understudy.privacy.budget import Amount
 from understudy.privacy.curator import Curator
 from understudy.privacy.score import Candidate
 from understudy.schema.domain import ColumnSet, Domain
 from understudy.synthesizers.groundwork import Groundwork
-from understudy.synthesizers.workload import Workload
+from understudy.synthesizers.workload import PAIRS, TRIPLES, Stated, Workload
 
 SELECTION_SHARE = 0.15
 
 
 @dataclass(frozen=True)
 class Mst:
-    """The recipe. With a target, pairs with it weigh more in the selection."""
+    """The recipe. With a target, pairs with it weigh more in the selection; stated weights come before that."""
 
     target: str | None = None
-    weights: tuple[tuple[ColumnSet, float], ...] = ()
+    weights: Stated = ()
+    workload: str = PAIRS
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedMst:
-        return CalibratedMst(domain, amount, Workload.pairs(domain, self.target, self.weights))
+        if self.workload == TRIPLES or any(len(columns) == 3 for columns, _ in self.weights):
+            raise MethodError("method mst measures pairs only; for sets of three columns use aim or mwem", self)
+        return CalibratedMst(domain, amount, Workload.of(domain, self.target, self.weights, self.workload))
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ import numpy as np
 from understudy.models.model import Model
 from understudy.privacy.budget import Amount
 from understudy.privacy.curator import Curator
-from understudy.schema.domain import ColumnSet, Domain
+from understudy.schema.domain import Domain
 from understudy.synthesizers.groundwork import Groundwork
-from understudy.synthesizers.workload import Workload
+from understudy.synthesizers.workload import PAIRS, Stated, Workload
 from understudy.synthesizers.worst import find_worst
 
 SELECTION_SHARE = 0.2
@@ -29,12 +29,13 @@ class Mwem:
     """The recipe; by default there are as many rounds as columns."""
 
     target: str | None = None
-    weights: tuple[tuple[ColumnSet, float], ...] = ()
+    weights: Stated = ()
+    workload: str = PAIRS
     rounds: int | None = None
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedMwem:
         rounds = self.rounds or max(3, len(domain.names))
-        return CalibratedMwem(domain, amount, Workload.pairs(domain, self.target, self.weights), rounds)
+        return CalibratedMwem(domain, amount, Workload.of(domain, self.target, self.weights, self.workload), rounds)
 
 
 @dataclass(frozen=True)
@@ -51,5 +52,5 @@ class CalibratedMwem:
         for amount in curator.remaining().split([1.0] * self.rounds):
             select, measure = amount.split([SELECTION_SHARE, 1 - SELECTION_SHARE])
             worst = find_worst(ground, self.workload, select, noise=0.0, cells=MODEL_CELLS)
-            ground.measure([worst], measure, SWEEPS)
+            ground.measure(worst, measure, SWEEPS)
         return ground.finish()

@@ -14,8 +14,11 @@ from understudy.synthesizers.mst import Mst
 from understudy.synthesizers.mwem import Mwem
 from understudy.synthesizers.privbayes import PrivBayes
 from understudy.synthesizers.synthesizer import Options, Recipe
+from understudy.synthesizers.workload import PAIRS
 
 AUTO = "auto"
+MOST_AIM_COLUMNS = 60
+"""Where `auto` turns to a faster method: the candidates of `aim` grow with the square of the columns."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class Method:
     good_for: str
     limits: str
     recipe: Callable[[Options], Recipe]
+    weighs: bool = False
+    """Whether it can be told which sets of columns matter more."""
 
 
 METHODS: dict[str, Method] = {
@@ -49,8 +54,8 @@ METHODS: dict[str, Method] = {
         Method(
             "privbayes",
             "pure ε with delta = 0, else zCDP",
-            "tables of few values per column, with relations of three or four columns",
-            "one order of columns; at most three parents each",
+            "relations of two or three columns, also of fine columns at a coarser level",
+            "one order of columns; at most two parents each",
             lambda options: PrivBayes(),
         ),
         Method(
@@ -58,21 +63,24 @@ METHODS: dict[str, Method] = {
             "pure ε with delta = 0, else zCDP",
             "the classic, as a baseline: pairs chosen where the model is worst, in equal rounds",
             "as many pairs as columns; aim spends the same budget better",
-            lambda options: Mwem(options.target),
+            lambda options: Mwem(options.target, options.weights, options.workload),
+            weighs=True,
         ),
         Method(
             "mst",
             "pure ε with delta = 0, else zCDP",
             "a fast model of the strongest pairs, one tree over all columns",
             "knows one pair per column; relations beyond the tree are inferred",
-            lambda options: Mst(options.target),
+            lambda options: Mst(options.target, options.weights, options.workload),
+            weighs=True,
         ),
         Method(
             "aim",
             "pure ε with delta = 0, else zCDP",
             "the best general table: pairs chosen where the model is worst, round by round",
-            "slow beyond forty columns; at most 16 MB of model",
-            lambda options: Aim(options.target),
+            "a minute for a hundred columns; at most 16 MB of model",
+            lambda options: Aim(options.target, options.weights, options.workload),
+            weighs=True,
         ),
     )
 }
@@ -86,10 +94,21 @@ class Choice:
     reason: str
 
 
-def choose(name: str, options: Options) -> Choice:
-    """The named method; `auto` chooses from public facts alone: whether marginals or a target were named."""
-    if name == AUTO:
-        return _auto(options)
+def choose(name: str, options: Options, columns: int) -> Choice:
+    """The named method; `auto` chooses from public facts alone: whether marginals were named, and how many columns
+    the schema has to model."""
+    choice = _auto(options, columns) if name == AUTO else _named(name)
+    method = choice.method
+    if not method.weighs and (options.weights or options.workload != PAIRS):
+        raise MethodError(
+            f"method {method.name} can't weigh sets of columns; leave weights and workload out, or use "
+            f"{' or '.join(m.name for m in METHODS.values() if m.weighs)}",
+            options,
+        )
+    return choice
+
+
+def _named(name: str) -> Choice:
     if name not in METHODS:
         near = difflib.get_close_matches(name, [*METHODS, AUTO], 1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join([*METHODS, AUTO])}"
@@ -97,9 +116,11 @@ def choose(name: str, options: Options) -> Choice:
     return Choice(METHODS[name], "it was asked for")
 
 
-def _auto(options: Options) -> Choice:
+def _auto(options: Options, columns: int) -> Choice:
     if options.marginals:
         return Choice(METHODS["marginals"], "marginals were named")
-    if options.target is not None:
-        return Choice(METHODS["marginals"], "a target was named, and this method keeps each column's relation to it")
-    return Choice(METHODS["independent"], "neither a target nor marginals were named")
+    if columns <= 1:
+        return Choice(METHODS["independent"], "there is one column, so there are no relations to keep")
+    if columns <= MOST_AIM_COLUMNS:
+        return Choice(METHODS["aim"], f"it keeps relations best, and {columns} columns are few enough for it")
+    return Choice(METHODS["mst"], f"{columns} columns are many, and it stays fast beyond {MOST_AIM_COLUMNS}")

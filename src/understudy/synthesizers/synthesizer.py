@@ -17,6 +17,7 @@ from understudy.models.model import Model
 from understudy.privacy.budget import Amount
 from understudy.privacy.curator import Curator
 from understudy.schema.domain import Domain
+from understudy.synthesizers.workload import PAIRS, Stated
 
 
 class Calibrated(Protocol):
@@ -39,10 +40,22 @@ class Options:
 
     target: str | None = None
     marginals: tuple[tuple[str, ...], ...] = ()
+    weights: Stated = ()
+    workload: str = PAIRS
 
     def to_dict(self) -> dict[str, Any]:
-        return {"target": self.target, "marginals": [list(m) for m in self.marginals]}
+        return {
+            "target": self.target,
+            "marginals": [list(m) for m in self.marginals],
+            "weights": [[list(columns), weight] for columns, weight in self.weights],
+            "workload": self.workload,
+        }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Options:
-        return cls(data.get("target"), tuple(tuple(m) for m in data.get("marginals", ())))
+        return cls(
+            data.get("target"),
+            tuple(tuple(m) for m in data.get("marginals", ())),
+            tuple((tuple(columns), float(weight)) for columns, weight in data.get("weights", ())),
+            data.get("workload", PAIRS),
+        )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.models.joint import Joints
 from understudy.models.junction import JunctionTree
-from understudy.models.pairwise import Pairwise
+from understudy.models.pairwise import every_pair, every_triple_with
 from understudy.privacy.budget import Amount
 from understudy.privacy.score import Candidate
 from understudy.schema.domain import ColumnSet
@@ -15,32 +18,52 @@ from understudy.synthesizers.workload import Workload
 
 Estimate = NDArray[np.float64]
 
+MOST_TRIPLE_CELLS = 20_000_000
+"""How many numbers the estimates of all triples may hold together, and their counts as many again."""
 MOST_HARM = 0.8
 """The most error, in rows, that the noise of a large set is held to do: a fitted table is shrunk, never pure noise."""
 
 
 def find_worst(
-    ground: Groundwork, workload: Workload, amount: Amount, *, noise: float, cells: float, target: str | None = None
-) -> ColumnSet:
-    """The exponential mechanism over every pair (and every triple with the target), by weighted L1 error.
+    ground: Groundwork,
+    workload: Workload,
+    amount: Amount,
+    *,
+    noise: float,
+    cells: float,
+    target: str | None = None,
+    count: int = 1,
+) -> list[ColumnSet]:
+    """The exponential mechanism over every pair, every triple with the target and every wanted one, by weighted error.
 
     `noise` is what measuring would cost per cell: it is taken off the score, so that large sets must be worth it.
-    Sets that would make the model hold more than `cells` numbers are passed over, but for pairs that join two
-    separate parts of it.
+    Sets that would make the model hold more than `cells` numbers are passed over, but for those that join separate
+    parts of it.
     """
-    estimates = expectations(ground, target)
+    room = Room(ground, cells)
+    estimates = expectations(ground, workload, target, room.allowed)
     sets = list(estimates)
     candidates = [_candidate(ground, s, e, workload.weight(s), noise) for s, e in estimates.items()]
-    sizes, present = ground.sizes, ground.model.tree
-    allowed = max(cells, present.cells(sizes))
-    observed = list(ground.estimator.observations)
+    chosen = ground.curator.select(ground.domain, candidates, amount, k=count, admits=lambda i: room.takes(sets[i]))
+    return [sets[i] for i in chosen]
 
-    def small_enough(i: int) -> bool:
-        tree = JunctionTree.over([*observed, sets[i]], sizes)
-        return tree.parts < present.parts or tree.cells(sizes) <= allowed
 
-    (index,) = ground.curator.select(ground.domain, candidates, amount, admits=small_enough)
-    return sets[index]
+class Room:
+    """How much larger the model may become; what it takes in counts from then on."""
+
+    def __init__(self, ground: Groundwork, cells: float) -> None:
+        self._sizes, self._tree = ground.sizes, ground.model.tree
+        self._sets = ground.estimator.sets
+        self.allowed = max(cells, self._tree.cells(self._sizes))
+
+    def takes(self, columns: ColumnSet) -> bool:
+        """Whether the model may be made to hold this set, too."""
+        tree = JunctionTree.over([*self._sets, columns], self._sizes)
+        fits = tree.parts < self._tree.parts or tree.cells(self._sizes) <= self.allowed
+        if fits:
+            self._sets.append(columns)
+            self._tree, self.allowed = tree, max(self.allowed, tree.cells(self._sizes))
+        return fits
 
 
 def _candidate(ground: Groundwork, columns: ColumnSet, expected: Estimate, weight: float, noise: float) -> Candidate:
@@ -48,18 +71,26 @@ def _candidate(ground: Groundwork, columns: ColumnSet, expected: Estimate, weigh
     return Candidate(columns, expected, weight, offset=-weight * harm, grid=ground.compression.grid(columns))
 
 
-def expectations(ground: Groundwork, target: str | None) -> dict[ColumnSet, Estimate]:
-    """What the model expects of every candidate. With a target, every column must share a clique with it."""
-    pairwise, names = Pairwise(ground.model), ground.domain.names
-    found: dict[ColumnSet, Estimate] = {}
-    for i, a in enumerate(names):
-        joints = pairwise.joints((a,), names[i + 1 :])
-        found |= {(a, b): joints[b] for b in names[i + 1 :]}
-    if target is None:
-        return found
-    others = [c for c in names if c != target]
-    for i, a in enumerate(others):
-        joints = pairwise.joints((a, target), others[i + 1 :])
-        shape = (ground.sizes[a], ground.sizes[target])
-        found |= {(a, target, b): joints[b].reshape(*shape, -1) for b in others[i + 1 :]}
-    return found
+def expectations(
+    ground: Groundwork, workload: Workload, target: str | None, allowed: float
+) -> dict[ColumnSet, Estimate]:
+    """What the model expects of every candidate, none of them a triple of more cells than are allowed.
+
+    With a target, every column must share a clique with it.
+    """
+    found = every_pair(ground.model)
+    if target is not None:
+        found |= every_triple_with(ground.model, target, allowed)
+    joints = Joints(ground.model)
+    return found | {t: joints.table(t) for t in _wanted_triples(ground, workload, allowed) if target not in t}
+
+
+def _wanted_triples(ground: Groundwork, workload: Workload, allowed: float) -> list[ColumnSet]:
+    """Those that the model could hold; the heaviest, then the smallest, as far as memory goes.
+
+    The sizes of tables follow from public facts and earlier answers alone.
+    """
+    cells = {t: ground.cells(t) for t in workload.triples()}
+    order = sorted((t for t in cells if cells[t] <= allowed), key=lambda t: (-workload.weight(t), cells[t]))
+    totals = itertools.accumulate(cells[t] for t in order)
+    return [t for t, total in zip(order, totals, strict=True) if total <= MOST_TRIPLE_CELLS]

@@ -1,0 +1,79 @@
+"""A user's own frame completed by a release: the columns that it lacks, drawn row by row from the model.
+
+The rows of the frame are not private here. They are what the user knows already, and come back as they are.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import InputError, TableError
+from understudy.models.model import Model
+from understudy.releases.drawing import complete
+from understudy.schema.domain import Domain
+from understudy.schema.evidence import Evidence
+from understudy.tables.frame import from_values, kind_of, to_arrow, to_native
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    import pyarrow as pa
+
+
+def complete_frame(model: Model, domain: Domain, frame: Any, seed: int | None) -> Any:
+    """The frame with all other released columns, in the order of the schema and in the kind that came in."""
+    import narwhals as nw
+
+    kind = kind_of(frame)
+    if kind is None:
+        raise TableError(f"a {type(frame).__name__} can't be completed; give a pandas, polars or pyarrow frame", frame)
+    rng = np.random.Generator(np.random.PCG64(_checked(seed)))
+    lazy_or_not = nw.from_native(frame)
+    own = lazy_or_not.collect() if isinstance(lazy_or_not, nw.LazyFrame) else lazy_or_not
+    values = complete(model, domain, _evidence(to_arrow(own.to_native(), "the frame"), len(own), domain), rng)
+    return _beside(own, from_values(values, domain.schema), kind, domain)
+
+
+def _checked(seed: int | None) -> int:
+    if seed is None:
+        return secrets.randbelow(2**63)
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise InputError(f"seed ({seed}) must be a whole number from 0 to 2^63 - 1", seed)
+    return seed
+
+
+def _evidence(table: pa.Table, rows: int, domain: Domain) -> Evidence:
+    """The frame's values of modelled columns; its identifiers tell nothing of the others."""
+    known = [name for name in table.column_names if domain.schema[name].modelled]
+    return Evidence.of_columns({name: _distinct(table.column(name), name) for name in known}, rows, domain)
+
+
+def _distinct(column: pa.ChunkedArray, name: str) -> tuple[list[object], NDArray[np.integer]]:
+    """The distinct values of a column, None last where one is missing, and the place of each row's among them."""
+    import pyarrow as pa
+
+    try:
+        plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        encoded = plain.combine_chunks().dictionary_encode()
+    except pa.ArrowException:
+        raise TableError(f"the frame's column {name!r} holds {column.type} values, which can't be read", name) from None
+    distinct = encoded.dictionary.to_pylist()
+    places = encoded.indices.fill_null(len(distinct)).to_numpy(zero_copy_only=False)
+    return ([*distinct, None] if encoded.null_count else distinct), places
+
+
+def _beside(own: nw.DataFrame[Any], drawn: pa.Table, kind: str, domain: Domain) -> Any:
+    """The frame's own columns, untouched, with the drawn ones among them."""
+    import narwhals as nw
+
+    lacking = [n for n in drawn.column_names if n not in own.columns]
+    if not lacking:
+        return own.to_native()
+    new = to_native(drawn.select(lacking), kind)
+    if kind == "pandas":
+        new.index = own.to_native().index  # otherwise rows would be matched by their labels, and not by their places
+    whole = nw.concat([own, nw.from_native(new)], how="horizontal")
+    return whole.select([n for n in domain.schema.names if n in whole.columns]).to_native()
