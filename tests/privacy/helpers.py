@@ -92,14 +92,18 @@ class ShiftedNoise(MutantRandomness):
 
 
 class RepeatedNoise(MutantRandomness):
-    """Fresh draws for a `share` of the cells, used again for the rest; a share of 0 gives all the same noise."""
+    """Fresh draws for a `share` of the cells, used again for the rest; a share of 0 gives all the same noise.
+
+    A draw of 0 becomes 1: were it the only one, the mutant would add nothing, and be caught by another check.
+    """
 
     def __init__(self, share: float) -> None:
         super().__init__()
         self._share = share
 
     def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
-        return np.resize(super().noise(mechanism, scale, max(1, round(size * self._share))), size)
+        fresh = super().noise(mechanism, scale, max(1, round(size * self._share)))
+        return np.resize(np.where(fresh == 0, 1, fresh), size)
 
 
 class PairedNoise(MutantRandomness):

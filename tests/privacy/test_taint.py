@@ -100,7 +100,7 @@ HOSTILE: dict[str, dict[str, Any]] = {
     "everything missing": dict.fromkeys(ORDINARY),
 }
 FIXED = {"independent": Options(), "marginals": Options(target="city", marginals=(("age", "pay"),))}
-OPTIONS = FIXED | {"mst": Options(), "aim": Options(target="city")}
+OPTIONS = FIXED | {"mst": Options(), "aim": Options(target="city"), "mwem": Options(), "privbayes": Options()}
 
 Columns = Mapping[str, Sequence[Any]]
 Open = Callable[[Columns, Schema, Path], Table]
@@ -229,16 +229,18 @@ class PinnedGate(RecordGate):
 
 
 @pytest.mark.parametrize("knowledge", BUDGETS)
-@pytest.mark.parametrize("hostile", FIRST[:5])
+@pytest.mark.parametrize(
+    ("method", "hostile"), [("aim", h) for h in FIRST[:5]] + [(m, h) for m in ("mwem", "privbayes") for h in FIRST[:2]]
+)
 def test_a_hostile_row_changes_nothing_where_the_answers_are_the_same(
-    knowledge: str, hostile: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    method: str, knowledge: str, hostile: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """For a method whose questions follow from earlier answers: with those pinned, all that is shown is the same."""
     caplog.set_level(logging.DEBUG)
-    first = base_release("csv", "aim", knowledge, tmp_path)
+    first = base_release("csv", method, knowledge, tmp_path)
     text, budget = BUDGETS[knowledge]
     table = as_csv(neighbour(HOSTILE[hostile]), Schema.loads(text), tmp_path)
-    plan = Plan.of(table.schema, budget, "aim", OPTIONS["aim"], 50, seed=11)
+    plan = Plan.of(table.schema, budget, method, OPTIONS[method], 50, seed=11)
     gate = PinnedGate(table, first)
     second = plan.release(Curator(table.schema, budget, gate), table.kind, lambda step: None)
     assert differences(first, second) == [] and gate.exhausted

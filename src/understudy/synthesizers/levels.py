@@ -69,7 +69,7 @@ class Levels:
             return commonest(weights, most, least)
         if not coding.column.missing:
             return contiguous(weights, most, least)
-        own = most > 1 and weights[-1] >= least
+        own = most > 1 and bool(weights[-1] >= least)
         present = contiguous(weights[:-1], most - own, least)
         return (*present, present[-1] + own)
 
