@@ -101,6 +101,7 @@ HOSTILE: dict[str, dict[str, Any]] = {
 }
 FIXED = {"independent": Options(), "marginals": Options(target="city", marginals=(("age", "pay"),))}
 OPTIONS = FIXED | {"mst": Options(), "aim": Options(target="city"), "mwem": Options(), "privbayes": Options()}
+OPTIONS |= {"rake": Options(target="city")}
 
 Columns = Mapping[str, Sequence[Any]]
 Open = Callable[[Columns, Schema, Path], Table]
@@ -230,7 +231,8 @@ class PinnedGate(RecordGate):
 
 @pytest.mark.parametrize("knowledge", BUDGETS)
 @pytest.mark.parametrize(
-    ("method", "hostile"), [("aim", h) for h in FIRST[:5]] + [(m, h) for m in ("mwem", "privbayes") for h in FIRST[:2]]
+    ("method", "hostile"),
+    [("aim", h) for h in FIRST[:5]] + [(m, h) for m in ("mwem", "privbayes", "rake") for h in FIRST[:2]],
 )
 def test_a_hostile_row_changes_nothing_where_the_answers_are_the_same(
     method: str, knowledge: str, hostile: str, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,24 @@ SCHEMA = Schema.loads(
     "".join(f'[columns.{n}]\ntype = "integer"\nmin = 0\nmax = {top}\n' for n, top in {"a": 2, "b": 3, "c": 1}.items())
 )
 PAIR, OTHER = Grid(("a", "b"), ((0, 1, 1), (0, 0, 1, 2))), Grid(("b",), ((0, 1, 1, 1),))
+FINEST, COARSEST = Grid(("a", "b"), ((0, 1, 2), (3, 0, 2, 1))), Grid(("a", "b"), ((0, 0, 0), (0, 0, 0, 0)))
+
+
+@dataclass(frozen=True)
+class Parity:
+    """A partition that is not a grid."""
+
+    columns: tuple[str, ...]
+    cells: int = 2
+
+    def assign(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
+        return sum(codes[c].astype(np.intp) for c in self.columns) % 2
+
+    def describe(self) -> dict[str, object]:
+        return {"kind": "parity", "columns": list(self.columns)}
+
+
+PARITY = Parity(("a", "b"))
 
 
 class Spy:
@@ -73,9 +92,45 @@ def test_each_set_is_counted_once(spy: Spy, domain: Domain):
     cached = CachedTable(spy)
     cached.count_by(domain, [("a",), ("b",), ("a",)])
     cached.count_by(domain, [("b",), ("a", "b")])
-    cached.count_cells(domain, [PAIR])
-    cached.count_cells(domain, [OTHER, Grid(PAIR.columns, PAIR.groups)])
-    assert spy.counted == [("a",), ("b",), ("a", "b"), PAIR, OTHER]
+    cached.count_cells(domain, [PARITY])
+    cached.count_cells(domain, [PARITY, Parity(("a", "b"))])
+    assert spy.counted == [("a",), ("b",), ("a", "b"), PARITY]
+
+
+def test_grids_at_every_resolution_are_summed_up_from_one_count(spy: Spy, domain: Domain):
+    cached = CachedTable(spy)
+    cached.count_cells(domain, [PAIR, Grid(PAIR.columns, PAIR.groups), FINEST])
+    cached.count_cells(domain, [COARSEST, PARITY, OTHER])
+    cached.count_by(domain, [("a", "b")])
+    assert spy.counted == [("a", "b"), ("b",), PARITY]
+
+
+def test_partitions_that_are_summed_up_and_counted_keep_their_order(spy: Spy, domain: Domain):
+    asked = [PARITY, PAIR, Grid(("b", "a"), PAIR.groups[::-1]), OTHER, PARITY, COARSEST, FINEST]
+    assert same(CachedTable(spy).count_cells(domain, asked), spy.count_cells(domain, asked))
+
+
+GAPS = {
+    "first": ((1, 2, 1), (0, 1, 2, 3)),
+    "middle": ((0, 2, 2), (0, 3, 0, 3)),
+    "unsorted": ((2, 0, 2), (4, 1, 1, 0)),
+    "all but the last": ((3, 3, 3), (0, 0, 0, 0)),
+}
+
+
+@pytest.mark.parametrize("gap", GAPS)
+def test_a_group_that_no_code_is_in_counts_nothing(gap: str, spy: Spy, domain: Domain):
+    grid = Grid(("a", "b"), GAPS[gap])
+    assert same(CachedTable(spy).count_cells(domain, [grid]), spy.count_cells(domain, [grid]))
+
+
+def test_grids_over_more_cells_than_the_limit_are_counted(spy: Spy, domain: Domain, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cache, "MOST_GRID_CELLS", 11)
+    cached = CachedTable(spy)
+    expected = spy._table.count_cells(domain, [PAIR, OTHER])
+    assert same(cached.count_cells(domain, [PAIR, OTHER]), expected)  # over 12 and 4 cells
+    assert same(cached.count_cells(domain, [PAIR, OTHER]), expected)
+    assert spy.counted == [("b",), PAIR]
 
 
 def test_a_set_and_a_partition_of_the_same_columns_are_not_mixed_up(spy: Spy, domain: Domain):

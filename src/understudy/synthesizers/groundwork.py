@@ -12,10 +12,11 @@ from understudy.models.estimation import Estimator
 from understudy.models.graphical import GraphicalModel
 from understudy.models.histogram import estimate_total
 from understudy.models.junction import JunctionTree
+from understudy.models.shrinkage import smoothed
 from understudy.privacy.budget import Amount
 from understudy.privacy.curator import Curator
 from understudy.privacy.measurement import Measurement
-from understudy.schema.domain import ColumnSet, Domain
+from understudy.schema.domain import Coding, ColumnSet, Domain
 from understudy.schema.zeros import Mask, Zeros, structural_zeros
 from understudy.synthesizers.compression import Compression, OpenedModel
 from understudy.synthesizers.share import error_weights
@@ -38,18 +39,10 @@ class Groundwork:
 
     @classmethod
     def lay(cls, domain: Domain, curator: Curator, amount: Amount) -> Groundwork:
-        """Measures every one-way marginal with FIRST_SHARE of the amount, and with MORE_SHARE again where noise rules.
-
-        On small tables with fine columns, single columns are where most of the error is.
-        """
-        rows = [curator.total()] if curator.public_rows else []
-        single = len(domain.names) == 1
-        one_ways = _measure_columns(domain, curator, amount if single else amount.part(FIRST_SHARE))
+        rows = public_rows(curator)
+        one_ways = measure_columns(domain, curator, amount, rows)
         total = estimate_total(rows + one_ways)
-        if not single and _expected_error(one_ways, total) > NOISY:
-            again = _measure_columns(domain, curator, amount.part(MORE_SHARE))
-            one_ways = [_averaged(a, b) for a, b in zip(one_ways, again, strict=True)]
-            total = estimate_total(rows + one_ways)
+        one_ways = [_smoothed(m, domain[m.columns[0]]) for m in one_ways]
         compression = Compression.of(one_ways, total)
         zeros = _affordable(compression.zeros(structural_zeros(domain)), compression.sizes)
         estimator = Estimator(compression.sizes, compression.base(), total, curator.public_rows, zeros)
@@ -100,6 +93,24 @@ class Groundwork:
         return OpenedModel(self.estimator.fit(FINAL_SWEEPS).settled(), self.compression)
 
 
+def measure_columns(domain: Domain, curator: Curator, amount: Amount, rows: Sequence[Measurement]) -> list[Measurement]:
+    """Every one-way marginal with FIRST_SHARE of the amount, and with MORE_SHARE again where noise rules.
+
+    On small tables with fine columns, single columns are where most of the error is. A single column gets everything.
+    """
+    single = len(domain.names) == 1
+    one_ways = _measure_columns(domain, curator, amount if single else amount.part(FIRST_SHARE))
+    if single or _expected_error(one_ways, estimate_total([*rows, *one_ways])) <= NOISY:
+        return one_ways
+    again = _measure_columns(domain, curator, amount.part(MORE_SHARE))
+    return [_averaged(a, b) for a, b in zip(one_ways, again, strict=True)]
+
+
+def public_rows(curator: Curator) -> list[Measurement]:
+    """The number of rows where it is public, as one measurement without noise; else none."""
+    return [curator.total()] if curator.public_rows else []
+
+
 def _affordable(zeros: Zeros, sizes: dict[str, int]) -> Zeros:
     """Those that a small model can hold, the smallest first; other rules are kept by redrawing the rows."""
     held: dict[ColumnSet, Mask] = {}
@@ -117,6 +128,16 @@ def _measure_columns(domain: Domain, curator: Curator, amount: Amount) -> list[M
 def _expected_error(one_ways: Sequence[Measurement], total: float) -> float:
     """The mean total variation that noise alone puts between a column's measured and true distribution."""
     return float(np.mean([0.4 * m.counts.size * m.deviation / total for m in one_ways]))
+
+
+def _smoothed(one_way: Measurement, coding: Coding) -> Measurement:
+    """Counts along a line, shrunk towards their neighbours as far as they are noise; a missing value stays."""
+    if coding.edges is None:
+        return one_way
+    counts = one_way.counts.astype(np.float64)
+    along = smoothed(counts[: coding.levels], np.full(coding.levels, one_way.variance))
+    counts = np.rint(np.concatenate([along, counts[coding.levels :]])).astype(np.int64)
+    return Measurement(one_way.columns, counts, one_way.mechanism, one_way.scale)
 
 
 def _averaged(a: Measurement, b: Measurement) -> Measurement:

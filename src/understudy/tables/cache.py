@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.schema.domain import ColumnSet, Domain
-from understudy.schema.partition import Partition
+from understudy.schema.partition import Grid, Partition
 from understudy.schema.schema import Schema
 from understudy.tables.table import Table
 
 MOST_CELLS = 1 << 26
 """Half a gigabyte of counts; beyond that, counts are made again when they are asked for again."""
+
+MOST_GRID_CELLS = 1 << 21
+"""Grids over columns with more cells than that are counted from the rows."""
 
 Key = TypeVar("Key", ColumnSet, Partition)
 
@@ -44,7 +47,16 @@ class CachedTable:
         return self._recall(domain, sets, self._table.count_by)
 
     def count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
-        return self._recall(domain, partitions, self._table.count_cells)
+        return self._recall(domain, partitions, self._count_cells)
+
+    def _count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
+        """Grids are summed up from the counts of their columns, which many resolutions share; others are counted."""
+        grids = [p for p in partitions if isinstance(p, Grid) and domain.cells(p.columns) <= MOST_GRID_CELLS]
+        whole = dict(zip([g.columns for g in grids], self.count_by(domain, [g.columns for g in grids]), strict=True))
+        counted = {id(g): _merged(whole[g.columns], g) for g in grids}
+        others = [p for p in partitions if id(p) not in counted]
+        counted |= zip(map(id, others), self._table.count_cells(domain, others) if others else (), strict=True)
+        return [counted[id(p)] for p in partitions]
 
     def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
         return self._table.count_values(column)
@@ -70,3 +82,14 @@ class CachedTable:
                 self._counts[key] = counts
                 self._cells += counts.size
         return [self._counts[k] if k in self._counts else new[k] for k in keys]
+
+
+def _merged(counts: NDArray[np.int64], grid: Grid) -> NDArray[np.int64]:
+    """Counts by code, summed by group; a group that no code is in counts nothing."""
+    for axis, groups in enumerate(map(np.asarray, grid.groups)):
+        order = np.argsort(groups, kind="stable")
+        present, starts = np.unique(groups[order], return_index=True)
+        summed = np.add.reduceat(np.take(counts, order, axis=axis), starts, axis=axis)
+        counts = np.zeros((*summed.shape[:axis], grid.shape[axis], *summed.shape[axis + 1 :]), dtype=np.int64)
+        counts[(slice(None),) * axis + (present,)] = summed
+    return counts.ravel()

@@ -1,0 +1,401 @@
+"""`rake`: adaptive marginals at several resolutions, fitted by particles.
+
+AIM's loop with two changes. Candidates have *resolutions*: each pair, and each triple with the target, is offered with
+its columns merged into 2, 3, 4, … groups, so that noise is spent on cells that can carry it. And the model is a set of
+weighted rows, raked softly to every measurement, so that a set of columns is never too large to be measured. It starts
+from a forest of the strongest pairs, whose rows are drawn exactly.
+
+Every question goes through the curator: histograms over public grids, and exponential mechanisms whose scores compare
+counts with what the model (earlier answers) expects. Groups, shrinkage, raking, Gibbs sampling and the choice of rows
+are post-processing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.models.agreement import Column, Reading, agree, shifted
+from understudy.models.estimation import LOG_OF_ZERO
+from understudy.models.gibbs import sweep
+from understudy.models.histogram import project_to_simplex
+from understudy.models.model import Model
+from understudy.models.particles import Factor, Groups, Particles, summed, summing
+from understudy.models.rounding import ParticleModel
+from understudy.models.shrinkage import dependence, smoothed
+from understudy.privacy.budget import Amount
+from understudy.privacy.curator import Curator
+from understudy.privacy.measurement import Measurement
+from understudy.privacy.score import Candidate
+from understudy.schema.domain import ColumnSet, Domain
+from understudy.schema.zeros import structural_zeros
+from understudy.synthesizers.forest import LEAST_MASS, Edge, draw_forest
+from understudy.synthesizers.groundwork import measure_columns, public_rows
+from understudy.synthesizers.mst import Forest
+from understudy.synthesizers.resolution import Resolutions, coarser
+from understudy.synthesizers.workload import PAIRS, Stated, Workload
+
+SELECTION_SHARE = 0.14
+PICKS_PER_SIGNAL, FEWEST_PICKS, MOST_PICKS = 0.63, 10, 120
+EDGES_PER_PICK, ROUND_PICKS_PER_PICK = 0.6, 1.2
+PENALTY = 0.6
+"""The share of its noise that a measurement really costs: estimation shrinks the rest away."""
+MOST_HARM = 0.8
+MOST_PAIR_CELLS = 5_000
+MOST_TRIPLE_GROUPS = 12
+FIRST_TRIPLE_ROUND = 2
+MOST_CANDIDATES, LEVELS_PER_PAIR = 20_000, 10
+PARTICLES, FINAL_PARTICLES = 50_000, 150_000
+WHOLE_DOMAIN = 200_000
+"""A domain of at most so many cells is held whole: every cell is a particle, and inference is exact."""
+PASSES, REFRESH_PASSES, FINAL_PASSES = 4, 2, 12
+FINAL_REFRESHES = 2
+ONE_WAY_SPREAD, EDGE_SPREAD = 4.0, 0.04
+COARSER = (4, 2)
+FEWEST_EFFECTIVE, MOST_LOSS = 0.05, 2.0
+
+
+@dataclass(frozen=True)
+class Rake:
+    """The recipe. With a target, triples with it are candidates as well."""
+
+    target: str | None = None
+    weights: Stated = ()
+    workload: str = PAIRS
+
+    def calibrate(self, domain: Domain, amount: Amount) -> CalibratedRake:
+        if self.target is not None:
+            domain[self.target]
+        return CalibratedRake(domain, amount, self.target, Workload.of(domain, None, self.weights, self.workload))
+
+
+@dataclass(frozen=True)
+class CalibratedRake:
+    domain: Domain
+    amount: Amount
+    target: str | None
+    workload: Workload
+
+    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
+        rows = public_rows(curator)
+        one_ways = measure_columns(self.domain, curator, self.amount, rows)
+        state = Raking.begin(self, curator, rows, one_ways, rng)
+        if len(self.domain.names) > 1:
+            schedule = Schedule.of(state.total, curator, len(self.domain.names))
+            state.plant(schedule)
+            for number, amount in enumerate(schedule.rounds):
+                state.advance(schedule, amount, triples=number >= FIRST_TRIPLE_ROUND)
+        return state.finish()
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How many sets are picked, when, and with what: settled by the noisy number of rows and the budget."""
+
+    edges: int
+    per_round: int
+    forest: Amount
+    rounds: list[Amount]
+    noise: float
+    """The standard deviation that each cell will be measured with."""
+
+    @classmethod
+    def of(cls, total: float, curator: Curator, columns: int) -> Schedule:
+        left = curator.remaining()
+        signal = total / left.noise_scale(curator.count_sensitivity(left))
+        picks = float(np.clip(PICKS_PER_SIGNAL * math.sqrt(signal), FEWEST_PICKS, MOST_PICKS))
+        pairs = columns * (columns - 1) // 2
+        per_round = min(5 if picks >= 20 else 3, pairs)
+        edges = min(columns - 1, round(EDGES_PER_PICK * picks))
+        rounds = max(3, round(ROUND_PICKS_PER_PICK * picks / per_round))
+        forest, *each = left.split([float(edges), *[float(per_round)] * rounds])
+        scale = _measuring(forest).split([1.0] * edges)[0].noise_scale(curator.count_sensitivity(left))
+        return cls(edges, per_round, forest, each, scale * (math.sqrt(2.0) if left.pure else 1.0))
+
+
+def _selecting(amount: Amount) -> Amount:
+    return amount.part(SELECTION_SHARE)
+
+
+def _measuring(amount: Amount) -> Amount:
+    return amount.part(1.0 - SELECTION_SHARE)
+
+
+@dataclass(frozen=True)
+class Option:
+    """A set of columns at one level."""
+
+    columns: ColumnSet
+    level: int
+
+
+@dataclass
+class Raking:
+    """The state of the method: what was read, how columns are merged, and the particles."""
+
+    plan: CalibratedRake
+    curator: Curator
+    rng: np.random.Generator
+    known_total: float | None
+    read: dict[str, Column]
+    columns: dict[str, Column]
+    weights: dict[str, NDArray[np.float64]]
+    resolutions: Resolutions
+    particles: Particles
+    readings: list[Reading] = field(default_factory=list)
+    links: list[tuple[Factor, Callable[[], NDArray[np.float64]]]] = field(default_factory=list)
+
+    @classmethod
+    def begin(
+        cls,
+        plan: CalibratedRake,
+        curator: Curator,
+        rows: list[Measurement],
+        one_ways: list[Measurement],
+        rng: np.random.Generator,
+    ) -> Raking:
+        known_total = float(rows[0].counts.sum()) if rows else None
+        read = {m.columns[0]: Column(m.counts.astype(np.float64), np.full(m.counts.size, m.variance)) for m in one_ways}
+        columns = agree(read, [], known_total)
+        weights = {c.name: _clean(columns[c.name], c.edges is not None, c.column.missing) for c in plan.domain}
+        sizes = {c.name: c.size for c in plan.domain}
+        total = float(next(iter(weights.values())).sum())
+        particles = Particles(sizes, total, {}, np.zeros(0))
+        return cls(
+            plan, curator, rng, known_total, read, columns, weights, Resolutions.of(plan.domain, weights), particles
+        )
+
+    @property
+    def total(self) -> float:
+        return self.particles.total
+
+    @property
+    def whole(self) -> bool:
+        """Whether the particles are the whole domain."""
+        return self.plan.domain.cells(self.plan.domain.names) <= WHOLE_DOMAIN
+
+    def plant(self, schedule: Schedule) -> None:
+        """Picks a forest of pairs against independent columns, measures it, and draws the particles from it."""
+        pairs = itertools.combinations(self.plan.domain.names, 2)
+        options, candidates = self._candidates(pairs, self._independent, schedule)
+        forest = Forest(self.plan.domain.names)
+        chosen = self.curator.select(
+            self.plan.domain,
+            candidates,
+            _selecting(schedule.forest),
+            k=schedule.edges,
+            admits=lambda i: forest.joins(options[i].columns),
+        )
+        self._measure([options[i] for i in chosen], _measuring(schedule.forest))
+        self._agree()
+        self._start()
+        self.particles.rake(PASSES, sampling=not self.whole)
+
+    def advance(self, schedule: Schedule, amount: Amount, triples: bool) -> None:
+        """One round: pick the options that the model gets most wrong, measure them, and rake."""
+        options, candidates = self._candidates(self._sets(triples), self.particles.histogram, schedule)
+        apart = Apart()
+        chosen = self.curator.select(
+            self.plan.domain,
+            candidates,
+            _selecting(amount),
+            k=min(schedule.per_round, len(options)),
+            admits=lambda i: apart.takes(options[i].columns),
+        )
+        first = len(self.readings)
+        picked = [options[i] for i in chosen]
+        self._measure(picked, _measuring(amount))
+        self._agree()
+        for option, reading in zip(picked, self.readings[first:], strict=True):
+            self._learn(option, reading)
+        self.particles.rake(PASSES, sampling=not self.whole)
+        self._refresh(PARTICLES, REFRESH_PASSES)
+
+    def finish(self) -> Model:
+        if not self.particles.count:
+            self._start()
+        for _ in range(FINAL_REFRESHES):
+            self._refresh(FINAL_PARTICLES, REFRESH_PASSES)
+        self.particles.rake(FINAL_PASSES, sampling=False)
+        return ParticleModel(self.particles)
+
+    def _independent(self, columns: ColumnSet, groups: Sequence[Groups]) -> NDArray[np.float64]:
+        """What two columns that have nothing to do with each other would give."""
+        margins = [merged(self.weights[c], (g,)) for c, g in zip(columns, groups, strict=True)]
+        return np.outer(margins[0], margins[1]) / self.total
+
+    def _sets(self, triples: bool) -> list[ColumnSet]:
+        """Every set of columns that is a candidate, each in the order of the domain."""
+        names, target = self.plan.domain.names, self.plan.target
+        found = dict.fromkeys(itertools.combinations(names, 2)) | dict.fromkeys(self.plan.workload.triples())
+        if triples and target is not None:
+            found |= dict.fromkeys(t for t in itertools.combinations(names, 3) if target in t)
+        return list(found)
+
+    def _levels(self, columns: ColumnSet, schedule: Schedule) -> list[int]:
+        if len(columns) == 2:
+            levels = self.resolutions.levels(columns, MOST_PAIR_CELLS)
+            return levels[:: -self._thinning][::-1]
+        return self.resolutions.levels(columns, self.total / (2.0 * schedule.noise), MOST_TRIPLE_GROUPS)
+
+    @property
+    def _thinning(self) -> int:
+        """With very many columns only every second, third, … level of a pair is a candidate."""
+        return math.ceil(math.comb(len(self.plan.domain.names), 2) * LEVELS_PER_PAIR / MOST_CANDIDATES)
+
+    def _candidates(
+        self,
+        sets: Iterable[ColumnSet],
+        expected: Callable[[ColumnSet, Sequence[Groups]], NDArray[np.float64]],
+        schedule: Schedule,
+    ) -> tuple[list[Option], list[Candidate]]:
+        """Every set at every level, scored by its L1 error net of what its noise would cost.
+
+        What is expected is counted at the finest level, and summed up for the others.
+        """
+        cost = PENALTY * math.sqrt(2 / math.pi) * schedule.noise
+        options, candidates = [], []
+        for columns in sets:
+            levels, weight = self._levels(columns, schedule), self.plan.workload.weight(columns)
+            table = expected(columns, self.resolutions.groups(columns, levels[-1])) if levels else np.zeros(0)
+            for level in levels:
+                estimate = summed(table, self.resolutions.matrices(columns, levels[-1], level))
+                harm = min(cost * estimate.size, MOST_HARM * self.total)
+                grid = self.resolutions.grid(columns, level)
+                options.append(Option(columns, level))
+                candidates.append(Candidate(columns, estimate, weight, -weight * harm, grid))
+        return options, candidates
+
+    def _measure(self, options: list[Option], amount: Amount) -> None:
+        grids = [self.resolutions.grid(o.columns, o.level) for o in options]
+        measured = self.curator.partition(self.plan.domain, grids, amount)
+        for option, grid, m in zip(options, grids, measured, strict=True):
+            groups = self.resolutions.groups(option.columns, option.level)
+            counts = m.counts.reshape(grid.shape).astype(np.float64)
+            self.readings.append(Reading(option.columns, groups, counts, m.variance))
+
+    def _agree(self) -> None:
+        """All readings together say more of each column; and each is moved to what they say."""
+        self.columns = agree(self.read, self.readings, self.known_total)
+        for coding in self.plan.domain:
+            self.weights[coding.name] = _clean(
+                self.columns[coding.name], coding.edges is not None, coding.column.missing
+            )
+        self.particles.total = float(next(iter(self.weights.values())).sum())
+        for factor, counts in self.links:
+            factor.counts = counts()
+            if len(factor.columns) == 1:
+                factor.variance = self.columns[factor.columns[0]].variances
+
+    def _start(self) -> None:
+        """The first particles, with the factors that they were drawn by; or the whole domain."""
+        names = self.plan.domain.names
+        edges = [] if self.whole else [self._edge(r) for r in self.readings]
+        if self.whole:
+            shape = self.plan.domain.shape(names)
+            cells = np.unravel_index(np.arange(math.prod(shape)), shape)
+            self.particles.codes = dict(zip(names, cells, strict=True))
+            logs = sum(np.log(np.maximum(self.weights[c], LEAST_MASS))[self.particles.codes[c]] for c in names)
+            weights = np.exp(logs - np.max(logs))
+        else:
+            self.particles.codes = draw_forest(self.weights, edges, PARTICLES, self.rng)
+            weights = np.ones(PARTICLES)
+        self.particles.weights = weights * (self.total / weights.sum())
+        for name in names:
+            every = (np.arange(self.plan.domain.size(name)),)
+            log = np.log(np.maximum(self.weights[name], LEAST_MASS) / self.total)
+            self.particles.add(Factor((name,), every, log))
+            own = Factor.evidence((name,), every, self.weights[name], self.columns[name].variances, ONE_WAY_SPREAD)
+            self._link(own, lambda name=name: self.weights[name])  # type: ignore[misc]
+        self._forbid()
+        for edge in edges:
+            self.particles.add(Factor(edge.columns, edge.groups, np.log(edge.factor)))
+        for reading in self.readings:
+            spread = 0.0 if self.whole else EDGE_SPREAD
+            counts = shifted(reading, self.columns)
+            factor = Factor.evidence(reading.columns, reading.groups, counts, reading.variance, spread)
+            self._link(factor, lambda reading=reading: shifted(reading, self.columns))  # type: ignore[misc]
+
+    def _forbid(self) -> None:
+        """Cells that a constraint of the schema rules out: particles there have no weight, and none is drawn there."""
+        for columns, forbidden in structural_zeros(self.plan.domain).items():
+            every = tuple(np.arange(n) for n in forbidden.shape)
+            self.particles.add(Factor(columns, every, np.where(forbidden, LOG_OF_ZERO, 0.0)))
+            left = self.particles.weights * ~forbidden[tuple(self.particles.codes[c] for c in columns)]
+            if left.any():  # else Gibbs sampling has to find the way out
+                self.particles.weights = left * (self.total / left.sum())
+
+    def _edge(self, reading: Reading) -> Edge:
+        margins = [
+            np.asarray(np.bincount(g, self.weights[c]), np.float64)
+            for c, g in zip(reading.columns, reading.groups, strict=True)
+        ]
+        factor = dependence(shifted(reading, self.columns), (margins[0], margins[1]), reading.variance)
+        return Edge(reading.columns, reading.groups, factor)
+
+    def _learn(self, option: Option, reading: Reading) -> None:
+        """A reading, and before it what it says at coarser levels: sums of many cells are known better than each."""
+        levels = self.resolutions.levels(option.columns, math.inf)
+        for divisor in COARSER:
+            level = max((x for x in levels if x <= option.level // divisor), default=0)
+            if level:
+                self._learn_at(reading, self.resolutions.groups(option.columns, level))
+        self._learn_at(reading, reading.groups)
+
+    def _learn_at(self, reading: Reading, groups: tuple[Groups, ...]) -> None:
+        coarse = tuple(coarser(fine, g) for fine, g in zip(reading.groups, groups, strict=True))
+        variance = merged(np.full(reading.counts.shape, reading.variance), coarse)
+
+        def counts() -> NDArray[np.float64]:
+            return merged(shifted(reading, self.columns), coarse)
+
+        self._link(Factor.evidence(reading.columns, groups, counts(), variance), counts)
+
+    def _link(self, factor: Factor, counts: Callable[[], NDArray[np.float64]]) -> None:
+        self.particles.add(factor)
+        self.links.append((factor, counts))
+
+    def _refresh(self, count: int, passes: int) -> None:
+        """New particles under the same factors; the old ones, where the new are worse by far."""
+        if self.whole:
+            return
+        before, loss = self.particles.snapshot(), self.particles.loss()
+        self.particles.resample(count, self.rng)
+        sweep(self.particles, self.rng)
+        self.particles.rake(passes)
+        healthy = self.particles.effective >= FEWEST_EFFECTIVE * count
+        # A loss below 1 is less than the noise: nothing is lost by a larger one, as long as it is about that small.
+        if not (healthy and self.particles.loss() <= MOST_LOSS * max(loss, 1.0)):
+            self.particles.restore(before)
+
+
+class Apart:
+    """The sets picked in one round: no two share two columns, for the second would be chosen on stale grounds."""
+
+    def __init__(self) -> None:
+        self._taken: list[set[str]] = []
+
+    def takes(self, columns: ColumnSet) -> bool:
+        fits = all(len(taken & set(columns)) < 2 for taken in self._taken)
+        if fits:
+            self._taken.append(set(columns))
+        return fits
+
+
+def _clean(column: Column, ordered: bool, missing: bool) -> NDArray[np.float64]:
+    """Non-negative counts with the same total; along a line they are smoothed first."""
+    counts = column.counts
+    if ordered:
+        end = counts.size - missing
+        counts = np.concatenate([smoothed(counts[:end], column.variances[:end]), counts[end:]])
+    return project_to_simplex(counts, max(1.0, float(column.counts.sum())))
+
+
+def merged(table: NDArray[np.float64], groups: Sequence[Groups]) -> NDArray[np.float64]:
+    """A table summed by groups along every axis."""
+    return summed(table, [summing(g) for g in groups])
