@@ -153,6 +153,22 @@ def replay(folder: Folder, json: Json = False) -> None:
     show_replayed(folder, json)
 
 
+@app.command()
+def count(
+    folder: Folder,
+    expression: Annotated[
+        str,
+        typer.Argument(help="What the rows must satisfy, as in \"age > 40 and sex = 'Female'\".", show_default=False),
+    ],
+    confidence: Annotated[float, typer.Option(help="How sure the interval shall be.")] = 0.95,
+    json: Json = False,
+) -> None:
+    """Estimate how many private rows satisfy an expression, with an interval; costs no budget."""
+    from understudy.cli.count import show_count
+
+    show_count(folder, expression, confidence, json)
+
+
 @budget_app.command("show")
 def budget_show(data: Data, ledger: LedgerPath = None, json: Json = False) -> None:
     """Show what may be spent on a data set, what was spent, and what is left."""

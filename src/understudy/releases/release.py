@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ from understudy.tables.frame import csv_bytes, from_values, parquet_bytes, to_na
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from understudy.releases.interval import Count, Counter
 
 CERTIFICATE, MEASUREMENTS, SCHEMA, REPORT = "certificate.json", "measurements.npz", "schema.toml", "report.html"
 FORMATS = ("csv", "parquet")
@@ -85,6 +88,27 @@ class Release:
         from understudy.releases.completion import complete_frame
 
         return complete_frame(self.model, self.domain, frame, seed)
+
+    def count(self, expression: str, *, confidence: float = 0.95) -> Count:
+        """How many private rows satisfy an expression such as "age > 40 and sex = 'Female'", with an interval.
+
+        It is estimated from the noisy measurements and the model, so this spends nothing. The interval covers the
+        noise, and what the model had to infer; where that makes it approximate, `exact_noise` is False.
+
+        >>> import pyarrow as pa, understudy as us
+        >>> schema = us.Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
+        >>> release = us.synthesize(us.open(pa.table({"age": [31, 47, 52]}), schema), epsilon=1.0)
+        >>> counted = release.count("age > 40")
+        >>> counted.low <= counted.value <= counted.high, counted.exact_noise, counted.basis
+        (True, True, 'measured in 1 table')
+        """
+        return self._counter.count(expression, confidence)
+
+    @cached_property
+    def _counter(self) -> Counter:
+        from understudy.releases.interval import Counter
+
+        return Counter.of(self)
 
     def save(self, directory: str | Path, *, format: str = "csv", overwrite: bool = False) -> Path:
         """Writes the release folder: whole, or not at all."""

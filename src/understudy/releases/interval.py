@@ -1,0 +1,293 @@
+"""`release.count`: how many private rows satisfy an expression, with an interval; from the release alone.
+
+Every noisy table is summed over the cells that the expression can tell apart. Where tables hold all its columns, the
+best linear unbiased estimate from these sums follows from the recorded noise, and its law with it. Where no table does,
+what is unknown is an association of columns that nobody measured: it is taken from the model, and how wrong that may be
+is judged by the associations that were measured (`releases.association`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from understudy.errors import InputError
+from understudy.models.model import CodeColumns, Model
+from understudy.releases.association import association, mass, weights_of
+from understudy.releases.condition import Condition
+from understudy.releases.observation import MOST_CELLS, Array, Observed, Table, observe, pooled, refine, tables_of
+from understudy.schema.column import Categorical
+from understudy.schema.domain import ColumnSet, Domain
+from understudy.schema.encoding import decode
+
+if TYPE_CHECKING:
+    from understudy.releases.release import Release
+
+CONFIDENCE = 0.95
+LEAST_CONFIDENCE, MOST_CONFIDENCE = 0.5, 0.9999
+DRAWN = 100_000
+"""Rows drawn from the model, to know what it expects; their own error is far below that of any release."""
+UNBIASED = 1e-6
+SHORTER = 2.0
+"""How many times shorter an approximate interval must be to be preferred to one that follows from the noise alone."""
+LIMITS_MISS = 0.1
+"""The part of the probability of a miss that is left to the limits, so that both together keep the confidence."""
+ANYTHING = 2.0
+"""The spread of the total and of single columns: so large that nothing is expected of them."""
+INSIDE = 0.5
+"""How far the share of a bin that is cut may be from even, in standard deviations of a single draw: 1.96 of it reach
+over the whole bin where it is cut in the middle."""
+NEVER_SINGULAR = 1e-13
+ROUNDING = 0.01
+"""What is this near to a whole number is meant to be it: a public total has no error but that of floating point."""
+FEWEST_OBEDIENT = 1_000
+
+
+@dataclass(frozen=True)
+class Count:
+    """An estimated number of private rows. With probability `confidence` the true one is from `low` to `high`.
+
+    `exact_noise` says that this follows from the recorded noise alone. Otherwise a part of the interval rests on what
+    is likely of columns that were not measured together, or of values inside a bin; `basis` says so in a sentence.
+    """
+
+    value: float
+    low: int
+    high: int
+    confidence: float
+    exact_noise: bool
+    basis: str
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A count with its error: of noise, of associations that nobody measured, and of values inside bins."""
+
+    value: float
+    noise: float
+    fourth: float
+    unmeasured: float = 0.0
+    inside: float = 0.0
+
+    @property
+    def deviation(self) -> float:
+        return math.sqrt(self.noise + self.unmeasured + self.inside)
+
+    def reach(self, confidence: float) -> float:
+        """Half the width of the interval: a normal quantile, corrected for the tails of the noise (Cornish–Fisher)."""
+        z = NormalDist().inv_cdf(0.5 + confidence / 2)
+        tails = self.fourth / max(self.deviation, 1e-9) ** 4
+        return (z + (z**3 - 3 * z) * tails / 24) * self.deviation
+
+    def highest(self, confidence: float) -> float:
+        """The upper end. Never below one deviation: noise may make an estimate so negative that no count is left."""
+        return max(self.value + self.reach(confidence), self.deviation)
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """All that the record and the model say of the cells of one condition."""
+
+    condition: Condition
+    seen: Sequence[Observed]
+    whole: int
+    """How many tables hold all columns of the condition."""
+    masses: Sequence[Array]
+    """For each column, the share of the rows in each class."""
+    expected: Array
+    """What the model expects in each cell."""
+    total: float
+    association: float
+
+    @cached_property
+    def design(self) -> Array:
+        return np.concatenate([o.design for o in self.seen])
+
+    @cached_property
+    def counts(self) -> Array:
+        return np.concatenate([o.counts for o in self.seen])
+
+    @cached_property
+    def variances(self) -> Array:
+        return np.concatenate([o.variances for o in self.seen])
+
+    @cached_property
+    def fourths(self) -> Array:
+        return np.concatenate([o.fourths for o in self.seen])
+
+    @cached_property
+    def _solver(self) -> Array:
+        """From a share of each cell to the weights of the best linear unbiased estimate (Gauss and Markov)."""
+        deviations = np.sqrt(self.variances)[:, None]
+        return np.asarray(np.linalg.pinv(self.design / deviations, rcond=1e-11).T / deviations)
+
+    def unbiased(self, share: Array) -> Estimate | None:
+        """The estimate whose only error is noise, if the tables that were measured hold one."""
+        weights = self._solver @ share
+        if np.abs(self.design.T @ weights - share).max() > UNBIASED:
+            return None
+        return self._weighed(weights)
+
+    def assisted(self, share: Array) -> Estimate:
+        """What the model expects, corrected by what was measured as far as that lessens the error."""
+        covariance = self._covariance
+        spread = self.design @ covariance @ self.design.T
+        known = spread + np.diag(self.variances + NEVER_SINGULAR * spread.diagonal().max())
+        weights = np.linalg.solve(known, self.design @ (covariance @ share))
+        rest = share - self.design.T @ weights
+        noisy = self._weighed(weights)
+        value = noisy.value + float(rest @ self.expected)
+        return replace(noisy, value=value, unmeasured=float(rest @ covariance @ rest))
+
+    def _weighed(self, weights: Array) -> Estimate:
+        return Estimate(
+            float(weights @ self.counts), float(weights**2 @ self.variances), float(weights**4 @ self.fourths)
+        )
+
+    @cached_property
+    def _covariance(self) -> Array:
+        """Of the counts of all cells beside what is expected: an association of a set of columns is a random one.
+
+        Each set of columns deviates from independence by a random function that is white under the product of the
+        columns' distributions. That of one column, or of the total, may be anything.
+        """
+        parts = [(np.outer(m, m), np.diag(m) - np.outer(m, m)) for m in self.masses]
+        cells = self.expected.size
+        whole = np.zeros((cells, cells))
+        for inside in itertools.product((0, 1), repeat=len(parts)):
+            spread = ANYTHING if sum(inside) < 2 else self.association
+            whole += spread**2 * _product([p[i] for p, i in zip(parts, inside, strict=True)])
+        return self.total**2 * whole
+
+    def limits(self, miss: float) -> tuple[float, float]:
+        """No more rows than satisfy what the expression demands of some columns, and no fewer than where it must hold.
+
+        Only for sets of columns that were measured together. All limits hold but for a probability of `miss`.
+        """
+        shape, share = self.condition.share.shape, self.condition.share
+        low, high = [0.0], [math.inf]
+        sets = {o.columns for o in self.seen}
+        each = 1 - miss / len(sets)  # both sides of one interval miss with half of that each
+        for columns in sets:
+            others = tuple(i for i, c in enumerate(self.condition.columns) if c not in columns)
+            possible = np.broadcast_to((share > 0).any(axis=others, keepdims=True), shape).astype(np.float64)
+            certain = np.broadcast_to((share == 1).all(axis=others, keepdims=True), shape).astype(np.float64)
+            upper, lower = self.unbiased(possible.ravel()), self.unbiased(certain.ravel())
+            high += [upper.highest(each)] if upper else []
+            low += [lower.value - lower.reach(each)] if lower else []
+        return max(low), min(high)
+
+
+def _product(matrices: Sequence[Array]) -> Array:
+    """Kronecker's product of all."""
+    whole: Array = np.ones((1, 1))
+    for matrix in matrices:
+        whole = np.kron(whole, matrix)
+    return whole
+
+
+@dataclass(frozen=True)
+class Counter:
+    """What every count of one release needs: its noisy tables, rows of its model, and how strong associations are."""
+
+    domain: Domain
+    tables: Sequence[Table]
+    drawn: CodeColumns
+    total: float
+    association: float
+
+    @classmethod
+    def of(cls, release: Release) -> Counter:
+        pure = release.certificate.asked.pure
+        bought = frozenset(c.name for c in release.schema.private if not isinstance(c, Categorical))
+        tables = tables_of(release.record, release.domain, bought, pure)
+        drawn = _drawn(release.model, release.domain, release.certificate.seed)
+        selected = any(a.question["ask"] == "select" for a in release.record)
+        total = release.model.total
+        return cls(release.domain, tables, drawn, total, association(tables, drawn, total, selected))
+
+    def count(self, expression: str, confidence: float = CONFIDENCE) -> Count:
+        if not LEAST_CONFIDENCE <= confidence <= MOST_CONFIDENCE:
+            raise InputError(
+                f"confidence ({confidence}) must be from {LEAST_CONFIDENCE} to {MOST_CONFIDENCE}", confidence
+            )
+        condition = Condition.of(expression, self.domain)
+        if not condition.share.any():
+            return Count(0.0, 0, 0, confidence, condition.settled, "no row of the declared domain can satisfy it")
+        statistics = self._statistics(condition)
+        estimate, basis = self._estimate(statistics)
+        exact = basis.unbiased and condition.settled and not estimate.inside
+        return _bounded(estimate, statistics, confidence, exact, str(basis))
+
+    def _statistics(self, condition: Condition) -> Statistics:
+        weights = [weights_of(self.drawn[c], self.domain.size(c)) for c in condition.columns]
+        fine, tables = refine(condition.coarsened(weights, MOST_CELLS), self.tables)
+        masses = [mass(np.asarray(np.bincount(k, w))) for k, w in zip(fine.classes, weights, strict=True)]
+        rows = len(next(iter(self.drawn.values())))
+        codes = [k[self.drawn[c]] for c, k in zip(fine.columns, fine.classes, strict=True)]
+        cells = np.ravel_multi_index(codes, fine.share.shape) if codes else np.zeros(rows, dtype=np.intp)
+        expected = weights_of(cells, fine.share.size) * (self.total / rows)
+        seen = [observe(t, fine) for t in tables]
+        whole = sum(o.columns == fine.columns for o in seen)
+        return Statistics(fine, pooled(seen), whole, masses, expected, self.total, self.association)
+
+    def _estimate(self, statistics: Statistics) -> tuple[Estimate, Basis]:
+        condition = statistics.condition
+        share = condition.share.ravel()
+        inside = (INSIDE * float(np.sqrt(share * (1 - share)) @ statistics.expected)) ** 2
+        assisted, unbiased = statistics.assisted(share), statistics.unbiased(share)
+        whole = statistics.whole
+        much_shorter = unbiased is not None and unbiased.deviation > SHORTER * assisted.deviation
+        if unbiased is None or (much_shorter and len(condition.columns) > 1):
+            return replace(assisted, inside=inside), Basis(condition.columns, whole, False, inside > 0)
+        return replace(unbiased, inside=inside), Basis(condition.columns, whole, True, inside > 0)
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What an estimate rests on."""
+
+    columns: ColumnSet
+    tables: int
+    unbiased: bool
+    cut: bool
+
+    def __str__(self) -> str:
+        if not self.columns:
+            return f"the number of all rows, from {_tables(self.tables)}"
+        if not self.tables:
+            return f"inferred by the model, since no table holds its {len(self.columns)} columns; approximate"
+        measured = f"measured {'together ' if len(self.columns) > 1 else ''}in {_tables(self.tables)}"
+        if not self.unbiased:
+            return f"{measured}, and steadied by the model since their noise is large; approximate"
+        return f"{measured}; approximate inside the bins that it cuts" if self.cut else measured
+
+
+def _tables(number: int) -> str:
+    return "1 table" if number == 1 else f"{number} tables"
+
+
+def _bounded(estimate: Estimate, statistics: Statistics, confidence: float, exact: bool, basis: str) -> Count:
+    """Rounded outwards, since rows are whole; and within the limits that measured tables set."""
+    wide = confidence + LIMITS_MISS * (1 - confidence)
+    least, most = statistics.limits(LIMITS_MISS * (1 - confidence))
+    high = math.ceil(min(estimate.highest(wide), most) - ROUNDING)
+    low = math.floor(min(max(estimate.value - estimate.reach(wide), least) + ROUNDING, high))
+    return Count(float(min(max(estimate.value, low), high)), low, high, confidence, exact, basis)
+
+
+def _drawn(model: Model, domain: Domain, seed: int) -> CodeColumns:
+    """Codes of rows of the model that obey the schema's rules, where enough of them do."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    codes = model.sample(DRAWN, rng)
+    if not domain.schema.rules:
+        return codes
+    obedient = np.flatnonzero(~domain.schema.violations(decode(codes, domain, rng), DRAWN))
+    return {c: v[obedient] for c, v in codes.items()} if len(obedient) >= FEWEST_OBEDIENT else codes

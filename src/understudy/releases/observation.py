@@ -1,0 +1,178 @@
+"""The noisy tables of a release, as they are seen from the cells that an expression can tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.models.graphical import marginalise
+from understudy.privacy.measurement import Answer, Measurement
+from understudy.releases.condition import Classes, Condition
+from understudy.schema.domain import ColumnSet, Domain
+from understudy.schema.partition import Grid
+
+MOST_CELLS = 256
+"""That a condition may have; where it has more, neighbours are put together."""
+NEARLY_PUBLIC = 1e-10
+"""The variance of what is known exactly, beside the smallest that isn't: nothing, and still a number to divide by."""
+AS_GOOD_AS_PUBLIC = 1e-6
+
+Array: TypeAlias = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Table:
+    """One noisy table of the record, by groups of codes."""
+
+    grid: Grid
+    counts: Array
+    variance: float
+    fourth: float
+    """The fourth cumulant of the noise of one cell: 0 for a Gaussian."""
+
+    @property
+    def columns(self) -> ColumnSet:
+        return self.grid.columns
+
+
+def tables_of(record: Sequence[Answer], domain: Domain, bought: frozenset[str], pure: bool) -> list[Table]:
+    """Every noisy histogram over the codes of the domain that the record holds.
+
+    The first histogram of a column whose bounds were bought is over the buckets of that purchase, and no part of it.
+    """
+    found, left = [], set(bought)
+    for answer in record:
+        columns = tuple(answer.question.get("columns") or ())
+        if answer.question["ask"] == "marginal" and len(columns) == 1 and columns[0] in left:
+            left.remove(columns[0])
+        elif (grid := _grid(answer, columns, domain)) is not None:
+            found.append(_table(answer, grid, pure))
+    return _all_noisy(found)
+
+
+def _all_noisy(tables: Sequence[Table]) -> list[Table]:
+    """The tables, with a variance above 0 for those that are public or as good as that."""
+    least = min((t.variance for t in tables if t.variance > AS_GOOD_AS_PUBLIC), default=1.0)
+    return [replace(t, variance=max(t.variance, NEARLY_PUBLIC * least)) for t in tables]
+
+
+def _grid(answer: Answer, columns: ColumnSet, domain: Domain) -> Grid | None:
+    question = answer.question
+    if question["ask"] in ("marginal", "total"):
+        return Grid(columns, tuple(tuple(range(size)) for size in domain.shape(columns)))
+    if question["ask"] == "partition" and question["kind"] == "grid":
+        return Grid(columns, tuple(map(tuple, question["groups"])))
+    return None
+
+
+def _table(answer: Answer, grid: Grid, pure: bool) -> Table:
+    scale = float(answer.question["scale"])
+    mechanism = "public" if scale == 0 else "discrete-laplace" if pure else "discrete-gaussian"
+    variance = Measurement(grid.columns, answer.value, mechanism, scale).variance
+    # A discrete Laplace variable is the difference of two geometric ones, whose cumulants are known.
+    fourth = variance * (1 + 3 * variance) if mechanism == "discrete-laplace" else 0.0
+    return Table(grid, answer.value.reshape(grid.shape).astype(np.float64), variance, fourth)
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A table as seen from the cells of a condition: sums of its noisy cells, and which cells each is the sum of."""
+
+    columns: ColumnSet
+    design: Array
+    counts: Array
+    variances: Array
+    fourths: Array
+
+
+def observe(table: Table, condition: Condition) -> Observed:
+    """The table summed over all columns but those of the condition, and over groups that belong to the same classes."""
+    shared = tuple(c for c in condition.columns if c in table.columns)
+    counts, cells = margin_of(table, shared)
+    design: Array = np.ones((1, 1))
+    number: Array = np.ones(1)
+    for axis, column in enumerate(condition.columns):
+        if column not in shared:
+            design = np.kron(design, np.ones((1, condition.share.shape[axis])))
+            continue
+        place = shared.index(column)
+        by_group, by_class = _blocks(table.grid.groups[table.columns.index(column)], condition.classes[axis])
+        counts = np.moveaxis(np.tensordot(by_group, counts, axes=(1, place)), 0, place)
+        design, number = np.kron(design, by_class), np.kron(number, by_group.sum(axis=1))
+    cells_summed = number * cells
+    return Observed(shared, design, counts.ravel(), cells_summed * table.variance, cells_summed * table.fourth)
+
+
+def margin_of(table: Table, shared: ColumnSet) -> tuple[Array, int]:
+    """The table's margin, and how many of its cells one cell of the margin is the sum of."""
+    counts = marginalise(table.counts, table.columns, shared)
+    return counts, table.counts.size // max(counts.size, 1)
+
+
+def _blocks(groups: Sequence[int], classes: Classes) -> tuple[Array, Array]:
+    """Which groups, and which classes, each block is made of: a class, or the classes that one group has codes of."""
+    links = np.zeros((max(groups) + 1, int(classes.max()) + 1))
+    links[np.array(groups), classes] = 1.0
+    straddling = links.sum(axis=1) > 1
+    by_class = np.unique(np.concatenate([links[~straddling], links[straddling]]), axis=0)
+    by_group = ((links @ by_class.T) > 0).T.astype(np.float64)
+    return by_group, by_class
+
+
+def pooled(seen: Sequence[Observed]) -> list[Observed]:
+    """Tables that show the same sums as one, by inverse variance: it loses nothing, and saves most of the work."""
+    alike: dict[tuple[ColumnSet, bytes], list[Observed]] = {}
+    for observed in seen:
+        alike.setdefault((observed.columns, observed.design.tobytes()), []).append(observed)
+    return [_pool(same) for same in alike.values()]
+
+
+def _pool(same: Sequence[Observed]) -> Observed:
+    counts, fourths = np.stack([o.counts for o in same]), np.stack([o.fourths for o in same])
+    precisions = 1 / np.stack([o.variances for o in same])
+    weights = precisions / precisions.sum(axis=0)
+    summed = (weights * counts).sum(axis=0), 1 / precisions.sum(axis=0), (weights**4 * fourths).sum(axis=0)
+    return Observed(same[0].columns, same[0].design, *summed)
+
+
+def refine(condition: Condition, tables: Sequence[Table]) -> tuple[Condition, list[Table]]:
+    """Classes cut so finely that each lies in a group or holds whole groups; and the tables for which that worked."""
+    unfit: set[tuple[str, tuple[int, ...]]] = set()
+    for axis, column in enumerate(condition.columns):
+        kept: list[Classes] = []
+        for groups in dict.fromkeys(_groupings(column, tables)):
+            finer = _closed(condition, axis, [*kept, np.array(groups)])
+            if finer.share.size <= MOST_CELLS:
+                condition, kept = finer, [*kept, np.array(groups)]
+            else:
+                unfit.add((column, groups))
+    return condition, [t for t in tables if not unfit & set(zip(t.columns, t.grid.groups, strict=True))]
+
+
+def _groupings(column: str, tables: Sequence[Table]) -> Iterator[tuple[int, ...]]:
+    """How tables group the codes of a column; the finest tables first, of which nothing can be unfit."""
+    groupings = [t.grid.groups[t.columns.index(column)] for t in tables if column in t.columns]
+    return iter(sorted(groupings, key=lambda groups: -max(groups)))
+
+
+def _closed(condition: Condition, axis: int, groupings: Sequence[Classes]) -> Condition:
+    """Cut by each grouping, and again, until none cuts any more: a cut may make a group straddle two new classes."""
+    size = 0
+    while size < condition.share.size <= MOST_CELLS:
+        size = condition.share.size
+        condition = reduce(lambda c, groups: _cut(c, axis, groups), groupings, condition)
+    return condition
+
+
+def _cut(condition: Condition, axis: int, groups: Classes) -> Condition:
+    classes = condition.classes[axis]
+    links = np.zeros((groups.max() + 1, classes.max() + 1), dtype=bool)
+    links[groups, classes] = True
+    straddles = links.sum(axis=1) > 1
+    label = classes * (groups.max() + 2) + np.where(straddles[groups], groups + 1, 0)
+    return condition.refined(axis, label)
