@@ -81,7 +81,7 @@ ASKS: dict[str, Ask] = {
 }
 READS = {
     "measure": "count_by",
-    "partition": "count_cells",
+    "partition": "count_by",
     "total": "count_rows",
     "select": "count_by",
     "quantile": "count_by",

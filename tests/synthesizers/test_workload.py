@@ -21,7 +21,7 @@ from understudy.synthesizers.synthesizer import Options
 from understudy.synthesizers.workload import MOST_TRIPLES, TRIPLES, Workload, parse_weight, stated_weights
 
 DOMAIN = Domain.of(schema_of(SIZES))
-WEIGHING = ("mwem", "mst", "aim")
+WEIGHING = ("mwem", "mst", "aim", "rake")
 
 
 # --- Weights ----------------------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def test_mst_refuses_triples(wish: dict[str, Any]):
 @pytest.mark.parametrize("method", sorted(METHODS.keys() - set(WEIGHING)))
 def test_methods_that_would_ignore_weights_refuse_them(method: str, wish: dict[str, Any]):
     table = us.open(along(TREE, SIZES, 50), schema_of(SIZES))
-    words = f"method {method} can't weigh sets of columns; .* use mwem or mst or aim"
+    words = f"method {method} can't weigh sets of columns; .* use mwem or mst or aim or rake"
     with pytest.raises(MethodError, match=words):
         us.synthesize(table, epsilon=1.0, method=method, target="a", **wish)
 
