@@ -21,6 +21,8 @@ from understudy.schema.zeros import Mask, Zeros, structural_zeros
 from understudy.synthesizers.compression import Compression, OpenedModel
 from understudy.synthesizers.share import error_weights
 
+Floats = NDArray[np.float64]
+
 FIRST_SHARE, MORE_SHARE = 0.3, 0.2
 NOISY = 0.05
 FIRST_SWEEPS = 5
@@ -131,13 +133,18 @@ def _expected_error(one_ways: Sequence[Measurement], total: float) -> float:
 
 
 def _smoothed(one_way: Measurement, coding: Coding) -> Measurement:
+    counts = np.rint(along_line(one_way.counts.astype(np.float64), one_way.variance, coding)).astype(np.int64)
+    return Measurement(one_way.columns, counts, one_way.mechanism, one_way.scale)
+
+
+def along_line(
+    counts: NDArray[np.float64], variance: float | NDArray[np.float64], coding: Coding
+) -> NDArray[np.float64]:
     """Counts along a line, shrunk towards their neighbours as far as they are noise; a missing value stays."""
     if coding.edges is None:
-        return one_way
-    counts = one_way.counts.astype(np.float64)
-    along = smoothed(counts[: coding.levels], np.full(coding.levels, one_way.variance))
-    counts = np.rint(np.concatenate([along, counts[coding.levels :]])).astype(np.int64)
-    return Measurement(one_way.columns, counts, one_way.mechanism, one_way.scale)
+        return counts
+    noise = np.broadcast_to(np.asarray(variance, dtype=np.float64), counts.shape)[: coding.levels]
+    return np.concatenate([smoothed(counts[: coding.levels], noise), counts[coding.levels :]])
 
 
 def _averaged(a: Measurement, b: Measurement) -> Measurement:

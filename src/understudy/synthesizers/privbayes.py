@@ -25,6 +25,7 @@ from understudy.privacy.measurement import Measurement
 from understudy.privacy.score import Candidate, Dependence
 from understudy.schema.domain import ColumnSet, Domain
 from understudy.schema.partition import Grid
+from understudy.synthesizers.groundwork import along_line
 from understudy.synthesizers.levels import LevelledNetwork, Levels, Margin, Table, by_group, grid_of, sharpened
 from understudy.synthesizers.mst import Forest
 from understudy.synthesizers.share import error_weights
@@ -220,7 +221,10 @@ class Counts:
         for columns, table in self.tables.items():
             for c in columns:
                 margins[c].append(Margin.of(table, c))
-        return {c: project_to_simplex(sharpened(o, margins[c]), self.total) for c, o in self.columns.items()}
+        return {
+            c: project_to_simplex(along_line(sharpened(o, margins[c]), o.variance, self.domain[c]), self.total)
+            for c, o in self.columns.items()
+        }
 
     def unrelated(self, amount: Amount) -> Model:
         """No table is useful: single columns get the rest."""

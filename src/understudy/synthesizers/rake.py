@@ -27,15 +27,15 @@ from understudy.models.histogram import project_to_simplex
 from understudy.models.model import Model
 from understudy.models.particles import Factor, Groups, Particles, summed, summing
 from understudy.models.rounding import ParticleModel
-from understudy.models.shrinkage import dependence, smoothed
+from understudy.models.shrinkage import dependence
 from understudy.privacy.budget import Amount
 from understudy.privacy.curator import Curator
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.score import Candidate
-from understudy.schema.domain import ColumnSet, Domain
+from understudy.schema.domain import Coding, ColumnSet, Domain
 from understudy.schema.zeros import structural_zeros
 from understudy.synthesizers.forest import LEAST_MASS, Edge, draw_forest
-from understudy.synthesizers.groundwork import measure_columns, public_rows
+from understudy.synthesizers.groundwork import along_line, measure_columns, public_rows
 from understudy.synthesizers.mst import Forest
 from understudy.synthesizers.resolution import Resolutions, coarser
 from understudy.synthesizers.workload import PAIRS, Stated, Workload
@@ -162,7 +162,7 @@ class Raking:
         known_total = float(rows[0].counts.sum()) if rows else None
         read = {m.columns[0]: Column(m.counts.astype(np.float64), np.full(m.counts.size, m.variance)) for m in one_ways}
         columns = agree(read, [], known_total)
-        weights = {c.name: _clean(columns[c.name], c.edges is not None, c.column.missing) for c in plan.domain}
+        weights = {c.name: _clean(columns[c.name], c) for c in plan.domain}
         sizes = {c.name: c.size for c in plan.domain}
         total = float(next(iter(weights.values())).sum())
         particles = Particles(sizes, total, {}, np.zeros(0))
@@ -283,9 +283,7 @@ class Raking:
         """All readings together say more of each column; and each is moved to what they say."""
         self.columns = agree(self.read, self.readings, self.known_total)
         for coding in self.plan.domain:
-            self.weights[coding.name] = _clean(
-                self.columns[coding.name], coding.edges is not None, coding.column.missing
-            )
+            self.weights[coding.name] = _clean(self.columns[coding.name], coding)
         self.particles.total = float(next(iter(self.weights.values())).sum())
         for factor, counts in self.links:
             factor.counts = counts()
@@ -387,12 +385,9 @@ class Apart:
         return fits
 
 
-def _clean(column: Column, ordered: bool, missing: bool) -> NDArray[np.float64]:
+def _clean(column: Column, coding: Coding) -> NDArray[np.float64]:
     """Non-negative counts with the same total; along a line they are smoothed first."""
-    counts = column.counts
-    if ordered:
-        end = counts.size - missing
-        counts = np.concatenate([smoothed(counts[:end], column.variances[:end]), counts[end:]])
+    counts = along_line(column.counts, column.variances, coding)
     return project_to_simplex(counts, max(1.0, float(column.counts.sum())))
 
 
