@@ -85,12 +85,6 @@ class Groundwork:
         self.estimator.fit(sweeps)
         return measured
 
-    def measure_columns(self, amount: Amount) -> None:
-        """Measures every single column once more."""
-        again = _measure_columns(self.domain, self.curator, amount)
-        self.estimator.observe([self.compression.merge(m) for m in again])
-        self.estimator.fit(FIRST_SWEEPS)
-
     def finish(self) -> OpenedModel:
         return OpenedModel(self.estimator.fit(FINAL_SWEEPS).settled(), self.compression)
 
@@ -101,10 +95,10 @@ def measure_columns(domain: Domain, curator: Curator, amount: Amount, rows: Sequ
     On small tables with fine columns, single columns are where most of the error is. A single column gets everything.
     """
     single = len(domain.names) == 1
-    one_ways = _measure_columns(domain, curator, amount if single else amount.part(FIRST_SHARE))
+    one_ways = measure_each(domain, curator, amount if single else amount.part(FIRST_SHARE))
     if single or _expected_error(one_ways, estimate_total([*rows, *one_ways])) <= NOISY:
         return one_ways
-    again = _measure_columns(domain, curator, amount.part(MORE_SHARE))
+    again = measure_each(domain, curator, amount.part(MORE_SHARE))
     return [_averaged(a, b) for a, b in zip(one_ways, again, strict=True)]
 
 
@@ -122,7 +116,8 @@ def _affordable(zeros: Zeros, sizes: dict[str, int]) -> Zeros:
     return held
 
 
-def _measure_columns(domain: Domain, curator: Curator, amount: Amount) -> list[Measurement]:
+def measure_each(domain: Domain, curator: Curator, amount: Amount) -> list[Measurement]:
+    """Every one-way marginal once, with the amount shared so that their errors add up to the least."""
     sets = [(name,) for name in domain.names]
     return curator.measure(domain, sets, amount, error_weights([domain.cells(s) for s in sets], amount.pure))
 

@@ -25,13 +25,18 @@ from understudy.privacy.measurement import Measurement
 from understudy.privacy.score import Candidate, Dependence
 from understudy.schema.domain import ColumnSet, Domain
 from understudy.schema.partition import Grid
-from understudy.synthesizers.groundwork import along_line
+from understudy.synthesizers.groundwork import (
+    FIRST_SHARE,
+    MORE_SHARE,
+    NOISY,
+    along_line,
+    measure_each,
+    public_rows,
+)
 from understudy.synthesizers.levels import LevelledNetwork, Levels, Margin, Table, by_group, grid_of, sharpened
 from understudy.synthesizers.mst import Forest
 from understudy.synthesizers.share import error_weights
 
-FIRST_SHARE, MORE_SHARE = 0.3, 0.2
-NOISY = 0.05
 TREE_SHARE, PARENTS_SHARE = 0.15, 0.15
 USEFULNESS = 1.0
 """θ. The paper has 4 to 6; here a conditional is shrunk towards independence as far as its noise demands."""
@@ -186,7 +191,7 @@ class Counts:
 
     @classmethod
     def begin(cls, domain: Domain, curator: Curator) -> Counts:
-        return cls(domain, curator, [curator.total()] if curator.public_rows else [])
+        return cls(domain, curator, public_rows(curator))
 
     @property
     def total(self) -> float:
@@ -194,9 +199,7 @@ class Counts:
 
     def measure_columns(self, amount: Amount) -> None:
         """Every single column, once more where that was done before."""
-        sets = [(name,) for name in self.domain.names]
-        weights = error_weights([self.domain.cells(s) for s in sets], amount.pure)
-        for m in self.curator.measure(self.domain, sets, amount, weights):
+        for m in measure_each(self.domain, self.curator, amount):
             self.measured.append(m)
             new = Observation(m.columns, m.counts.astype(np.float64), m.variance)
             known = self.columns.get(m.columns[0])
