@@ -1,8 +1,8 @@
 """How often the intervals of `release.count` hold the true count, over simulated releases: `scripts/bench intervals`.
 
-Each release is made anew at ε = 1 from a generated table, from nursery or from 3,000 rows of adult, by mst or aim.
-Asked are cells of its measured tables, ranges inside one measured table, and random ranges and value sets of one to
-four columns. The naive interval counts the synthetic rows and allows for sampling alone.
+Each release is made anew at ε = 1 from a generated table, from nursery or from 3,000 rows of adult, by mst, aim or
+rake. Asked are cells of its measured tables, ranges inside one measured table, and random ranges and value sets of one
+to four columns. The naive interval counts the synthetic rows and allows for sampling alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from understudy.releases.observation import Table
 from understudy.schema.domain import Coding, Domain
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
-METHODS = ("mst", "aim")
+METHODS = ("mst", "aim", "rake")
 EPSILON = 1.0
 Z = 1.96
 RANDOM_QUERIES, ASKED, CELLS, INSIDE = 500, 25, 15, 10

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from understudy.models import shrinkage
-from understudy.models.shrinkage import FEWEST_VALUES, LARGEST_FACTOR, SMALLEST_FACTOR, dependence, smoothed
+from understudy.models.shrinkage import FEWEST_VALUES, LARGEST_FACTOR, SMALLEST_FACTOR, dependence, evened, smoothed
 
 
 def flat(size: int, value: float = 1.0) -> np.ndarray:
@@ -135,3 +137,41 @@ def test_factors_stay_finite_and_within_their_bounds(hostile: str):
             variance = 1e12
     factor = dependence(counts, (rows, columns), variance)
     assert np.isfinite(factor).all() and factor.min() >= SMALLEST_FACTOR and factor.max() <= LARGEST_FACTOR
+
+
+# --- Values without an order ------------------------------------------------------------------------------------------
+
+
+@settings(derandomize=True, database=None)
+@given(st.lists(st.floats(-1e5, 1e6), min_size=1, max_size=60), st.floats(1e-3, 1e9))
+def test_evened_counts_keep_their_sum_and_order(counts: list[float], variance: float):
+    found = evened(np.array(counts), flat(len(counts), variance))
+    assert found.sum() == pytest.approx(sum(counts), rel=1e-9, abs=1e-3)
+    assert (np.diff(found[np.argsort(counts)]) >= -1e-6).all()
+
+
+@pytest.mark.parametrize("size", [2, 5, 40])
+def test_where_noise_rules_even_counts_are_better_than_what_was_read(size: int):
+    """Tables drawn from even Dirichlets; the noise of each count is as large as all rows, and leaves their number."""
+    rng = np.random.default_rng(size)
+    truth = 1000 * rng.dirichlet(np.ones(size), 200)
+    noise = rng.normal(0, 1000, truth.shape)
+    counts = truth + noise - noise.mean(axis=1, keepdims=True)
+    found = np.array([evened(c, flat(size, 1e6)) for c in counts])
+    assert np.abs(found - truth).mean() < 0.5 * np.abs(counts - truth).mean()
+
+
+def test_counts_far_above_their_noise_stay_where_they_are():
+    counts = np.array([30_000.0, 4_000.0, 900.0, 100.0, 0.0])
+    assert np.abs(evened(counts, flat(5, 25.0)) - counts).max() < 0.5
+
+
+def test_a_concentrated_column_is_hardly_shrunk_and_one_of_noise_alone_is():
+    """What the counts themselves say of their spread outweighs the prior, in both directions."""
+    rng = np.random.default_rng(6)
+    concentrated, even = np.concatenate([[1e5], np.zeros(99)]), flat(100, 1000.0)
+    noise = rng.normal(0, 500, (20, 100))
+    kept = np.mean([evened(concentrated + n, flat(100, 500.0**2))[0] for n in noise])
+    assert kept > 0.99e5
+    spread = np.mean([evened(even + n, flat(100, 500.0**2)).std() for n in noise])
+    assert spread < 0.3 * 500

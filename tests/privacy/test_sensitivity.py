@@ -301,7 +301,7 @@ def test_without_the_cap_one_person_changes_too_much() -> None:
 
 METHODS = {
     "independent": ("independent", Options(), 0.0),
-    "target": ("marginals", Options(target="city"), 1e-6),
+    "target": ("marginals", Options(targets=("city",)), 1e-6),
     "marginals": ("marginals", Options(marginals=(("age", "pay"), ("pay", "born"))), 1e-6),
 }
 

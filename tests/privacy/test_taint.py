@@ -20,6 +20,7 @@ import pytest
 from helpers import SilentRandomness, SpyTable, opened
 
 from understudy.cli import run as run_command
+from understudy.models import rounding
 from understudy.models.histogram import estimate_total
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator, RecordGate
@@ -28,6 +29,7 @@ from understudy.releases.release import Release
 from understudy.releases.synthesis import Plan, synthesize_with
 from understudy.schema.column import Categorical, Number
 from understudy.schema.schema import Schema
+from understudy.synthesizers import rake
 from understudy.synthesizers.synthesizer import Options
 from understudy.tables.frame import to_native
 from understudy.tables.table import Table
@@ -99,9 +101,9 @@ HOSTILE: dict[str, dict[str, Any]] = {
     "a very long text": {"city": "x" * 5000, "name": "y" * 5000},
     "everything missing": dict.fromkeys(ORDINARY),
 }
-FIXED = {"independent": Options(), "marginals": Options(target="city", marginals=(("age", "pay"),))}
-OPTIONS = FIXED | {"mst": Options(), "aim": Options(target="city"), "mwem": Options(), "privbayes": Options()}
-OPTIONS |= {"rake": Options(target="city")}
+FIXED = {"independent": Options(), "marginals": Options(targets=("city",), marginals=(("age", "pay"),))}
+OPTIONS = FIXED | {"mst": Options(), "aim": Options(targets=("city",)), "mwem": Options(), "privbayes": Options()}
+OPTIONS |= {"rake": Options(targets=("city",))}
 
 Columns = Mapping[str, Sequence[Any]]
 Open = Callable[[Columns, Schema, Path], Table]
@@ -248,6 +250,84 @@ def test_a_hostile_row_changes_nothing_where_the_answers_are_the_same(
     assert differences(first, second) == [] and gate.exhausted
     assert first.arrow.equals(second.arrow)
     assert caplog.records == []
+
+
+# --- What a method that chooses its own questions lets them depend on -------------------------------------------------
+
+WISHES: dict[str, dict[str, Any]] = {
+    "pairs": {},
+    "two targets": {"target": ["city", "well"]},
+    "weights": {"weights": [[["age", "pay"], 5.0], [["pay", "city", "well"], 2.0]]},
+    "triples": {"workload": "triples"},
+}
+
+
+class TellingCurator(Curator):
+    """Tells what every selection would score: sets of columns, what is expected of them, weights, penalties, groups."""
+
+    def __init__(self, *of: Any) -> None:
+        super().__init__(*of)
+        self.told: list[tuple[Any, ...]] = []
+
+    def select(self, domain: Any, candidates: Any, amount: Any, k: int = 1, admits: Any = None) -> list[int]:
+        self.told += [(c.columns, c.estimate.tobytes(), c.weight, c.offset, c.grid, k) for c in candidates]
+        return super().select(domain, candidates, amount, k, admits)
+
+
+def replaced(change: Mapping[str, Any]) -> Columns:
+    return {name: [*values[:-1], (ORDINARY | change)[name]] for name, values in HONEST.items()}
+
+
+def pinned_differences(relation: str, wish: str, hostile: str, tmp_path: Path) -> tuple[list[str], int]:
+    """Where two runs of `rake` differ that are given the same answers, the second with a hostile row in its table.
+
+    And how many columns the largest set had that could be picked.
+    """
+    schema, budget = Schema.loads(f'neighbours = "{relation}"\n' + PUBLIC), Budget(10.0, 1e-6)
+    plan = Plan.of(schema, budget, "rake", Options.from_dict(WISHES[wish]), 50, seed=11)
+    other = (neighbour if relation == "add-remove" else replaced)(HOSTILE[hostile])
+    curator = TellingCurator.on(as_csv(HONEST, schema, tmp_path), budget, randomness=SilentRandomness())
+    first = plan.release(curator, "pyarrow", lambda step: None)
+    again = TellingCurator(schema, budget, PinnedGate(as_csv(other, schema, tmp_path), first))
+    second = plan.release(again, "pyarrow", lambda step: None)
+    found = differences(first, second) + ["rows"] * (not first.arrow.equals(second.arrow))
+    return found + ["candidates"] * (curator.told != again.told), max(len(columns) for columns, *_ in again.told)
+
+
+@pytest.fixture
+def small_rake(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    for name, size in (("PARTICLES", 1000), ("FINAL_PARTICLES", 1500), ("MOST_PICKS", 10)):
+        monkeypatch.setattr(rake, name, size)
+    monkeypatch.setattr(rounding, "ROUNDS", 20)
+    return monkeypatch
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize(
+    ("wish", "hostile", "cells"),
+    list(zip(WISHES, FIRST[:4], (0, 0, 10**6, 0), strict=True)),
+)
+def test_what_rake_asks_follows_from_answers_alone(
+    relation: str, wish: str, hostile: str, cells: int, small_rake: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Drawn particles, or the whole domain; targets, weights and triples; a rule of the schema; both relations."""
+    small_rake.setattr(rake, "WHOLE_DOMAIN", cells)
+    assert pinned_differences(relation, wish, hostile, tmp_path) == ([], 2 if wish == "pairs" else 3)
+
+
+def test_the_same_check_finds_an_exact_row_count_in_the_scores(small_rake: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No answer shows it, since selections are pinned; what they would score does."""
+    small_rake.setattr(rake, "WHOLE_DOMAIN", 0)
+    honest = PinnedGate.__init__
+
+    def peek(self: PinnedGate, table: Table, release: Release) -> None:
+        honest(self, table, release)
+        exact = float(table.count_rows())
+        small_rake.setattr(rake.Raking, "total", property(lambda _: exact))
+
+    small_rake.setattr(rake.Raking, "total", property(lambda _: float(ROWS)))
+    small_rake.setattr(PinnedGate, "__init__", peek)
+    assert "candidates" in pinned_differences("add-remove", "pairs", FIRST[0], tmp_path)[0]
 
 
 def test_the_private_parts_were_bought(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import understudy as us
 from understudy.privacy.budget import Budget
 from understudy.releases.synthesis import Plan, synthesize_with
 from understudy.synthesizers.synthesizer import Options
-from understudy.synthesizers.workload import PAIRS, stated_weights
+from understudy.synthesizers.workload import PAIRS, stated_targets, stated_weights
 
 
 class Silence:
@@ -40,7 +40,7 @@ def silent() -> Silent:
         schema: us.Schema,
         method: str = "auto",
         *,
-        target: str | None = None,
+        target: str | Sequence[str] | None = None,
         marginals: Sequence[Sequence[str]] = (),
         weights: Mapping[str | tuple[str, ...], float] | None = None,
         workload: str = PAIRS,
@@ -48,7 +48,7 @@ def silent() -> Silent:
         epsilon: float = 1.0,
         delta: float = 1e-6,
     ) -> us.Release:
-        options = Options(target, tuple(map(tuple, marginals)), stated_weights(weights or {}), workload)
+        options = Options(stated_targets(target), tuple(map(tuple, marginals)), stated_weights(weights or {}), workload)
         plan = Plan.of(schema, Budget(epsilon, delta), method, options, rows, 11)
         return synthesize_with(us.open(frame, schema), plan, randomness=Silence())
 

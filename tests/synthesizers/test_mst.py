@@ -122,7 +122,7 @@ def test_weights_draw_the_tree_to_a_pair_or_away_from_it(silent):
 
 def test_a_target_must_be_a_column():
     with pytest.raises(SchemaError, match="'nobody'"):
-        Mst("nobody").calibrate(Domain.of(schema_of(SIZES)), us.Budget(1.0, 0.0).capacity)
+        Mst(("nobody",)).calibrate(Domain.of(schema_of(SIZES)), us.Budget(1.0, 0.0).capacity)
 
 
 # --- What both methods keep to ----------------------------------------------------------------------------------------

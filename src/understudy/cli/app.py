@@ -61,7 +61,8 @@ def synth(
     ] = 1e-6,
     method: Annotated[str, typer.Option(help="One of `understudy methods`, or auto.")] = "auto",
     target: Annotated[
-        str | None, typer.Option(help="The column that people will want to predict.", show_default=False)
+        list[str] | None,
+        typer.Option(help="A column that people will want to predict; may be repeated.", show_default=False),
     ] = None,
     marginal: Annotated[
         list[str] | None,
@@ -108,8 +109,8 @@ def synth(
     from understudy.cli.synth import Request, run
 
     request = Request(
-        data, epsilon, delta, schema, method, target, tuple(marginal or ()), rows, out, format, seed, ledger,
-        analyst, overwrite, accept_draft_as_public, test_only_noise_seed,
+        data, epsilon, delta, schema, method, tuple(target or ()), tuple(marginal or ()), rows, out, format, seed,
+        ledger, analyst, overwrite, accept_draft_as_public, test_only_noise_seed,
         weights=tuple(weight or ()), workload=workload, given=tuple(given or ()),
     )  # fmt: skip
     run(request, quiet=quiet or json, as_json=json)

@@ -15,7 +15,7 @@ from understudy.releases.release import CERTIFICATE, FORMATS, Release, check_wri
 from understudy.releases.synthesis import STEPS, Plan, randomness_of, synthesize_with
 from understudy.schema.schema import Schema
 from understudy.synthesizers.synthesizer import Options
-from understudy.synthesizers.workload import parse_weight
+from understudy.synthesizers.workload import parse_weight, stated_targets
 from understudy.tables.opening import open as open_table
 
 BYTES_PER_VALUE = 12
@@ -30,7 +30,7 @@ class Request:
     delta: float
     schema: Path | None
     method: str
-    target: str | None
+    targets: tuple[str, ...]
     marginals: tuple[str, ...]
     rows: int | None
     out: Path | None
@@ -54,7 +54,7 @@ def run(request: Request, *, quiet: bool, as_json: bool) -> None:
     randomness = randomness_of(request.noise_seed)
     schema = _schema(request)
     options = Options(
-        request.target,
+        stated_targets(request.targets),
         tuple(_columns(m) for m in request.marginals),
         tuple(parse_weight(w) for w in request.weights),
         request.workload,

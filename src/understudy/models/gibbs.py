@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from understudy.models.histogram import settled
 from understudy.models.model import CodeColumns
+from understudy.models.parallel import for_chunks
 from understudy.models.particles import Floats, Groups, Particles, cells_of, refine
 from understudy.schema.domain import ColumnSet
 
@@ -76,15 +77,19 @@ def _on_grid(logs: Floats) -> Whole:
 def _draw_groups(start: Whole, layers: Sequence[Layer], uniform: Floats) -> NDArray[np.intp]:
     """For each row a group, in proportion to the exponential of its summed log-weights."""
     drawn = np.empty(len(uniform), dtype=np.intp)
-    for first in range(0, len(uniform), CHUNK):
-        rows = slice(first, first + CHUNK)
-        logs = np.repeat(start[None, :], len(uniform[rows]), axis=0)
+
+    def draw(rows: slice) -> None:
+        logs = np.repeat(start[None, :], rows.stop - rows.start, axis=0)
+        said = np.empty_like(logs)
         for layer in layers:
-            logs += layer.table[layer.cells[rows]]
+            # Every cell is in the table; `clip` spares a check and with it a copy.
+            logs += np.take(layer.table, layer.cells[rows], axis=0, out=said, mode="clip")
         below = np.minimum(logs.max(axis=1, keepdims=True) - logs, DEEPEST)
-        weights = EXPONENTIALS[below]
+        weights = np.take(EXPONENTIALS, below, out=said, mode="clip")
         np.cumsum(weights, axis=1, out=weights)
         drawn[rows] = (weights <= (uniform[rows] * weights[:, -1])[:, None]).sum(axis=1)
+
+    for_chunks(draw, len(uniform), CHUNK)
     return drawn
 
 

@@ -169,7 +169,11 @@ def summed(table: Floats, matrices: Sequence[Floats | None]) -> Floats:
     """A table summed by groups along every axis that has a matrix."""
     for axis, matrix in enumerate(matrices):
         if matrix is not None:
-            table = np.moveaxis(np.tensordot(table, matrix, axes=(axis, 0)), -1, axis)
+            before, after = table.shape[:axis], table.shape[axis + 1 :]
+            # One plain matrix product, or one for each cell before the axis: tensordot takes ten times as long.
+            flat = table.reshape(math.prod(before), table.shape[axis], -1)
+            product = matrix.T @ flat if after else flat[:, :, 0] @ matrix
+            table = product.reshape(*before, matrix.shape[1], *after)
     return table
 
 

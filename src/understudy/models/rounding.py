@@ -22,10 +22,11 @@ from understudy.models.model import CodeColumns
 from understudy.models.particles import Floats, Particles, cells_of
 from understudy.schema.domain import ColumnSet
 
-ROUNDS = 1000
-FIRST_SHARE, LAST_SHARE = 1e-3, 1e-4
+ROUNDS = 2500
+FIRST_SHARE, LAST_SHARE = 1e-3, 3e-5
 """The rows that are exchanged at once, fewer and fewer: exchanges that meet in a cell spoil each other."""
-LOOKED_AT = 2_000
+LOOKED_AT = 300
+"""Many short rounds: few rows are exchanged at once, so to look at many more of them is of no use."""
 COMPLETING_SWEEPS = 3
 MOST_CELLS = 20_000_000
 """How many cell numbers are held in memory; with more pairs of columns than that, a random choice of them counts."""
@@ -94,7 +95,7 @@ class Exchange:
         return np.minimum(np.searchsorted(self._line, places, side="right"), len(self._line) - 1)
 
     def _score(self, rows: NDArray[np.integer]) -> Floats:
-        return self._excess[self._cells[rows]].sum(axis=1)
+        return np.asarray(np.take(self._excess, self._cells[rows]).sum(axis=1))
 
 
 @dataclass(frozen=True)

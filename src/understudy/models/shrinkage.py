@@ -10,6 +10,7 @@ Floats = NDArray[np.float64]
 STANDS_OUT = 9.0
 """A difference of three standard deviations is kept but for 1/z², whatever the others of its level look like."""
 FEWEST_VALUES = 9
+PRIOR_VALUES, SMALLEST_SPREAD = 4.0, 1e-6
 RATIOS = np.concatenate([[0.0], np.exp(np.linspace(-4.0, 7.0, 34))])
 STRATA, STEPS, PSEUDO_COUNT = 4, 60, 0.1
 SMALLEST_FACTOR, LARGEST_FACTOR = 1e-3, 1e3
@@ -40,6 +41,22 @@ def smoothed(counts: Floats, variances: Floats) -> Floats:
         found[low[high - low == 1]] = total[high - low == 1]
         low, high, total = (x[high - low > 1] for x in (low, high, total))
     return found
+
+
+def evened(counts: Floats, variances: Floats) -> Floats:
+    """Counts of values without an order, each shrunk towards the mean by the share of its variance that is noise.
+
+    How much true counts differ from each other is learned from the counts themselves, and, where they are few, from
+    Jeffreys' prior (a Dirichlet of halves), which counts as much as PRIOR_VALUES of them. The sum stays.
+    """
+    size, total = counts.size, max(1.0, float(counts.sum()))
+    if size < 2:
+        return counts
+    prior = total**2 * (1 - 1 / size) / (size * (size / 2 + 1))
+    seen = float(((counts - total / size) ** 2 - variances).sum())
+    spread = max((PRIOR_VALUES * prior + seen) / (PRIOR_VALUES + size - 1), SMALLEST_SPREAD * prior)
+    shrunk = total / size + (counts - total / size) * spread / (spread + variances)
+    return shrunk + (counts.sum() - shrunk.sum()) * variances / max(float(variances.sum()), 1e-300)
 
 
 def _kept(difference: Floats, variance: Floats) -> Floats:

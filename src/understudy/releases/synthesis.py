@@ -34,7 +34,7 @@ from understudy.schema.schema import DRAFT, Schema
 from understudy.synthesizers.discovery import discover, provisional
 from understudy.synthesizers.registry import Choice, choose
 from understudy.synthesizers.synthesizer import Options
-from understudy.synthesizers.workload import PAIRS, stated_weights
+from understudy.synthesizers.workload import PAIRS, stated_targets, stated_weights
 from understudy.tables.table import Table
 
 DEFAULT_DELTA = 1e-6
@@ -50,7 +50,7 @@ def synthesize(
     epsilon: float,
     delta: float = DEFAULT_DELTA,
     method: str = "auto",
-    target: str | None = None,
+    target: str | Sequence[str] | None = None,
     marginals: Sequence[Sequence[str]] = (),
     weights: Mapping[str | tuple[str, ...], float] | None = None,
     workload: str = PAIRS,
@@ -65,8 +65,9 @@ def synthesize(
 ) -> Release:
     """Makes a differentially private stand-in of a table.
 
-    `delta=0` asks for pure ε. `weights` says which sets of two or three columns matter more, such as
-    `{("age", "income"): 5}`, and `workload="triples"` that all sets of three do (methods aim and mwem).
+    `delta=0` asks for pure ε. `target` names the column, or a list of columns, that people will want to predict.
+    `weights` says which sets of two or three columns matter more, such as `{("age", "income"): 5}`, and
+    `workload="triples"` that all sets of three do (methods aim and mwem).
 
     `given={"sex": "Female"}` gives every synthetic row these values, and draws the others given them; it is
     post-processing, and changes neither what is measured nor the budget.
@@ -87,7 +88,12 @@ def synthesize(
             table.schema,
             Budget(epsilon, delta),
             method,
-            Options(target, _sets(marginals), stated_weights({} if weights is None else weights), workload),
+            Options(
+                stated_targets(target),
+                _sets(marginals),
+                stated_weights({} if weights is None else weights),
+                workload,
+            ),
             rows,
             seed,
             accept_draft_as_public,
@@ -168,7 +174,7 @@ class Plan:
 
     def check(self) -> None:
         """Refuses whatever can be refused from public facts, before anything is spent."""
-        for name in {c for s in self.options.marginals for c in s} | ({self.options.target} - {None}):
+        for name in (*self.options.targets, *(c for s in self.options.marginals for c in s)):
             self.schema[str(name)]
         wanted = [c.name for c in self.schema.private if isinstance(c, Categorical)]
         if self.budget.pure and wanted:

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.errors import MethodError
+from understudy.models.junction import JunctionTree
 from understudy.models.model import Model
 from understudy.privacy.budget import Amount
 from understudy.privacy.curator import Curator
 from understudy.schema.domain import ColumnSet, Domain
 from understudy.synthesizers.groundwork import Groundwork
-from understudy.synthesizers.workload import PAIRS, Stated, Workload
+from understudy.synthesizers.workload import MOST_TRIPLES, PAIRS, Stated, Workload, check_target_triples
 from understudy.synthesizers.worst import find_worst
 
 TARGET_SHARE, SELECTION_SHARE = 0.2, 0.1
@@ -34,9 +35,9 @@ MEGABYTE = 1_000_000 // 8
 
 @dataclass(frozen=True)
 class Aim:
-    """The recipe. With a target, every pair with it is measured first, and triples with it are candidates."""
+    """The recipe. Every pair with a target is measured first, and triples with a target are candidates."""
 
-    target: str | None = None
+    targets: ColumnSet = ()
     weights: Stated = ()
     workload: str = PAIRS
     model_megabytes: float = 16.0
@@ -44,7 +45,9 @@ class Aim:
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedAim:
         if not 0.1 <= self.model_megabytes <= 10_000:
             raise MethodError(f"model_megabytes ({self.model_megabytes}) must be from 0.1 to 10000", self)
-        return CalibratedAim(domain, amount, self, Workload.of(domain, self.target, self.weights, self.workload))
+        workload = Workload.of(domain, self.targets, self.weights, self.workload)
+        check_target_triples(len(domain.names), len(self.targets), MOST_TRIPLES)
+        return CalibratedAim(domain, amount, self, workload)
 
 
 @dataclass(frozen=True)
@@ -58,11 +61,24 @@ class CalibratedAim:
         ground = Groundwork.lay(self.domain, curator, self.amount)
         if len(self.domain.names) == 1:
             return ground.finish()
-        if self.recipe.target is not None:
-            pairs: list[ColumnSet] = [(c, self.recipe.target) for c in self.domain.names if c != self.recipe.target]
-            ground.measure(pairs, self.amount.part(TARGET_SHARE), SWEEPS)
+        if self.recipe.targets:
+            ground.measure(self._pairs_with_targets(ground), self.amount.part(TARGET_SHARE), SWEEPS)
         self._rounds(ground, curator)
         return ground.finish()
+
+    def _pairs_with_targets(self, ground: Groundwork) -> list[ColumnSet]:
+        """Every pair with the first target, and with each other one for which the model has room.
+
+        All columns then share cliques with all these targets, so that each of them multiplies the size of the model.
+        It may grow as the budget is spent; the pairs with a target that would take more are left to the rounds.
+        """
+        pairs: list[ColumnSet] = []
+        for target in self.recipe.targets:
+            more = [(c, target) for c in self.domain.names if c != target and (target, c) not in pairs]
+            tree = JunctionTree.over([*ground.estimator.sets, *pairs, *more], ground.sizes)
+            if not pairs or tree.cells(ground.sizes) <= TARGET_SHARE * self.recipe.model_megabytes * MEGABYTE:
+                pairs += more
+        return pairs
 
     def _rounds(self, ground: Groundwork, curator: Curator) -> None:
         picks = self._count_picks(ground.signal)
@@ -74,7 +90,7 @@ class CalibratedAim:
             cells = self.recipe.model_megabytes * MEGABYTE * (i + 1) / rounds
             noise = PENALTY * self._noise(curator, measure.split([1.0] * at_once)[0])
             worst = find_worst(
-                ground, self.workload, select, noise=noise, cells=cells, target=self.recipe.target, count=at_once
+                ground, self.workload, select, noise=noise, cells=cells, targets=self.recipe.targets, count=at_once
             )
             ground.measure(worst, measure, SWEEPS)
 

@@ -12,7 +12,7 @@ from understudy.models.estimation import Estimator
 from understudy.models.graphical import GraphicalModel
 from understudy.models.histogram import estimate_total
 from understudy.models.junction import JunctionTree
-from understudy.models.shrinkage import smoothed
+from understudy.models.shrinkage import evened, smoothed
 from understudy.privacy.budget import Amount
 from understudy.privacy.curator import Curator
 from understudy.privacy.measurement import Measurement
@@ -23,7 +23,7 @@ from understudy.synthesizers.share import error_weights
 
 Floats = NDArray[np.float64]
 
-FIRST_SHARE, MORE_SHARE = 0.3, 0.2
+FIRST_SHARE, MORE_SHARE = 0.3, 0.3
 NOISY = 0.05
 FIRST_SWEEPS = 5
 FINAL_SWEEPS = 30
@@ -128,18 +128,20 @@ def _expected_error(one_ways: Sequence[Measurement], total: float) -> float:
 
 
 def _smoothed(one_way: Measurement, coding: Coding) -> Measurement:
-    counts = np.rint(along_line(one_way.counts.astype(np.float64), one_way.variance, coding)).astype(np.int64)
+    counts = np.rint(denoised(one_way.counts.astype(np.float64), one_way.variance, coding)).astype(np.int64)
     return Measurement(one_way.columns, counts, one_way.mechanism, one_way.scale)
 
 
-def along_line(
-    counts: NDArray[np.float64], variance: float | NDArray[np.float64], coding: Coding
-) -> NDArray[np.float64]:
-    """Counts along a line, shrunk towards their neighbours as far as they are noise; a missing value stays."""
+def denoised(counts: NDArray[np.float64], variance: float | NDArray[np.float64], coding: Coding) -> NDArray[np.float64]:
+    """Counts shrunk as far as they are noise: along a line towards their neighbours, else towards even ones.
+
+    The missing value of a column along a line stays as it is.
+    """
+    noise = np.broadcast_to(np.asarray(variance, dtype=np.float64), counts.shape)
     if coding.edges is None:
-        return counts
-    noise = np.broadcast_to(np.asarray(variance, dtype=np.float64), counts.shape)[: coding.levels]
-    return np.concatenate([smoothed(counts[: coding.levels], noise), counts[coding.levels :]])
+        return evened(counts, noise)
+    line = smoothed(counts[: coding.levels], noise[: coding.levels])
+    return np.concatenate([line, counts[coding.levels :]])
 
 
 def _averaged(a: Measurement, b: Measurement) -> Measurement:

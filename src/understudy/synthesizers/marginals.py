@@ -16,10 +16,10 @@ from understudy.synthesizers.share import error_weights
 
 @dataclass(frozen=True)
 class Marginals:
-    """The recipe: the named sets; with a target, each other column together with it; and any column left, alone."""
+    """The recipe: the named sets; each column together with each target; and any column left, alone."""
 
     sets: tuple[ColumnSet, ...] = ()
-    target: str | None = None
+    targets: ColumnSet = ()
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedMarginals:
         sets = self._all_sets(domain)
@@ -29,9 +29,9 @@ class Marginals:
 
     def _all_sets(self, domain: Domain) -> tuple[ColumnSet, ...]:
         named = list(self.sets)
-        if self.target is not None:
-            domain[self.target]  # refuses an unknown target
-            pairs = [(name, self.target) for name in domain.names if name != self.target]
+        for target in self.targets:
+            domain[target]  # refuses an unknown target
+            pairs = [(name, target) for name in domain.names if name != target]
             named += [p for p in pairs if not any(set(p) <= set(s) for s in named)]
         if not named:
             raise MethodError(

@@ -25,16 +25,16 @@ SELECTION_SHARE = 0.15
 
 @dataclass(frozen=True)
 class Mst:
-    """The recipe. With a target, pairs with it weigh more in the selection; stated weights come before that."""
+    """The recipe. Pairs with a target weigh more in the selection; stated weights come before that."""
 
-    target: str | None = None
+    targets: ColumnSet = ()
     weights: Stated = ()
     workload: str = PAIRS
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedMst:
         if self.workload == TRIPLES or any(len(columns) == 3 for columns, _ in self.weights):
             raise MethodError("method mst measures pairs only; for sets of three columns use aim or mwem", self)
-        return CalibratedMst(domain, amount, Workload.of(domain, self.target, self.weights, self.workload))
+        return CalibratedMst(domain, amount, Workload.of(domain, self.targets, self.weights, self.workload))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 from understudy.models.model import Model
 from understudy.privacy.budget import Amount
 from understudy.privacy.curator import Curator
-from understudy.schema.domain import Domain
+from understudy.schema.domain import ColumnSet, Domain
 from understudy.synthesizers.groundwork import Groundwork
 from understudy.synthesizers.workload import PAIRS, Stated, Workload
 from understudy.synthesizers.worst import find_worst
@@ -28,14 +28,14 @@ MODEL_CELLS = 2_000_000
 class Mwem:
     """The recipe; by default there are as many rounds as columns."""
 
-    target: str | None = None
+    targets: ColumnSet = ()
     weights: Stated = ()
     workload: str = PAIRS
     rounds: int | None = None
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedMwem:
         rounds = self.rounds or max(3, len(domain.names))
-        return CalibratedMwem(domain, amount, Workload.of(domain, self.target, self.weights, self.workload), rounds)
+        return CalibratedMwem(domain, amount, Workload.of(domain, self.targets, self.weights, self.workload), rounds)
 
 
 @dataclass(frozen=True)

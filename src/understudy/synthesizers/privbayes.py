@@ -29,7 +29,7 @@ from understudy.synthesizers.groundwork import (
     FIRST_SHARE,
     MORE_SHARE,
     NOISY,
-    along_line,
+    denoised,
     measure_each,
     public_rows,
 )
@@ -225,7 +225,7 @@ class Counts:
             for c in columns:
                 margins[c].append(Margin.of(table, c))
         return {
-            c: project_to_simplex(along_line(sharpened(o, margins[c]), o.variance, self.domain[c]), self.total)
+            c: project_to_simplex(denoised(sharpened(o, margins[c]), o.variance, self.domain[c]), self.total)
             for c, o in self.columns.items()
         }
 

@@ -1,6 +1,6 @@
 """`rake`: adaptive marginals at several resolutions, fitted by particles.
 
-AIM's loop with two changes. Candidates have *resolutions*: each pair, and each triple with the target, is offered with
+AIM's loop with two changes. Candidates have *resolutions*: each pair, and each triple with a target, is offered with
 its columns merged into 2, 3, 4, … groups, so that noise is spent on cells that can carry it. And the model is a set of
 weighted rows, raked softly to every measurement, so that a set of columns is never too large to be measured. It starts
 from a forest of the strongest pairs, whose rows are drawn exactly.
@@ -16,6 +16,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,13 +36,13 @@ from understudy.privacy.score import Candidate
 from understudy.schema.domain import Coding, ColumnSet, Domain
 from understudy.schema.zeros import structural_zeros
 from understudy.synthesizers.forest import LEAST_MASS, Edge, draw_forest
-from understudy.synthesizers.groundwork import along_line, measure_columns, public_rows
+from understudy.synthesizers.groundwork import denoised, measure_columns, public_rows
 from understudy.synthesizers.mst import Forest
 from understudy.synthesizers.resolution import Resolutions, coarser
-from understudy.synthesizers.workload import PAIRS, Stated, Workload
+from understudy.synthesizers.workload import PAIRS, Stated, Workload, check_target_triples, triples_with
 
 SELECTION_SHARE = 0.14
-PICKS_PER_SIGNAL, FEWEST_PICKS, MOST_PICKS = 0.63, 10, 120
+PICKS_PER_SIGNAL, FEWEST_PICKS, MOST_PICKS = 0.7, 10, 120
 EDGES_PER_PICK, ROUND_PICKS_PER_PICK = 0.6, 1.2
 PENALTY = 0.6
 """The share of its noise that a measurement really costs: estimation shrinks the rest away."""
@@ -50,10 +51,11 @@ MOST_PAIR_CELLS = 5_000
 MOST_TRIPLE_GROUPS = 12
 FIRST_TRIPLE_ROUND = 2
 MOST_CANDIDATES, LEVELS_PER_PAIR = 20_000, 10
+MOST_TRIPLE_CANDIDATES, LEVELS_PER_TRIPLE = 36_000, 6
 PARTICLES, FINAL_PARTICLES = 50_000, 150_000
 WHOLE_DOMAIN = 200_000
 """A domain of at most so many cells is held whole: every cell is a particle, and inference is exact."""
-PASSES, REFRESH_PASSES, FINAL_PASSES = 4, 2, 12
+PASSES, REFRESH_PASSES, FINAL_PASSES = 6, 3, 12
 FINAL_REFRESHES = 2
 ONE_WAY_SPREAD, EDGE_SPREAD = 4.0, 0.04
 COARSER = (4, 2)
@@ -62,24 +64,31 @@ FEWEST_EFFECTIVE, MOST_LOSS = 0.05, 2.0
 
 @dataclass(frozen=True)
 class Rake:
-    """The recipe. With a target, triples with it are candidates as well."""
+    """The recipe. Triples with a target are candidates as well."""
 
-    target: str | None = None
+    targets: ColumnSet = ()
     weights: Stated = ()
     workload: str = PAIRS
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedRake:
-        if self.target is not None:
-            domain[self.target]
-        return CalibratedRake(domain, amount, self.target, Workload.of(domain, None, self.weights, self.workload))
+        for target in self.targets:
+            domain[target]
+        check_target_triples(len(domain.names), len(self.targets), MOST_TRIPLE_CANDIDATES)
+        workload = Workload.of(domain, stated=self.weights, kind=self.workload)
+        return CalibratedRake(domain, amount, self.targets, workload)
 
 
 @dataclass(frozen=True)
 class CalibratedRake:
     domain: Domain
     amount: Amount
-    target: str | None
+    targets: ColumnSet
     workload: Workload
+
+    @cached_property
+    def triples(self) -> tuple[ColumnSet, ...]:
+        """Every set of three columns that is ever a candidate: the wanted ones, and those with a target."""
+        return tuple(dict.fromkeys((*self.workload.triples(), *triples_with(self.domain.names, self.targets))))
 
     def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
         rows = public_rows(curator)
@@ -119,11 +128,11 @@ class Schedule:
 
 
 def _selecting(amount: Amount) -> Amount:
-    return amount.part(SELECTION_SHARE)
+    return amount.split([SELECTION_SHARE, 1.0 - SELECTION_SHARE])[0]
 
 
 def _measuring(amount: Amount) -> Amount:
-    return amount.part(1.0 - SELECTION_SHARE)
+    return amount.split([SELECTION_SHARE, 1.0 - SELECTION_SHARE])[1]
 
 
 @dataclass(frozen=True)
@@ -231,22 +240,26 @@ class Raking:
 
     def _sets(self, triples: bool) -> list[ColumnSet]:
         """Every set of columns that is a candidate, each in the order of the domain."""
-        names, target = self.plan.domain.names, self.plan.target
-        found = dict.fromkeys(itertools.combinations(names, 2)) | dict.fromkeys(self.plan.workload.triples())
-        if triples and target is not None:
-            found |= dict.fromkeys(t for t in itertools.combinations(names, 3) if target in t)
-        return list(found)
+        pairs = itertools.combinations(self.plan.domain.names, 2)
+        return [*pairs, *(self.plan.triples if triples else self.plan.workload.triples())]
 
     def _levels(self, columns: ColumnSet, schedule: Schedule) -> list[int]:
         if len(columns) == 2:
             levels = self.resolutions.levels(columns, MOST_PAIR_CELLS)
             return levels[:: -self._thinning][::-1]
-        return self.resolutions.levels(columns, self.total / (2.0 * schedule.noise), MOST_TRIPLE_GROUPS)
+        levels = self.resolutions.levels(columns, self.total / (2.0 * schedule.noise), MOST_TRIPLE_GROUPS)
+        return levels[:: -self._triple_thinning][::-1]
 
     @property
     def _thinning(self) -> int:
         """With very many columns only every second, third, … level of a pair is a candidate."""
         return math.ceil(math.comb(len(self.plan.domain.names), 2) * LEVELS_PER_PAIR / MOST_CANDIDATES)
+
+    @property
+    def _triple_thinning(self) -> int:
+        """The same for triples, by their number, which is public: beyond 6,000 only every second, third, … level, and
+        beyond 30,000 only the finest that the noise allows. More than 36,000 of several targets are refused before."""
+        return math.ceil(len(self.plan.triples) * LEVELS_PER_TRIPLE / MOST_TRIPLE_CANDIDATES)
 
     def _candidates(
         self,
@@ -386,8 +399,8 @@ class Apart:
 
 
 def _clean(column: Column, coding: Coding) -> NDArray[np.float64]:
-    """Non-negative counts with the same total; along a line they are smoothed first."""
-    counts = along_line(column.counts, column.variances, coding)
+    """Non-negative counts with the same total."""
+    counts = denoised(column.counts, column.variances, coding)
     return project_to_simplex(counts, max(1.0, float(column.counts.sum())))
 
 

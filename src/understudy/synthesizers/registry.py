@@ -48,9 +48,9 @@ METHODS: dict[str, Method] = {
         Method(
             "marginals",
             "pure ε with delta = 0, else zCDP",
-            "a few joint tables that you can name, or one target column",
+            "a few joint tables that you can name, or each column with a target",
             "knows only the relations that are named; at most 20 million cells per marginal",
-            lambda options: Marginals(options.marginals, options.target),
+            lambda options: Marginals(options.marginals, options.targets),
         ),
         Method(
             "privbayes",
@@ -64,7 +64,7 @@ METHODS: dict[str, Method] = {
             "pure ε with delta = 0, else zCDP",
             "the classic, as a baseline: pairs chosen where the model is worst, in equal rounds",
             "as many pairs as columns; aim spends the same budget better",
-            lambda options: Mwem(options.target, options.weights, options.workload),
+            lambda options: Mwem(options.targets, options.weights, options.workload),
             weighs=True,
         ),
         Method(
@@ -72,7 +72,7 @@ METHODS: dict[str, Method] = {
             "pure ε with delta = 0, else zCDP",
             "a fast model of the strongest pairs, one tree over all columns",
             "knows one pair per column; relations beyond the tree are inferred",
-            lambda options: Mst(options.target, options.weights, options.workload),
+            lambda options: Mst(options.targets, options.weights, options.workload),
             weighs=True,
         ),
         Method(
@@ -80,7 +80,7 @@ METHODS: dict[str, Method] = {
             "pure ε with delta = 0, else zCDP",
             "the best general table: pairs chosen where the model is worst, round by round",
             "a minute for a hundred columns; at most 16 MB of model",
-            lambda options: Aim(options.target, options.weights, options.workload),
+            lambda options: Aim(options.targets, options.weights, options.workload),
             weighs=True,
         ),
         Method(
@@ -88,7 +88,7 @@ METHODS: dict[str, Method] = {
             "pure ε with delta = 0, else zCDP",
             "the best table: pairs at the resolution that their noise allows, and prediction of a target",
             "half a minute; beyond a hundred columns minutes",
-            lambda options: Rake(options.target, options.weights, options.workload),
+            lambda options: Rake(options.targets, options.weights, options.workload),
             weighs=True,
         ),
     )

@@ -30,6 +30,7 @@ class Resolutions:
     _grids: dict[tuple[ColumnSet, int], Grid] = field(default_factory=dict, repr=False)
     _matrices: dict[tuple[str, int, int], NDArray[np.float64] | None] = field(default_factory=dict, repr=False)
     _ladders: dict[ColumnSet, dict[int, int]] = field(default_factory=dict, repr=False)
+    _levels: dict[tuple[str, int], int] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, domain: Domain, weights: Mapping[str, NDArray[np.float64]]) -> Resolutions:
@@ -45,7 +46,10 @@ class Resolutions:
         return [self._matrix(c, self._nearest(c, fine), self._nearest(c, level)) for c in columns]
 
     def _nearest(self, column: str, level: int) -> int:
-        return max(x for x in self.groupings[column] if x <= level)
+        key = (column, level)
+        if key not in self._levels:
+            self._levels[key] = max(x for x in self.groupings[column] if x <= level)
+        return self._levels[key]
 
     def _matrix(self, column: str, fine: int, level: int) -> NDArray[np.float64] | None:
         key = (column, fine, level)

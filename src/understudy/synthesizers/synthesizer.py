@@ -16,8 +16,8 @@ import numpy as np
 from understudy.models.model import Model
 from understudy.privacy.budget import Amount
 from understudy.privacy.curator import Curator
-from understudy.schema.domain import Domain
-from understudy.synthesizers.workload import PAIRS, Stated
+from understudy.schema.domain import ColumnSet, Domain
+from understudy.synthesizers.workload import PAIRS, Stated, stated_targets
 
 
 class Calibrated(Protocol):
@@ -38,14 +38,15 @@ class Recipe(Protocol):
 class Options:
     """What a user may say about a method, whichever it is; a method takes what concerns it."""
 
-    target: str | None = None
-    marginals: tuple[tuple[str, ...], ...] = ()
+    targets: ColumnSet = ()
+    marginals: tuple[ColumnSet, ...] = ()
     weights: Stated = ()
     workload: str = PAIRS
 
     def to_dict(self) -> dict[str, Any]:
+        """As certificates have it: several targets are a list, one is its name, and none is null."""
         return {
-            "target": self.target,
+            "target": self.targets[0] if len(self.targets) == 1 else list(self.targets) or None,
             "marginals": [list(m) for m in self.marginals],
             "weights": [[list(columns), weight] for columns, weight in self.weights],
             "workload": self.workload,
@@ -54,7 +55,7 @@ class Options:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Options:
         return cls(
-            data.get("target"),
+            stated_targets(data.get("target")),
             tuple(tuple(m) for m in data.get("marginals", ())),
             tuple((tuple(columns), float(weight)) for columns, weight in data.get("weights", ())),
             data.get("workload", PAIRS),

@@ -37,12 +37,16 @@ class Workload:
     kind: str = PAIRS
 
     @classmethod
-    def of(cls, domain: Domain, target: str | None = None, stated: Stated = (), kind: str = PAIRS) -> Workload:
-        """Every pair with weight 1, those with the target with more, any other set with 1; and whatever is stated."""
-        if target is not None:
+    def of(cls, domain: Domain, targets: ColumnSet = (), stated: Stated = (), kind: str = PAIRS) -> Workload:
+        """Every pair with weight 1, those with a target with more, any other set with 1; and whatever is stated.
+
+        A pair of two targets weighs no more than one with one of them: the largest weight does not grow with them.
+        """
+        for target in targets:
             domain[target]
         _check_kind(kind, len(domain.names))
-        weights = {frozenset(p): TARGET_WEIGHT if target in p else 1.0 for p in itertools.combinations(domain.names, 2)}
+        pairs = map(frozenset, itertools.combinations(domain.names, 2))
+        weights = {pair: 1.0 if pair.isdisjoint(targets) else TARGET_WEIGHT for pair in pairs}
         weights |= _checked(domain, stated)
         largest = max([1.0, *weights.values()])
         # The grid of the scores would round a smaller weight to nothing.
@@ -59,6 +63,38 @@ class Workload:
         place = {c: i for i, c in enumerate(self.columns)}
         found = [sorted(place[c] for c in columns) for columns in self.weights if len(columns) == 3]
         return tuple(tuple(self.columns[i] for i in places) for places in sorted(found))
+
+
+def stated_targets(target: str | Sequence[str] | None) -> ColumnSet:
+    """A user's target or targets, in the order they were given.
+
+    >>> stated_targets("income"), stated_targets(["income", "age"]), stated_targets(None)
+    (('income',), ('income', 'age'), ())
+    """
+    names = () if target is None else (target,) if isinstance(target, str) else target
+    if not (isinstance(names, Sequence) and all(isinstance(name, str) and name for name in names)):
+        raise MethodError(f"target ({target!r}) must be the name of a column, or a list of such names", target)
+    for name in names:
+        if names.count(name) > 1:
+            raise MethodError(f"target ({name!r}) is named {names.count(name)} times; name it once", target)
+    return tuple(names)
+
+
+def triples_with(columns: ColumnSet, targets: ColumnSet) -> tuple[ColumnSet, ...]:
+    """Every set of three columns that holds a target, once, in the order of the columns."""
+    wanted = set(targets)
+    return tuple(t for t in itertools.combinations(columns, 3) if not wanted.isdisjoint(t))
+
+
+def check_target_triples(columns: int, targets: int, most: int) -> None:
+    """Refuses several targets that have too many triples to count; by public facts alone. One target may have any."""
+    triples = math.comb(columns, 3) - math.comb(columns - targets, 3)
+    if targets > 1 and triples > most:
+        raise MethodError(
+            f"{targets} targets among {columns} columns have {triples:,} sets of three and may have at most {most:,}; "
+            "name fewer targets",
+            targets,
+        )
 
 
 def stated_weights(weights: Mapping[str | ColumnSet, float]) -> Stated:

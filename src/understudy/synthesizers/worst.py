@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from understudy.privacy.budget import Amount
 from understudy.privacy.score import Candidate
 from understudy.schema.domain import ColumnSet
 from understudy.synthesizers.groundwork import Groundwork
-from understudy.synthesizers.workload import Workload
+from understudy.synthesizers.workload import Workload, triples_with
 
 Estimate = NDArray[np.float64]
 
@@ -31,17 +32,17 @@ def find_worst(
     *,
     noise: float,
     cells: float,
-    target: str | None = None,
+    targets: ColumnSet = (),
     count: int = 1,
 ) -> list[ColumnSet]:
-    """The exponential mechanism over every pair, every triple with the target and every wanted one, by weighted error.
+    """The exponential mechanism over every pair, every triple with a target and every wanted one, by weighted error.
 
     `noise` is what measuring would cost per cell: it is taken off the score, so that large sets must be worth it.
     Sets that would make the model hold more than `cells` numbers are passed over, but for those that join separate
     parts of it.
     """
     room = Room(ground, cells)
-    estimates = expectations(ground, workload, target, room.allowed)
+    estimates = expectations(ground, workload, targets, room.allowed)
     sets = list(estimates)
     candidates = [_candidate(ground, s, e, workload.weight(s), noise) for s, e in estimates.items()]
     chosen = ground.curator.select(ground.domain, candidates, amount, k=count, admits=lambda i: room.takes(sets[i]))
@@ -72,25 +73,31 @@ def _candidate(ground: Groundwork, columns: ColumnSet, expected: Estimate, weigh
 
 
 def expectations(
-    ground: Groundwork, workload: Workload, target: str | None, allowed: float
+    ground: Groundwork, workload: Workload, targets: ColumnSet, allowed: float
 ) -> dict[ColumnSet, Estimate]:
-    """What the model expects of every candidate, none of them a triple of more cells than are allowed.
+    """What the model expects of every candidate, each set once, and no triple of more cells than are allowed.
 
-    With a target, every column must share a clique with it.
+    A target that every clique holds has all its triples at once; those of any other are found one by one.
     """
     found = every_pair(ground.model)
-    if target is not None:
-        found |= every_triple_with(ground.model, target, allowed)
+    central = [t for t in targets if all(t in clique for clique in ground.model.tree.cliques)]
+    for i, target in enumerate(central):
+        triples = every_triple_with(ground.model, target, allowed)
+        found |= {t: table for t, table in triples.items() if not set(central[:i]) & set(t)}
+    others = triples_with(workload.columns, tuple(t for t in targets if t not in central))
+    wanted = _affordable(ground, workload, dict.fromkeys((*workload.triples(), *others)), allowed)
     joints = Joints(ground.model)
-    return found | {t: joints.table(t) for t in _wanted_triples(ground, workload, allowed) if target not in t}
+    return found | {t: joints.table(t) for t in wanted if not set(central) & set(t)}
 
 
-def _wanted_triples(ground: Groundwork, workload: Workload, allowed: float) -> list[ColumnSet]:
+def _affordable(
+    ground: Groundwork, workload: Workload, triples: Iterable[ColumnSet], allowed: float
+) -> list[ColumnSet]:
     """Those that the model could hold; the heaviest, then the smallest, as far as memory goes.
 
     The sizes of tables follow from public facts and earlier answers alone.
     """
-    cells = {t: ground.cells(t) for t in workload.triples()}
+    cells = {t: ground.cells(t) for t in triples}
     order = sorted((t for t in cells if cells[t] <= allowed), key=lambda t: (-workload.weight(t), cells[t]))
     totals = itertools.accumulate(cells[t] for t in order)
     return [t for t, total in zip(order, totals, strict=True) if total <= MOST_TRIPLE_CELLS]
