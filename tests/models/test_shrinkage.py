@@ -150,15 +150,15 @@ def test_evened_counts_keep_their_sum_and_order(counts: list[float], variance: f
     assert (np.diff(found[np.argsort(counts)]) >= -1e-6).all()
 
 
-@pytest.mark.parametrize("size", [2, 5, 40])
-def test_where_noise_rules_even_counts_are_better_than_what_was_read(size: int):
+@pytest.mark.parametrize(("size", "share"), [(2, 0.65), (5, 0.45), (40, 0.25)])
+def test_where_noise_rules_even_counts_are_better_than_what_was_read(size: int, share: float):
     """Tables drawn from even Dirichlets; the noise of each count is as large as all rows, and leaves their number."""
     rng = np.random.default_rng(size)
     truth = 1000 * rng.dirichlet(np.ones(size), 200)
     noise = rng.normal(0, 1000, truth.shape)
     counts = truth + noise - noise.mean(axis=1, keepdims=True)
     found = np.array([evened(c, flat(size, 1e6)) for c in counts])
-    assert np.abs(found - truth).mean() < 0.5 * np.abs(counts - truth).mean()
+    assert np.abs(found - truth).mean() < share * np.abs(counts - truth).mean()
 
 
 def test_counts_far_above_their_noise_stay_where_they_are():
