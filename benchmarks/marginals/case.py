@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 METHODS = {
-    "ours": ("independent", "marginals", "privbayes", "mwem", "mst", "aim", "aim+target"),
+    "ours": ("independent", "marginals", "privbayes", "mwem", "mst", "aim", "aim+target", "rake", "rake+target"),
     "smartnoise": ("mst", "mwem", "mwem-split", "aim"),
     "dpmm": ("privbayes", "mst", "aim"),
 }
@@ -41,5 +41,6 @@ def cases(
 
 
 def same_task(method: str) -> str:
-    """The method that rivals of this one are compared by: a variant competes with its plain form."""
-    return method.removesuffix("+target").removesuffix("-split")
+    """The method that rivals of this one are compared by: a variant competes with its plain form, and rake with AIM."""
+    plain = method.removesuffix("+target").removesuffix("-split")
+    return "aim" if plain == "rake" else plain

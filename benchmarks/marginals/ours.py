@@ -13,7 +13,7 @@ from typing import Any
 from .job import Job, Table, run
 
 LAZY = ("duckdb", "pyarrow", "sqlglot")
-WITH_TARGET = {"marginals": "marginals", "aim+target": "aim"}
+WITH_TARGET = {"marginals": "marginals", "aim+target": "aim", "rake+target": "rake"}
 
 
 def prepare(job: Job) -> Callable[[], Table]:

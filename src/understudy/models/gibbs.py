@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from understudy.models.histogram import settled
 from understudy.models.model import CodeColumns
-from understudy.models.parallel import for_chunks
 from understudy.models.particles import Floats, Groups, Particles, cells_of, refine
 from understudy.schema.domain import ColumnSet
 
@@ -25,7 +24,7 @@ DEEPEST = 14 * GRID
 """Below e^-14 of the largest weight there is nothing."""
 EXPONENTIALS = np.rint(np.exp(-np.arange(DEEPEST + 1) / GRID) * (1 << 20)).astype(np.int32)
 EXPONENTIALS[-1] = 0
-CHUNK = 1 << 13
+CHUNK = 1 << 12
 """Rows at once: their weights stay in the cache."""
 
 Whole = NDArray[np.int32]
@@ -36,7 +35,11 @@ class Layer:
     """What one block says of a column: log-weights of its groups (columns) by cells of the others (rows)."""
 
     table: Whole
-    cells: NDArray[np.intp]
+    columns: ColumnSet
+    groups: tuple[Groups, ...]
+
+    def cells(self, codes: CodeColumns, rows: slice) -> NDArray[np.intp]:
+        return cells_of({c: codes[c][rows] for c in self.columns}, self.columns, self.groups)
 
 
 def sweep(particles: Particles, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> None:
@@ -64,9 +67,9 @@ def _drawn(
     for i, (block, axis) in enumerate(zip(blocks, axes, strict=True)):
         others = [(c, g) for j, (c, g) in enumerate(zip(block.columns, block.groups, strict=True)) if j != axis]
         table = np.moveaxis(thetas[block.columns], axis, -1).reshape(-1, block.shape[axis])[:, coarse[:, i + 1]]
-        layers.append(Layer(_on_grid(table), cells_of(codes, tuple(c for c, _ in others), [g for _, g in others])))
+        layers.append(Layer(_on_grid(table), tuple(c for c, _ in others), tuple(g for _, g in others)))
     start = _on_grid(np.log(np.maximum(np.bincount(groups, mass), 1e-30)))
-    drawn = _draw_groups(start, layers, rng.random(len(codes[column])))
+    drawn = _draw_groups(start, layers, codes, rng.random(len(codes[column])))
     return _draw_inside(drawn, groups, mass, rng.random(len(drawn))).astype(codes[column].dtype)
 
 
@@ -74,22 +77,20 @@ def _on_grid(logs: Floats) -> Whole:
     return np.ascontiguousarray(np.rint(logs * GRID).astype(np.int32))
 
 
-def _draw_groups(start: Whole, layers: Sequence[Layer], uniform: Floats) -> NDArray[np.intp]:
+def _draw_groups(start: Whole, layers: Sequence[Layer], codes: CodeColumns, uniform: Floats) -> NDArray[np.intp]:
     """For each row a group, in proportion to the exponential of its summed log-weights."""
     drawn = np.empty(len(uniform), dtype=np.intp)
-
-    def draw(rows: slice) -> None:
-        logs = np.repeat(start[None, :], rows.stop - rows.start, axis=0)
+    for first in range(0, len(uniform), CHUNK):
+        rows = slice(first, first + CHUNK)
+        logs = np.repeat(start[None, :], len(uniform[rows]), axis=0)
         said = np.empty_like(logs)
         for layer in layers:
             # Every cell is in the table; `clip` spares a check and with it a copy.
-            logs += np.take(layer.table, layer.cells[rows], axis=0, out=said, mode="clip")
+            logs += np.take(layer.table, layer.cells(codes, rows), axis=0, out=said, mode="clip")
         below = np.minimum(logs.max(axis=1, keepdims=True) - logs, DEEPEST)
         weights = np.take(EXPONENTIALS, below, out=said, mode="clip")
         np.cumsum(weights, axis=1, out=weights)
         drawn[rows] = (weights <= (uniform[rows] * weights[:, -1])[:, None]).sum(axis=1)
-
-    for_chunks(draw, len(uniform), CHUNK)
     return drawn
 
 
