@@ -146,9 +146,9 @@ def test_what_has_no_mass_is_never_drawn():
 def test_far_below_the_heaviest_there_is_nothing():
     """At the very ends of the uniform range, where a weight of one in a million would still be drawn."""
     start = np.array([-20 * GRID, 0, -20 * GRID], dtype=np.int32)
-    assert _draw_groups(start, [], np.array([0.0, 0.5, np.nextafter(1.0, 0.0)])).tolist() == [1, 1, 1]
+    assert _draw_groups(start, [], {}, np.array([0.0, 0.5, np.nextafter(1.0, 0.0)])).tolist() == [1, 1, 1]
     near = np.array([-5 * GRID, 0, -5 * GRID], dtype=np.int32)
-    assert _draw_groups(near, [], np.array([0.0, 0.5, np.nextafter(1.0, 0.0)])).tolist() == [0, 1, 2]
+    assert _draw_groups(near, [], {}, np.array([0.0, 0.5, np.nextafter(1.0, 0.0)])).tolist() == [0, 1, 2]
 
 
 def test_a_thousand_groups_are_drawn_alike():
