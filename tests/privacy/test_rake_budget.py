@@ -129,7 +129,7 @@ def test_picks_that_nothing_was_left_for_are_paid_and_their_measurements_go_to_t
 
 
 def test_the_parts_have_the_shares_that_are_documented() -> None:
-    """One-ways 30 % (or 60 % where they are noisy), then a seventh of each step for its selection."""
+    """One-ways 30 % (or 60 or 90 % where they are noisy), then a seventh of each step for its selection."""
     curator = run(BINARY, "add-remove", BUDGETS["approximate"], AnyTotal(1, 10**4))
     whole = whole_cost(BUDGETS["approximate"], curator.schema).rho
     parts = {
@@ -191,7 +191,7 @@ def test_mutant_a_round_that_answers_can_cancel_is_refused(budget: str, monkeypa
 
     monkeypatch.setattr(rake.Schedule, "of", impatient)
     small, large = (run_of("three", "add-remove", BUDGETS[budget], AnyTotal(1, more)) for more in (0, 10**4))
-    assert small > 0.05 > UNSPENT >= large >= 0
+    assert small > 0.01 > UNSPENT >= large >= 0
 
 
 @pytest.mark.parametrize("budget", BUDGETS)

@@ -23,8 +23,8 @@ from understudy.synthesizers.share import error_weights
 
 Floats = NDArray[np.float64]
 
-FIRST_SHARE, MORE_SHARE = 0.3, 0.3
-NOISY = 0.05
+FIRST_SHARE, MORE_SHARE, MOST_SHARE = 0.3, 0.3, 0.6
+NOISY, VERY_NOISY = 0.05, 0.2
 FIRST_SWEEPS = 5
 FINAL_SWEEPS = 30
 MOST_ZERO_CELLS = 500_000
@@ -90,15 +90,18 @@ class Groundwork:
 
 
 def measure_columns(domain: Domain, curator: Curator, amount: Amount, rows: Sequence[Measurement]) -> list[Measurement]:
-    """Every one-way marginal with FIRST_SHARE of the amount, and with MORE_SHARE again where noise rules.
+    """Every one-way marginal with FIRST_SHARE of the amount, and again with more of it where noise rules.
 
-    On small tables with fine columns, single columns are where most of the error is. A single column gets everything.
+    On small tables with fine columns, single columns are where most of the error is; where even they are hardly known,
+    all but a tenth goes to them, for no relation would be found. A single column gets everything.
     """
-    single = len(domain.names) == 1
-    one_ways = measure_each(domain, curator, amount if single else amount.part(FIRST_SHARE))
-    if single or _expected_error(one_ways, estimate_total([*rows, *one_ways])) <= NOISY:
+    if len(domain.names) == 1:
+        return measure_each(domain, curator, amount)
+    one_ways = measure_each(domain, curator, amount.part(FIRST_SHARE))
+    error = _expected_error(one_ways, estimate_total([*rows, *one_ways]))
+    if error <= NOISY:
         return one_ways
-    again = measure_each(domain, curator, amount.part(MORE_SHARE))
+    again = measure_each(domain, curator, amount.part(MORE_SHARE if error <= VERY_NOISY else MOST_SHARE))
     return [_averaged(a, b) for a, b in zip(one_ways, again, strict=True)]
 
 
