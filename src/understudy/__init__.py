@@ -24,6 +24,7 @@ from understudy.privacy.curator import Curator
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.measurement import Measurement
 from understudy.releases.checking import replay, verify
+from understudy.releases.planning import plan
 from understudy.releases.release import Release
 from understudy.releases.synthesis import synthesize
 from understudy.schema.domain import Domain
@@ -60,6 +61,7 @@ __all__ = [
     "__version__",
     "draft_schema",
     "open",
+    "plan",
     "replay",
     "synthesize",
     "verify",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from test_mst import SIZES, TREE, along, schema_of
 
 import understudy as us
 from understudy.errors import InputError, MethodError, SchemaError
+from understudy.privacy.budget import Budget
 from understudy.privacy.score import STEP, Candidate, error_sensitivity
 from understudy.schema.domain import Domain
-from understudy.synthesizers.registry import METHODS, MOST_AIM_COLUMNS, choose
+from understudy.synthesizers.forecast import ASSUMED_ROWS, Forecast, forecasts
+from understudy.synthesizers.registry import GENERAL, METHODS, choose, recommended
 from understudy.synthesizers.synthesizer import Options
 from understudy.synthesizers.workload import MOST_TRIPLES, TRIPLES, Workload, parse_weight, stated_weights
 
@@ -208,33 +211,55 @@ def test_a_weighted_release_is_recorded_shown_and_replayed(tmp_path: Path):
 # --- What `auto` chooses ----------------------------------------------------------------------------------------------
 
 
+def schema_with(columns: int) -> us.Schema:
+    return schema_of({f"c{i}": 4 for i in range(columns)})
+
+
 @pytest.mark.parametrize(
     ("options", "columns", "method", "reason"),
     [
         (Options(), 1, "independent", "there is one column, so there are no relations to keep"),
-        (Options(("a",)), 1, "independent", "there is one column, so there are no relations to keep"),
-        (Options(), 2, "aim", "it keeps relations best, and 2 columns are few enough for it"),
-        (Options(("a",)), 2, "aim", "it keeps relations best, and 2 columns are few enough for it"),
-        (Options(), 60, "aim", "it keeps relations best, and 60 columns are few enough for it"),
-        (Options(("a",)), 61, "mst", "61 columns are many, and it stays fast beyond 60"),
-        (Options(marginals=(("a", "b"),)), 2, "marginals", "marginals were named"),
-        (Options(("a",), marginals=(("a", "b"),)), 99, "marginals", "marginals were named"),
-        (Options(marginals=(("a",),)), 1, "marginals", "marginals were named"),
-        (Options(weights=((("a", "b"), 2.0),)), 61, "mst", "61 columns are many, and it stays fast beyond 60"),
+        (Options(("c0",)), 1, "independent", "there is one column, so there are no relations to keep"),
+        (Options(marginals=(("c0", "c1"),)), 2, "marginals", "marginals were named"),
+        (Options(("c0",), marginals=(("c0", "c1"),)), 99, "marginals", "marginals were named"),
+        (Options(marginals=(("c0",),)), 1, "marginals", "marginals were named"),
     ],
 )
-def test_auto_chooses_by_public_facts(options: Options, columns: int, method: str, reason: str):
-    choice = choose("auto", options, columns)
+def test_auto_follows_what_was_said(options: Options, columns: int, method: str, reason: str):
+    choice = choose("auto", options, schema_with(columns), Budget(1.0, 1e-6))
     assert (choice.method.name, choice.reason) == (method, reason)
 
 
+@pytest.mark.parametrize("columns", [2, 12, 60])
+def test_auto_takes_what_its_forecasts_expect_most_of(columns: int):
+    schema, budget = schema_with(columns), Budget(1.0, 1e-6)
+    choice = choose("auto", Options(), schema, budget)
+    expected = {f.method: f for f in forecasts(schema, budget, ASSUMED_ROWS, tuple(METHODS))}
+    best = expected[choice.method.name]
+    assert all(best.error <= expected[m].error for m in GENERAL)
+    assert (
+        choice.reason.startswith("of the general methods it is expected to err least")
+        and "10,000 rows" in choice.reason
+    )
+
+
+def test_a_method_that_would_take_hours_is_not_taken():
+    slow, quick = Forecast("rake", 0.01, 0.01, 0.02, 1e5, 100.0), Forecast("mst", 0.05, 0.04, 0.06, 10.0, 100.0)
+    large = Forecast("aim", 0.02, 0.01, 0.03, 10.0, 1e5)
+    unfit = Forecast("mwem", 0.001, 0.001, 0.001, 1.0, 1.0)
+    assert recommended([slow, large, quick, unfit], 1000).method.name == "mst"
+    assert recommended([slow, replace(large, seconds=1e4)], 1000).reason.startswith(
+        "of the general methods it is the fastest"
+    )
+
+
 def test_a_name_is_taken_at_its_word():
-    assert MOST_AIM_COLUMNS == 60
     for name in METHODS:
-        assert choose(name, Options(marginals=(("a", "b"),)), 99).method.name == name
+        choice = choose(name, Options(marginals=(("c0", "c1"),)), schema_with(99), Budget(1.0, 1e-6))
+        assert choice.method.name == name
 
 
-@pytest.mark.parametrize(("columns", "method"), [("a", "independent"), ("ab", "aim"), ("abcdef", "aim")])
+@pytest.mark.parametrize(("columns", "method"), [("a", "independent"), ("ab", "rake")])
 def test_identifiers_do_not_count_as_columns(columns: str, method: str):
     sizes = {c: SIZES[c] for c in columns}
     schema = us.Schema.loads(schema_of(sizes).dumps() + '[columns.who]\ntype = "identifier"\n')
@@ -244,4 +269,9 @@ def test_identifiers_do_not_count_as_columns(columns: str, method: str):
 
 def test_auto_with_marginals_has_no_weights():
     with pytest.raises(MethodError, match="method marginals can't weigh"):
-        choose("auto", Options(marginals=(("a", "b"),), weights=((("a", "b"), 2.0),)), 5)
+        choose(
+            "auto",
+            Options(marginals=(("c0", "c1"),), weights=((("c0", "c1"), 2.0),)),
+            schema_with(5),
+            Budget(1.0, 1e-6),
+        )

@@ -139,6 +139,29 @@ def methods(json: Json = False) -> None:
 
 
 @app.command()
+def plan(
+    epsilon: Annotated[float, typer.Option(help="The privacy loss that the release may have.", show_default=False)],
+    data: Annotated[
+        str | None, typer.Argument(help="The data, whose schema lies beside them; not read.", show_default=False)
+    ] = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="The schema file \\[default: DATA with the ending .toml].", show_default=False)
+    ] = None,
+    delta: Annotated[
+        float, typer.Option(help="The probability that the claim may fail; 0 asks for pure epsilon.")
+    ] = 1e-6,
+    rows: Annotated[
+        int | None, typer.Option(help="About how many rows the table has \\[default: 10,000].", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Foretell error, time and memory of every method, before any budget is spent."""
+    from understudy.cli.plan import show
+
+    show(data, schema, epsilon, delta, rows, json)
+
+
+@app.command()
 def verify(folder: Folder, json: Json = False) -> None:
     """Recompute a release's claimed epsilon from its recorded spends, and the hash of every file."""
     from understudy.cli.checks import show_verified

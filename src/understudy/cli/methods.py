@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from understudy.cli.screen import print_json, print_table
-from understudy.synthesizers.registry import METHODS, MOST_AIM_COLUMNS
+from understudy.synthesizers.registry import GENERAL, METHODS
 
 
 def show(as_json: bool) -> None:
@@ -13,7 +13,7 @@ def show(as_json: bool) -> None:
         print_json([dict(zip(heads, row, strict=True)) for row in rows])
         return
     print_table(
-        f"Methods (auto, the default: marginals if some are named, else aim, or mst beyond {MOST_AIM_COLUMNS} columns)",
+        f"Methods (auto, the default: marginals if some are named, else by forecast one of {', '.join(GENERAL)})",
         heads,
         rows,
     )

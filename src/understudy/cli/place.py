@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from understudy.errors import SchemaError
+from understudy.schema.schema import Schema
+
 
 def beside(data: str, ending: str) -> Path:
     """A path beside the data: `adult.csv` and `.toml` give `adult.toml`; `db.duckdb::people` gives `db.people.toml`."""
@@ -19,3 +22,15 @@ def ledger_of(data: str, given: Path | None) -> Path:
     where, _, inside = data.partition("::")
     path = Path(where)
     return given or path.with_name(f"{path.name}{'.' + inside if inside else ''}.ledger.sqlite")
+
+
+def schema_of(data: str, given: Path | None) -> Schema:
+    """The schema that was given, or the one that lies beside the data."""
+    path = given or beside(data, ".toml")
+    if given is None and not path.exists():
+        raise SchemaError(
+            f"{str(path)!r} does not exist; draft a schema with `understudy schema {data} --out {path}`, "
+            "check it, and give it with --schema",
+            path,
+        )
+    return Schema.load(path)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from understudy.cli.place import beside, ledger_of
+from understudy.cli.place import beside, ledger_of, schema_of
 from understudy.cli.screen import print_facts, print_json, progress
-from understudy.errors import InputError, ReleaseError, SchemaError
+from understudy.errors import InputError, ReleaseError
 from understudy.privacy.budget import Budget
 from understudy.releases.release import CERTIFICATE, FORMATS, Release, check_writable, write_folder
 from understudy.releases.synthesis import STEPS, Plan, randomness_of, synthesize_with
@@ -52,7 +52,7 @@ def run(request: Request, *, quiet: bool, as_json: bool) -> None:
         raise ReleaseError(f"format ({request.format!r}) must be one of {', '.join(FORMATS)}", request.format)
     budget = Budget(request.epsilon, request.delta)
     randomness = randomness_of(request.noise_seed)
-    schema = _schema(request)
+    schema = schema_of(request.data, request.schema)
     options = Options(
         stated_targets(request.targets),
         tuple(_columns(m) for m in request.marginals),
@@ -84,17 +84,6 @@ def _write(out: Path, files: dict[str, bytes], overwrite: bool, budget: Budget, 
         raise ReleaseError(
             f"{error}; the budget was spent all the same: {budget} stay debited in {ledger}", out
         ) from None
-
-
-def _schema(request: Request) -> Schema:
-    path = request.schema or beside(request.data, ".toml")
-    if request.schema is None and not path.exists():
-        raise SchemaError(
-            f"{str(path)!r} does not exist; draft a schema with `understudy schema {request.data} --out {path}`, "
-            "check it, and give it with --schema",
-            path,
-        )
-    return Schema.load(path)
 
 
 def _columns(text: str) -> tuple[str, ...]:

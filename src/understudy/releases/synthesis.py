@@ -67,7 +67,7 @@ def synthesize(
 
     `delta=0` asks for pure ε. `target` names the column, or a list of columns, that people will want to predict.
     `weights` says which sets of two or three columns matter more, such as `{("age", "income"): 5}`, and
-    `workload="triples"` that all sets of three do (methods aim and mwem).
+    `workload="triples"` that all sets of three do (methods aim, mwem and rake).
 
     `given={"sex": "Female"}` gives every synthetic row these values, and draws the others given them; it is
     post-processing, and changes neither what is measured nor the budget.
@@ -168,7 +168,7 @@ class Plan:
                 schema,
             )
         seed = secrets.randbelow(2**63) if seed is None else seed
-        choice = choose(method, options, len(schema.modelled))
+        choice = choose(method, options, schema, budget)
         stated = check_stated({} if given is None else given, schema)
         return cls(schema, budget, choice, options, rows, seed, schema.status == DRAFT, stated)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from understudy.errors import MethodError
+from understudy.privacy.budget import Budget
+from understudy.schema.schema import Schema
 from understudy.synthesizers.aim import Aim
+from understudy.synthesizers.forecast import ASSUMED_ROWS, Forecast, forecasts
 from understudy.synthesizers.independent import Independent
 from understudy.synthesizers.marginals import Marginals
 from understudy.synthesizers.mst import Mst
@@ -18,8 +21,10 @@ from understudy.synthesizers.synthesizer import Options, Recipe
 from understudy.synthesizers.workload import PAIRS
 
 AUTO = "auto"
-MOST_AIM_COLUMNS = 60
-"""Where `auto` turns to a faster method: the candidates of `aim` grow with the square of the columns."""
+GENERAL = ("rake", "aim", "mst", "independent")
+"""The methods that `auto` chooses from: those that need to be told nothing."""
+PATIENCE, ROOM = 900.0, 8_000.0
+"""Seconds and megabytes that `auto` thinks a release may take."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,7 @@ METHODS: dict[str, Method] = {
         Method(
             "aim",
             "pure ε with delta = 0, else zCDP",
-            "the best general table: pairs chosen where the model is worst, round by round",
+            "a good general table in seconds: pairs chosen where the model is worst, round by round",
             "a minute for a hundred columns; at most 16 MB of model",
             lambda options: Aim(options.targets, options.weights, options.workload),
             weighs=True,
@@ -103,10 +108,9 @@ class Choice:
     reason: str
 
 
-def choose(name: str, options: Options, columns: int) -> Choice:
-    """The named method; `auto` chooses from public facts alone: whether marginals were named, and how many columns
-    the schema has to model."""
-    choice = _auto(options, columns) if name == AUTO else _named(name)
+def choose(name: str, options: Options, schema: Schema, budget: Budget) -> Choice:
+    """The named method; `auto` chooses by its forecasts, which know public facts alone."""
+    choice = _auto(options, schema, budget) if name == AUTO else _named(name)
     method = choice.method
     if not method.weighs and (options.weights or options.workload != PAIRS):
         raise MethodError(
@@ -125,11 +129,28 @@ def _named(name: str) -> Choice:
     return Choice(METHODS[name], "it was asked for")
 
 
-def _auto(options: Options, columns: int) -> Choice:
+def _auto(options: Options, schema: Schema, budget: Budget) -> Choice:
     if options.marginals:
         return Choice(METHODS["marginals"], "marginals were named")
-    if columns <= 1:
+    if len(schema.modelled) <= 1:
         return Choice(METHODS["independent"], "there is one column, so there are no relations to keep")
-    if columns <= MOST_AIM_COLUMNS:
-        return Choice(METHODS["aim"], f"it keeps relations best, and {columns} columns are few enough for it")
-    return Choice(METHODS["mst"], f"{columns} columns are many, and it stays fast beyond {MOST_AIM_COLUMNS}")
+    return recommended(forecasts(schema, budget, ASSUMED_ROWS, GENERAL), ASSUMED_ROWS)
+
+
+def recommended(expected: Sequence[Forecast], rows: int) -> Choice:
+    """The smallest expected error among the general methods that take neither too long nor too much memory."""
+    general = [f for f in expected if f.method in GENERAL]
+    feasible = [f for f in general if f.seconds <= PATIENCE and f.megabytes <= ROOM]
+    best = min(feasible or general, key=lambda f: f.error if feasible else f.seconds)
+    why = "is expected to err least" if feasible else "is the fastest, and none is fast"
+    error = f"pairs of columns by about {100 * best.error:.2g} % with {rows:,} rows"
+    return Choice(
+        METHODS[best.method],
+        f"of the general methods it {why} ({error}), in about {spoken_seconds(best.seconds)}",
+    )
+
+
+def spoken_seconds(seconds: float) -> str:
+    """To two digits, as a person would say it."""
+    rounded = float(f"{max(seconds, 0.1):.2g}")
+    return f"{rounded:g} s" if rounded < 120 else f"{float(f'{rounded / 60:.2g}'):g} min"

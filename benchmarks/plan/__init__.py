@@ -1,0 +1,1 @@
+"""How well `understudy plan` foretells error, time and memory, and the fit of its coefficients."""
