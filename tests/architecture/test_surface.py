@@ -29,7 +29,7 @@ DOCUMENTED = {
     ],
     "facts": ["Amount", "Budget", "Certificate", "Domain", "Measurement", "Release", "Schema", "Spend", "METHODS"],
     "objects": ["Curator", "Ledger", "Table"],
-    "functions": ["draft_schema", "open", "replay", "synthesize", "verify"],
+    "functions": ["draft_schema", "open", "plan", "replay", "synthesize", "verify"],
     "version": ["__version__"],
 }
 HEAVY = ("duckdb", "pyarrow", "pandas", "polars", "sqlglot", "scipy", "sklearn", "torch", "jax", "rich", "typer")

@@ -57,7 +57,7 @@ WHOLE_DOMAIN = 200_000
 """A domain of at most so many cells is held whole: every cell is a particle, and inference is exact."""
 PASSES, REFRESH_PASSES, FINAL_PASSES = 6, 3, 12
 FINAL_REFRESHES = 2
-ONE_WAY_SPREAD, EDGE_SPREAD = 4.0, 0.04
+ONE_WAY_SPREAD, EDGE_SPREAD = 0.3, 0.04
 COARSER = (4, 2)
 FEWEST_EFFECTIVE, MOST_LOSS = 0.05, 2.0
 

@@ -1,0 +1,132 @@
+"""Variants of our recipe: module constants and functions that are replaced in a worker for the time of one release.
+
+An ablation switches one part off; a constant is set to another value, written NAME=VALUE. A name that our code does not
+have any more is an error and never a silent measurement of the unchanged recipe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.models.agreement import Column, Reading, agree
+from understudy.privacy.curator import Curator
+from understudy.schema.domain import ColumnSet
+from understudy.synthesizers import rake
+
+Floats = NDArray[np.float64]
+ALL_LEVELS, WHOLE_SCHEDULE = rake.Raking._levels, rake.Schedule.of
+NEVER = 10**9
+
+
+def finest_level(raking: rake.Raking, columns: ColumnSet, schedule: rake.Schedule) -> list[int]:
+    return ALL_LEVELS(raking, columns, schedule)[-1:]
+
+
+def rounds_alone(total: float, curator: Curator, columns: int) -> rake.Schedule:
+    """As many picks as with a forest, all of them in rounds."""
+    schedule = WHOLE_SCHEDULE(total, curator, columns)
+    extra = round(schedule.edges / schedule.per_round)
+    rounds = curator.remaining().split([1.0] * (len(schedule.rounds) + extra))
+    return replace(schedule, edges=0, rounds=rounds)
+
+
+def plant_nothing(raking: rake.Raking, schedule: rake.Schedule) -> None:
+    """Particles from independent columns."""
+    raking._start()
+    raking.particles.rake(rake.PASSES, sampling=not raking.whole)
+
+
+def raw_factors(counts: Floats, expected: Floats, variance: float) -> Floats:
+    """What the noisy counts say, and nothing learned from them about how far to believe it."""
+    return np.maximum(counts, 0.0) / np.maximum(expected, 1e-300)
+
+
+def unsmoothed(counts: Floats, variances: Floats) -> Floats:
+    return counts
+
+
+def own_counts(columns: Mapping[str, Column], readings: list[Reading], total: float | None) -> dict[str, Column]:
+    """Each column by its own counts alone."""
+    return agree(columns, [], total)
+
+
+def unshifted(reading: Reading, columns: Mapping[str, Column]) -> Floats:
+    return reading.counts
+
+
+def no_sweep(particles: object, rng: object) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What replaces what; names are dotted, under `understudy`."""
+
+    changes: Mapping[str, Any]
+    target: bool = False
+
+
+ABLATIONS = {
+    "": Variant({}),
+    "no resolutions": Variant({"synthesizers.rake.Raking._levels": finest_level}),
+    "no forest start": Variant(
+        {"synthesizers.rake.Schedule.of": rounds_alone, "synthesizers.rake.Raking.plant": plant_nothing}
+    ),
+    "no coarser copies": Variant({"synthesizers.rake.COARSER": ()}),
+    "no dependence shrinkage": Variant({"models.shrinkage._posterior": raw_factors}),
+    "no smoothing": Variant({"synthesizers.groundwork.smoothed": unsmoothed}),
+    "no agreement": Variant({"synthesizers.rake.agree": own_counts, "synthesizers.rake.shifted": unshifted}),
+    "no Gibbs sampling": Variant({"synthesizers.rake.sweep": no_sweep}),
+    "few final particles": Variant({"synthesizers.rake.FINAL_PARTICLES": 50_000}),
+    "no exchange of rows": Variant({"models.rounding.ROUNDS": 0}),
+    "no noise penalty": Variant({"synthesizers.rake.PENALTY": 0.0}),
+    "with target": Variant({}, target=True),
+    "with target, no triples": Variant({"synthesizers.rake.FIRST_TRIPLE_ROUND": NEVER}, target=True),
+}
+BASELINES = {"with target, no triples": "with target"}
+"""What an ablation is compared with, where that is not the plain recipe."""
+
+CONSTANTS = {
+    "SELECTION_SHARE": "synthesizers.rake",
+    "PICKS_PER_SIGNAL": "synthesizers.rake",
+    "EDGES_PER_PICK": "synthesizers.rake",
+    "ROUND_PICKS_PER_PICK": "synthesizers.rake",
+    "PENALTY": "synthesizers.rake",
+    "EDGE_SPREAD": "synthesizers.rake",
+    "ONE_WAY_SPREAD": "synthesizers.rake",
+    "LARGEST_SPREAD": "models.particles",
+    "SMALLEST_SPREAD": "models.particles",
+    "FIRST_SHARE": "synthesizers.groundwork",
+}
+"""The constants that matter, and the modules that they are in."""
+
+
+def shipped(constant: str) -> float:
+    """The value that the recipe has."""
+    return float(getattr(import_module(f"understudy.{CONSTANTS[constant]}"), constant))
+
+
+def wants_target(variant: str) -> bool:
+    return _variant(variant).target
+
+
+@contextmanager
+def patched(variant: str) -> Iterator[None]:
+    """The recipe with these changes, for as long as the context lasts."""
+    with ExitStack() as stack:
+        for name, value in _variant(variant).changes.items():
+            stack.enter_context(mock.patch(f"understudy.{name}", value))  # raises where there is no such name
+        yield
+
+
+def _variant(variant: str) -> Variant:
+    name, equals, value = variant.partition("=")
+    return Variant({f"{CONSTANTS[name]}.{name}": float(value)}) if equals else ABLATIONS[variant]
