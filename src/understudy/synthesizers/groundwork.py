@@ -24,7 +24,7 @@ from understudy.synthesizers.share import error_weights
 Floats = NDArray[np.float64]
 
 FIRST_SHARE, MORE_SHARE, MOST_SHARE = 0.3, 0.3, 0.6
-NOISY, VERY_NOISY = 0.035, 0.2
+NOISY, VERY_NOISY = 0.033, 0.2
 FIRST_SWEEPS = 5
 FINAL_SWEEPS = 30
 MOST_ZERO_CELLS = 500_000
