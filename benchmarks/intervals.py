@@ -203,11 +203,13 @@ def simulate(name: str, frame: pa.Table, schema: us.Schema, method: str, release
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--releases", type=int, default=34, help="of each table by each method")
-    releases = parser.parse_args().releases
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), metavar="METHOD")
+    asked = parser.parse_args()
+    releases = asked.releases
     start, whole, made = time.perf_counter(), dict[str, Tally](), 0
     print(f"95 % intervals at epsilon {EPSILON:g}; {releases} releases of each table by each method")
     print(HEAD)
-    for number, ((name, frame, schema), method) in enumerate(itertools.product(tables(), METHODS)):
+    for number, ((name, frame, schema), method) in enumerate(itertools.product(tables(), asked.methods)):
         tallies = simulate(name, frame, schema, method, releases, number)
         made += releases
         print(f"{name}, {method}", flush=True)

@@ -326,7 +326,7 @@ def method_answers(rows: Sequence[Row], relation: str, name: str) -> tuple[list[
     table = open_rows(rows, relation, "pyarrow", Path())
     curator = Curator.on(table, Budget(1.0, delta), randomness=SilentRandomness())
     domain = domain_of(relation)
-    recipe = choose(method, options, len(domain.names)).method.recipe(options)
+    recipe = choose(method, options, table.schema, curator.budget).method.recipe(options)
     recipe.calibrate(domain, curator.remaining()).fit(curator, np.random.Generator(np.random.PCG64(1)))
     return [a.value for a in curator.record], curator.spends
 

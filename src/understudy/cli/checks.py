@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from understudy.cli.screen import print_json
+from understudy.cli.screen import print_json, progress
 from understudy.releases.checking import replay, verify
 
 
@@ -21,7 +21,9 @@ def show_verified(folder: Path, as_json: bool) -> None:
 
 
 def show_replayed(folder: Path, as_json: bool) -> None:
-    found = replay(folder)
+    with progress(1, quiet=as_json) as begin:
+        begin("rebuilding the table")
+        found = replay(folder)
     if as_json:
         print_json(asdict(found))
         return

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from understudy.cli.screen import print_facts, print_json
+from understudy.cli.screen import print_facts, print_json, progress
 from understudy.releases.release import Release
 
 
 def show_count(folder: Path, expression: str, confidence: float, as_json: bool) -> None:
-    counted = Release.load(folder).count(expression, confidence=confidence)
+    with progress(1, quiet=as_json) as begin:
+        begin("rebuilding the model")
+        counted = Release.load(folder).count(expression, confidence=confidence)
     if as_json:
         print_json({"expression": expression, **asdict(counted)})
         return

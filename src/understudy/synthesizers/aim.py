@@ -18,11 +18,13 @@ from understudy.models.model import Model
 from understudy.privacy.budget import Amount
 from understudy.privacy.curator import Curator
 from understudy.schema.domain import ColumnSet, Domain
-from understudy.synthesizers.groundwork import Groundwork
+from understudy.synthesizers.groundwork import FIRST_SHARE, Groundwork
 from understudy.synthesizers.workload import MOST_TRIPLES, PAIRS, Stated, Workload, check_target_triples
 from understudy.synthesizers.worst import find_worst
 
 TARGET_SHARE, SELECTION_SHARE = 0.2, 0.1
+TARGET_SHARE_OF_REST = TARGET_SHARE / (1 - FIRST_SHARE)
+"""Of what single columns left: a fifth of all, or less where they took more."""
 ROUNDS_PER_SIGNAL, MOST_ROUNDS_PER_COLUMN = 0.4, 16
 PENALTY = 0.6
 """The share of its noise that a measurement really costs: estimation shrinks the rest away."""
@@ -62,7 +64,7 @@ class CalibratedAim:
         if len(self.domain.names) == 1:
             return ground.finish()
         if self.recipe.targets:
-            ground.measure(self._pairs_with_targets(ground), self.amount.part(TARGET_SHARE), SWEEPS)
+            ground.measure(self._pairs_with_targets(ground), curator.remaining().part(TARGET_SHARE_OF_REST), SWEEPS)
         self._rounds(ground, curator)
         return ground.finish()
 
