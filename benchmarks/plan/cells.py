@@ -18,6 +18,7 @@ from rake.growing import shape_of
 from rake.hostile import TABLES as HOSTILE
 from rake.table import load as table_of
 
+from understudy.datasets import names
 from understudy.privacy.budget import Budget
 from understudy.synthesizers.forecast import facts_of
 from understudy.synthesizers.registry import METHODS
@@ -60,17 +61,12 @@ def load() -> list[Cell]:
 
 
 def _entries() -> list[dict[str, Any]]:
-    ours = [e for e in json.loads((RESULTS / "marginals.json").read_text()) if e["tool"] == OURS and _known(e["table"])]
+    # Tables by name, and two studies may call different tables alike: of this one only those that come with schemas.
+    ours = [
+        e for e in json.loads((RESULTS / "marginals.json").read_text()) if e["tool"] == OURS and e["table"] in names()
+    ]
     files = (RESULTS / f"rake-{name}.json" for name in ("hostile", "growth"))
     return ours + [e for f in files if f.exists() for e in json.loads(f.read_text())]
-
-
-def _known(table: str) -> bool:
-    try:
-        table_of(table)
-    except Exception:
-        return False
-    return True
 
 
 def _error(entry: dict[str, Any]) -> float | None:

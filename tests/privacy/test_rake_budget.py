@@ -191,8 +191,9 @@ def test_mutant_a_round_that_answers_can_cancel_is_refused(budget: str, monkeypa
         return schedule if total > 1000 else replace(schedule, rounds=schedule.rounds[:-1])
 
     monkeypatch.setattr(rake.Schedule, "of", impatient)
-    small, large = (run_of("three", "add-remove", BUDGETS[budget], AnyTotal(1, more)) for more in (0, 10**4))
-    assert small > 0.01 > UNSPENT >= large >= 0
+    plenty = replace(BUDGETS[budget], epsilon=20.0)  # else single columns would leave little to cancel
+    small, large = (run_of("three", "add-remove", plenty, AnyTotal(1, more)) for more in (0, 10**4))
+    assert small > 0.05 > UNSPENT >= large >= 0
 
 
 @pytest.mark.parametrize("budget", BUDGETS)

@@ -133,9 +133,10 @@ def test_given_codes_are_kept_and_tell_of_the_others():
 
 def test_the_joint_tables_sharpen_single_columns(monkeypatch: pytest.MonkeyPatch):
     """With these seeds the mean error of single columns falls by a fifth at least; the mutant forgets the margins."""
+    monkeypatch.setattr(privbayes, "MORE_SHARE", 0.2)  # columns that were measured better have less to gain
     with_margins = np.mean([_one_way_error(seed) for seed in range(3)])
     monkeypatch.setattr(privbayes, "sharpened", lambda one_way, margins: one_way.counts)
-    assert with_margins < 0.9 * np.mean([_one_way_error(seed) for seed in range(3)])
+    assert with_margins < 0.8 * np.mean([_one_way_error(seed) for seed in range(3)])
 
 
 def _one_way_error(seed: int) -> float:

@@ -1,8 +1,8 @@
 """What each method will cost and how far off its table will be, before anything is spent: from public facts alone.
 
 The public facts are the schema, the budget and a guess of the number of rows. What they can't say is how closely the
-columns depend on each other, which is half of the error; so a forecast of the error is that of a typical table, with a
-range that most tables fall into. The coefficients are fitted to measured releases by `scripts/bench plan`.
+columns depend on each other, on which much of the error rests; so a forecast of the error is that of a typical table,
+with a range that most tables fall into. The coefficients are fitted to measured releases by `scripts/bench plan`.
 """
 
 from __future__ import annotations
@@ -70,9 +70,8 @@ def facts_of(schema: Schema, budget: Budget, rows: int) -> NDArray[np.float64]:
 
 def _noise_of_columns(sizes: NDArray[np.float64], amount: Amount, change: float, rows: int) -> float:
     """The mean total variation that noise would put into the columns, if all of the budget went to them."""
-    weights = np.array(error_weights([int(s) for s in sizes], amount.pure))
-    shares = weights / weights.sum()
-    scales = amount.noise_scale(change) / (shares if amount.pure else np.sqrt(shares))
+    parts = amount.split(error_weights([int(s) for s in sizes], amount.pure))
+    scales = np.array([part.noise_scale(change) for part in parts])
     return float(np.mean(np.minimum(1.0, SHARE_OF_NOISE * sizes * scales / rows)))
 
 
