@@ -42,7 +42,11 @@ from understudy.synthesizers.resolution import Resolutions, coarser
 from understudy.synthesizers.workload import PAIRS, Stated, Workload, check_target_triples, triples_with
 
 SELECTION_SHARE = 0.14
-PICKS_PER_SIGNAL, FEWEST_PICKS, MOST_PICKS = 0.7, 10, 120
+PICKS_PER_SIGNAL, FEWEST_PICKS, MOST_PICKS = 0.7, 3.0, 120.0
+USUAL_PICKS, SIGNAL_OF_A_PICK = 10.0, 8.0
+"""Ten sets are worth measuring on all but the smallest tables, of which fewer are known better."""
+PICKS_PER_PAIR = 3.0
+"""A table of few columns has few pairs: to measure one of them ever again would only split its budget."""
 EDGES_PER_PICK, ROUND_PICKS_PER_PICK = 0.6, 1.2
 PENALTY = 0.6
 """The share of its noise that a measurement really costs: estimation shrinks the rest away."""
@@ -117,11 +121,12 @@ class Schedule:
     def of(cls, total: float, curator: Curator, columns: int) -> Schedule:
         left = curator.remaining()
         signal = total / left.noise_scale(curator.count_sensitivity(left))
-        picks = float(np.clip(PICKS_PER_SIGNAL * math.sqrt(signal), FEWEST_PICKS, MOST_PICKS))
         pairs = columns * (columns - 1) // 2
+        picks = max(PICKS_PER_SIGNAL * math.sqrt(signal), min(USUAL_PICKS, signal / SIGNAL_OF_A_PICK))
+        picks = min(max(picks, FEWEST_PICKS), MOST_PICKS, PICKS_PER_PAIR * pairs)
         per_round = min(5 if picks >= 20 else 3, pairs)
         edges = min(columns - 1, round(EDGES_PER_PICK * picks))
-        rounds = max(3, round(ROUND_PICKS_PER_PICK * picks / per_round))
+        rounds = max(1, round(ROUND_PICKS_PER_PICK * picks / per_round))
         forest, *each = left.split([float(edges), *[float(per_round)] * rounds])
         scale = _measuring(forest).split([1.0] * edges)[0].noise_scale(curator.count_sensitivity(left))
         return cls(edges, per_round, forest, each, scale * (math.sqrt(2.0) if left.pure else 1.0))
@@ -278,7 +283,8 @@ class Raking:
             table = expected(columns, self.resolutions.groups(columns, levels[-1])) if levels else np.zeros(0)
             for level in levels:
                 estimate = summed(table, self.resolutions.matrices(columns, levels[-1], level))
-                harm = min(cost * estimate.size, MOST_HARM * self.total)
+                # Noise in a cell that is nearly empty is shrunk away: it costs no more than what is expected there.
+                harm = min(float(np.minimum(cost, estimate).sum()), MOST_HARM * self.total)
                 grid = self.resolutions.grid(columns, level)
                 options.append(Option(columns, level))
                 candidates.append(Candidate(columns, estimate, weight, -weight * harm, grid))

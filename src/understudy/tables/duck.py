@@ -37,7 +37,7 @@ class DuckTable:
         types = self._describe(relation)
         check_columns(schema, list(types), name)
         check_types(schema, types)
-        self._source = Source(relation, {name: _stored(name, kind) for name, kind in types.items()})
+        self._source = Source(relation, {name: stored_as(name, kind) for name, kind in types.items()})
 
     def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
         if not sets:
@@ -105,7 +105,8 @@ class DuckTable:
             raise unreadable(self.name, error) from None
 
 
-def _stored(name: str, kind: str) -> Stored:
+def stored_as(name: str, kind: str) -> Stored:
+    """How a column of this type of DuckDB's is stored."""
     kind = kind.upper()
     floating = kind.startswith(("FLOAT", "DOUBLE", "DECIMAL", "REAL"))
     return Stored(name, textual=kind.startswith(("VARCHAR", "ENUM")), floating=floating)

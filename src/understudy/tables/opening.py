@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +46,36 @@ def open(source: Any, schema: Schema | str | Path, *, name: str | None = None) -
 
 
 def _open_frame(source: Any, schema: Schema, kind: str, name: str) -> Table:
+    connection, relation = frame_relation(source, name)
+    return DuckTable(connection, relation, schema, kind=kind, name=name)
+
+
+def _open_path(source: str, schema: Schema, name: str | None) -> Table:
+    found = path_relation(source)
+    return DuckTable(found.connection, found.relation, schema, kind=found.kind, name=name or found.name)
+
+
+def frame_relation(source: Any, name: str) -> tuple[Any, Any]:
+    """A connection and the relation in it that holds the frame."""
     from sqlglot import exp
 
     connection = connect()
     connection.register("frame", to_arrow(source, name))
-    return DuckTable(connection, exp.to_table("frame"), schema, kind=kind, name=name)
+    return connection, exp.to_table("frame")
 
 
-def _open_path(source: str, schema: Schema, name: str | None) -> Table:
+@dataclass(frozen=True)
+class Found:
+    """What a path leads to."""
+
+    connection: Any
+    relation: Any
+    kind: str
+    name: str
+
+
+def path_relation(source: str) -> Found:
+    """The rows that a path names, not read yet."""
     from sqlglot import exp
 
     where, _, inside = source.partition("::")
@@ -65,12 +88,12 @@ def _open_path(source: str, schema: Schema, name: str | None) -> Table:
     if lower.endswith(DUCKDB_ENDINGS):
         if not inside:
             raise TableError(f"{where!r} is a database; name one of its tables, as in {where}::table", source)
-        return DuckTable(connect(path), exp.table_(inside, quoted=True), schema, kind="duckdb", name=name or inside)
+        return Found(connect(path), exp.table_(inside, quoted=True), "duckdb", inside)
     if inside:
         raise TableError(f"{where!r} is not a DuckDB file, so it has no table {inside!r}; leave out ::{inside}", source)
     if lower.endswith(CSV_ENDINGS):
-        return DuckTable(connect(), csv_relation(path), schema, kind="csv", name=name or path.name)
+        return Found(connect(), csv_relation(path), "csv", path.name)
     if lower.endswith(PARQUET_ENDINGS):
-        return DuckTable(connect(), parquet_relation(path), schema, kind="parquet", name=name or path.name)
+        return Found(connect(), parquet_relation(path), "parquet", path.name)
     known = ", ".join((*CSV_ENDINGS[:3], *PARQUET_ENDINGS[:1], *DUCKDB_ENDINGS[:1]))
     raise TableError(f"{path.name!r} has an ending that is not known; give one of {known}", source)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from understudy.errors import InternalError
-from understudy.schema.column import Boolean, Categorical, Datetime, Integer, Number
+from understudy.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
 from understudy.schema.domain import Coding
 from understudy.schema.schema import Unit
 
@@ -78,7 +78,7 @@ def select_codes(
     from sqlglot import exp
 
     readings = [
-        exp.alias_(_reading(c, source.columns[c.name], missing_values), f"value_{i}", copy=False)
+        exp.alias_(_reading(c.column, source.columns[c.name], missing_values), f"value_{i}", copy=False)
         for i, c in enumerate(codings)
     ]
     inner = exp.select(*readings, copy=False).from_(capped(source, unit).subquery(ROWS), copy=False)
@@ -104,6 +104,14 @@ def select_values(source: Source, unit: Unit | None, column: str, missing_values
         .group_by(text)
         .order_by("value")
     )
+
+
+def select_readings(source: Source, columns: Sequence[Column], missing_values: Sequence[str]) -> Expression:
+    """The values of all rows as the types of their columns, for whoever may see rows."""
+    from sqlglot import exp
+
+    readings = [exp.alias_(_reading(c, source.columns[c.name], missing_values), c.name, quoted=True) for c in columns]
+    return exp.select(*readings).from_(exp.select("*").from_(source.relation).subquery(ROWS))
 
 
 def _raw(column: str) -> Expression:
@@ -143,11 +151,10 @@ def _is_missing(stored: Stored, missing_values: Sequence[str]) -> Expression:
     return exp.or_(absent, _text(stored).isin(*tokens)) if tokens else absent
 
 
-def _reading(coding: Coding, stored: Stored, missing_values: Sequence[str]) -> Expression:
+def _reading(column: Column, stored: Stored, missing_values: Sequence[str]) -> Expression:
     """A row's value as its column's type; null where it is missing, and where it can't be read."""
     from sqlglot import exp
 
-    column = coding.column
     match column:
         case Boolean():
             value = exp.Lower(this=_text(stored))
