@@ -29,6 +29,9 @@ from understudy.releases.release import Release
 from understudy.releases.synthesis import synthesize
 from understudy.schema.domain import Domain
 from understudy.schema.schema import Schema
+from understudy.studies.comparing import compare
+from understudy.studies.evaluating import evaluate
+from understudy.studies.result import Evaluation, Study
 from understudy.synthesizers.registry import METHODS
 from understudy.tables.draft import draft_schema
 from understudy.tables.opening import open
@@ -45,6 +48,7 @@ __all__ = [
     "CheckFailed",
     "Curator",
     "Domain",
+    "Evaluation",
     "InputError",
     "InternalError",
     "Ledger",
@@ -55,11 +59,14 @@ __all__ = [
     "Schema",
     "SchemaError",
     "Spend",
+    "Study",
     "Table",
     "TableError",
     "UnderstudyError",
     "__version__",
+    "compare",
     "draft_schema",
+    "evaluate",
     "open",
     "plan",
     "replay",

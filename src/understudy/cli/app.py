@@ -23,6 +23,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 LedgerPath = Annotated[
     Path | None, typer.Option("--ledger", help="The ledger file \\[default: beside the data].", show_default=False)
 ]
+Figures = Annotated[
+    Path | None, typer.Option(help="A folder for the pictures of the report, one file each.", show_default=False)
+]
+FigureFormat = Annotated[str, typer.Option(help="svg or png.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
@@ -191,6 +195,91 @@ def count(
     from understudy.cli.count import show_count
 
     show_count(folder, expression, confidence, json)
+
+
+@app.command()
+def evaluate(
+    real: Annotated[
+        str,
+        typer.Argument(help="The real table: a CSV or Parquet file, or file.duckdb::table.", show_default=False),
+    ],
+    synthetic: Annotated[
+        str, typer.Argument(help="The synthetic table, or the folder of a release.", show_default=False)
+    ],
+    holdout: Annotated[
+        str | None, typer.Option(help="Real rows that the method never saw.", show_default=False)
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="A column to predict.", show_default=False)] = None,
+    group: Annotated[
+        list[str] | None, typer.Option(help="A column that divides people; may be repeated.", show_default=False)
+    ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            help="The schema file \\[default: that of the release, or REAL with the ending .toml, or a draft].",
+            show_default=False,
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="The report to write, .html or .json.", show_default=False)
+    ] = None,
+    figures: Figures = None,
+    figure_format: FigureFormat = "svg",
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    json: Json = False,
+) -> None:
+    """Compare a synthetic table with the real one; internal, since it reads real rows."""
+    from understudy.cli.evaluate import show
+
+    show(real, synthetic, holdout, target, tuple(group or ()), schema, report, json, quiet, figures, figure_format)
+
+
+@app.command()
+def compare(
+    data: Data,
+    methods: Annotated[
+        str | None, typer.Option(help="Methods, as in mst,aim \\[default: all].", show_default=False)
+    ] = None,
+    epsilons: Annotated[
+        str | None, typer.Option(help="Budgets \\[default: 0.1,0.5,1,3,10].", show_default=False)
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="How often each is repeated.")] = 3,
+    target: Annotated[str | None, typer.Option(help="A column to predict.", show_default=False)] = None,
+    group: Annotated[
+        list[str] | None, typer.Option(help="A column that divides people; may be repeated.", show_default=False)
+    ] = None,
+    holdout: Annotated[
+        str | None, typer.Option(help="Real rows kept apart \\[default: a random fifth].", show_default=False)
+    ] = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="The schema file \\[default: DATA with the ending .toml].", show_default=False)
+    ] = None,
+    delta: Annotated[
+        float, typer.Option(help="The probability that the claim may fail; 0 asks for pure epsilon.")
+    ] = 1e-6,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder of the study \\[default: DATA-study]; one that was begun is continued.", show_default=False
+        ),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="How many cases run at a time.")] = 2,
+    layout: Annotated[
+        str | None,
+        typer.Option(help="Add the tables of a source document: seed-000, seed-001 or seed-003.", show_default=False),
+    ] = None,
+    figures: Figures = None,
+    figure_format: FigureFormat = "svg",
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    json: Json = False,
+) -> None:
+    """Study methods at several budgets with several seeds; spends nothing, and is internal."""
+    from understudy.cli.compare import show
+
+    show(
+        data, methods, epsilons, seeds, target, tuple(group or ()), holdout, schema, delta, out, jobs, layout, json,
+        quiet, figures, figure_format,
+    )  # fmt: skip
 
 
 @budget_app.command("show")

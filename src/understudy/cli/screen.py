@@ -16,13 +16,14 @@ def print_json(value: Any) -> None:
 def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(title=title, title_justify="left")
     for i, head in enumerate(heads):
         table.add_column(head, no_wrap=i == 0)
     for row in rows:
-        table.add_row(*row)
-    Console().print(table, markup=False)
+        table.add_row(*map(Text, row))  # as they are: names of columns may hold brackets, which would be markup
+    Console().print(table)
 
 
 def print_facts(facts: Sequence[tuple[str, str]]) -> None:

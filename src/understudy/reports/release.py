@@ -20,9 +20,14 @@ from numpy.typing import NDArray
 
 from understudy.privacy.budget import Spend
 from understudy.privacy.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, UNCONFIRMED, Certificate
+from understudy.reports.dial import Slice, donut
+from understudy.reports.figure import Figure
+from understudy.reports.palette import DARK, LIGHT, SERIES
 from understudy.schema.column import Column, Datetime, Identifier, Integer
 from understudy.schema.domain import Coding, Domain
 from understudy.schema.schema import CONFIRMED, DECLARED, REPLACE_ONE
+from understudy.synthesizers.coefficients import COEFFICIENTS
+from understudy.synthesizers.forecast import Forecast, facts_of, forecast
 
 if TYPE_CHECKING:
     import jinja2
@@ -82,6 +87,8 @@ def render(certificate: Certificate, domain: Domain, table: pa.Table) -> str:
         lines=lines,
         open_lines=OPEN_SPENDS,
         margins=(min(margins), max(margins)) if margins else None,
+        parts=_parts(lines, domain),
+        expected=_expected(certificate, domain),
         columns=[_Entry.of(c, certificate, domain, table) for c in domain.schema],
         origins=_origin_counts(certificate),
         origin_words=ORIGINS,
@@ -106,6 +113,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters |= {"upward": upward, "percent": percent, "plain": plain, "clipped": clipped}
+    environment.globals |= {"series": {n: (LIGHT[n], DARK[n]) for n in SERIES}}
     return environment.get_template("release.html.j2")
 
 
@@ -242,6 +250,32 @@ def _margin(spend: Spend, noise: _Noise) -> int | None:
     return None if noise.reach is None else math.ceil(noise.reach * spend.scale)
 
 
+def _parts(lines: list[_Line], domain: Domain) -> Figure:
+    """The budget by what it was spent on."""
+    single = {f"counts by {name}" for name in domain.names}
+    names = ["single columns", "columns together", "choices of what to count", "other questions"]
+    amounts = dict.fromkeys(names, 0.0)
+    for line in lines:
+        amounts[_part(line.spend, single)] += line.price
+    slices = [Slice(name, amount) for name, amount in amounts.items()]
+    return donut(slices, title="What it was spent on", note="By cost, over all questions.", width=400)
+
+
+def _part(spend: Spend, single: set[str]) -> str:
+    if spend.mechanism == "exponential":
+        return "choices of what to count"
+    if spend.asked in single:
+        return "single columns"
+    return "columns together" if spend.asked.startswith("counts ") else "other questions"
+
+
+def _expected(certificate: Certificate, domain: Domain) -> Forecast | None:
+    """What releases of other tables lead to expect of this one: from public facts and the noisy number of rows."""
+    if certificate.method not in COEFFICIENTS or certificate.parameters.get("given"):
+        return None
+    return forecast(certificate.method, facts_of(domain.schema, certificate.asked, max(1, certificate.rows)))
+
+
 # --- the columns
 
 
@@ -276,6 +310,8 @@ class _Entry:
     codes: str
     values: tuple[str, ...]
     chart: _Chart | None
+    margin: int | None = None
+    """How many rows 95 % of the noise of its own counts stays within, where it was counted by itself."""
 
     @classmethod
     def of(cls, column: Column, certificate: Certificate, domain: Domain, table: pa.Table) -> _Entry:
@@ -284,7 +320,13 @@ class _Entry:
             return cls(column, origin, _identifier_words(column), (), None)
         coding = domain[column.name]
         values = () if coding.labels is None else tuple(map(str, coding.labels))
-        return cls(column, origin, _codes_words(coding), values, _chart(coding, table[column.name]))
+        margin = min((m for s in certificate.spends if (m := _own_margin(s, column)) is not None), default=None)
+        return cls(column, origin, _codes_words(coding), values, _chart(coding, table[column.name]), margin)
+
+
+def _own_margin(spend: Spend, column: Column) -> int | None:
+    own = spend.asked == f"counts by {column.name}"
+    return _margin(spend, NOISES.get(spend.mechanism, _Noise(spend.mechanism))) if own else None
 
 
 def _identifier_words(column: Identifier) -> str:

@@ -57,11 +57,19 @@ class Rows:
     def columns(self) -> tuple[str, ...]:
         return tuple(self.source.columns)
 
+    def everything(self) -> pa.Table:
+        """All columns as they are stored."""
+        from sqlglot import exp
+
+        return self._fetch(exp.select("*").from_(self.source.relation))
+
     def read(self, columns: Sequence[Column], missing_values: Sequence[str]) -> pa.Table:
         """The values of these columns: doubles for what lies on a line, texts for the others, null where missing."""
+        return self._fetch(select_readings(self.source, columns, missing_values))
+
+    def _fetch(self, query: Any) -> pa.Table:
         import duckdb
 
-        query = select_readings(self.source, columns, missing_values)
         try:
             return self.connection.sql(query.sql(dialect="duckdb")).to_arrow_table()
         except (duckdb.Error, OSError) as error:

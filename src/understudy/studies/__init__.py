@@ -1,0 +1,1 @@
+"""Studies: methods × budgets × seeds on one table, run in child processes, recorded as they come."""

@@ -1,0 +1,89 @@
+"""The rows that methods may learn from, and those that are held out: given, or a fifth chosen at random."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import InputError
+from understudy.schema.schema import Schema
+from understudy.tables.opening import open as open_table
+from understudy.tables.reading import Rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SHARE, SEED = 0.2, 0
+RANDOM = f"{SHARE:.0%} of the rows, seed {SEED}"
+FEWEST_ROWS = 10
+
+
+@dataclass(frozen=True)
+class Split:
+    """Real rows, as they are stored, in two parts; with what tells these data from others."""
+
+    name: str
+    train: pa.Table
+    holdout: pa.Table
+    data: str
+    """The hash of all rows that were given."""
+    rule: str
+    """The hash of the hold-out that was given, or how it was chosen."""
+
+    @classmethod
+    def of(cls, data: Any, schema: Schema, holdout: Any = None) -> Split:
+        """Reads the data, and the hold-out where one is given; both must have the columns of the schema."""
+        name, rows = _read(data, schema, "the data")
+        if holdout is not None:
+            _, held = _read(holdout, schema, "the hold-out")
+            _check_rows("the hold-out", held.num_rows, 1)
+            _check_rows(name, rows.num_rows, 1)
+            return cls(name, rows, held, digest(rows), digest(held))
+        _check_rows(name, rows.num_rows, FEWEST_ROWS)
+        out = held_out(_people(rows, schema), SEED)
+        return cls(name, rows.filter(~out), rows.filter(out), digest(rows), RANDOM)
+
+
+def held_out(people: NDArray[np.int64], seed: int) -> NDArray[np.bool_]:
+    """Which rows are held out: those of a fifth of all people, so that no person stands on both sides."""
+    persons = np.unique(people)
+    order = np.random.Generator(np.random.PCG64(seed)).permutation(persons)
+    return np.isin(people, order[: max(1, round(SHARE * len(persons)))])
+
+
+def digest(table: pa.Table) -> str:
+    """The SHA-256 of columns and rows."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema.remove_metadata()) as writer:
+        writer.write_table(table.replace_schema_metadata())
+    return hashlib.sha256(sink.getvalue()).hexdigest()
+
+
+def _read(source: Any, schema: Schema, name: str) -> tuple[str, pa.Table]:
+    """All columns as they are stored, so that a method meets the same values as in the file."""
+    rows = Rows.of(source, name)
+    table = rows.everything()
+    open_table(table, schema, name=rows.name)
+    # A copy in one piece: pieces, and what stands where a value is missing, would differ from reading to reading.
+    return rows.name, table.take(np.arange(table.num_rows)).combine_chunks()
+
+
+def _people(rows: pa.Table, schema: Schema) -> NDArray[np.int64]:
+    """A number for the person of each row; rows without a person's value count as one more person."""
+    if schema.unit is None:
+        return np.arange(rows.num_rows)
+    column = rows.column(schema.unit.column).combine_chunks()
+    coded = column if hasattr(column, "indices") else column.dictionary_encode()
+    return np.asarray(coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _check_rows(name: str, rows: int, fewest: int) -> None:
+    if rows < fewest:
+        more = "; give a hold-out, or more rows" if fewest > 1 else ""
+        raise InputError(f"{name} has {rows} rows, but a study needs at least {fewest}{more}", rows)
