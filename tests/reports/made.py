@@ -8,7 +8,8 @@ from understudy.evaluation.evaluation import Facts
 from understudy.evaluation.measure import Figure, Measure, Part
 from understudy.evaluation.picture import Cloud, Density, Matrix, Pictures, Shares
 from understudy.evaluation.registry import MEASURES
-from understudy.studies.result import Evaluation
+from understudy.evaluation.study import STATISTICS_FIRST, Trial
+from understudy.studies.result import Evaluation, Study
 
 EVIL = "<script>alert('x')</script>"
 QUOTES = "\"double\" & 'single' </svg></title>"
@@ -76,3 +77,44 @@ def pictures() -> Pictures:
 def evaluation(**changes: object) -> Evaluation:
     whole: dict[str, object] = {"facts": facts(), "figures": figures(), "pictures": pictures()}
     return Evaluation(**(whole | changes))  # type: ignore[arg-type]
+
+
+# --- a study
+
+METHODS = {"rake": 1.0, "mst": 2.0, EVIL: 3.0}
+BUDGETS = (0.1, 0.5, 1.0)
+INSURANCE = ("age", "bmi", "children", "charges")
+
+
+def study_figures(scale: float) -> dict[str, Figure]:
+    """Errors that grow with the scale."""
+    lines = tuple(Part(c, scale / 10, raw=scale) for c in INSURANCE)
+    pair = Part("age × bmi", scale / 10, raw=scale / 10, reference=0.25)
+    return {
+        "tv1": Figure(scale / 100, parts=lines),
+        "tv2": Figure(scale / 50),
+        "pearson": Figure(scale / 10, parts=(pair,)),
+        "wasserstein-1": Figure(scale / 10, parts=lines),
+        "chi2": Figure(scale, parts=(Part("smoker", scale, raw=scale),)),
+        "tstr-auc": Figure(0.9 - scale / 100),
+        "tstr-accuracy": Figure(0.8, parts=(Part("decision tree", 0.8 - scale / 100), Part("random forest", 0.1))),
+        "trts-accuracy": Figure(0.8, parts=(Part("logistic regression", 0.75), Part("decision tree", 0.1))),
+        "reconstruction": Figure(5.0, parts=(Part("without smoker", 5.0), Part("without charges", 1.5))),
+        "violations": Figure.undefined("the schema has no constraints"),
+    }
+
+
+def trial(method: str, epsilon: float, seed: int, failed: str = "") -> Trial:
+    scale = METHODS[method] / epsilon + seed / 100
+    return Trial(
+        method, epsilon, seed, METHODS[method], 100 * METHODS[method], {} if failed else study_figures(scale), failed
+    )
+
+
+def study(**changes: object) -> Study:
+    trials = [trial(m, e, s) for s in range(3) for m in METHODS for e in BUDGETS]
+    trials.append(trial("mst", 0.5, 3, failed="too large"))
+    families = dict.fromkeys(METHODS, STATISTICS_FIRST)
+    whole = {"table": "people.csv", "rows": 1000, "holdout_rows": 250, "delta": 1e-6, "target": "smoker"}
+    whole |= {"trials": tuple(trials), "baseline": study_figures(0.0), "families": families}
+    return Study(**(whole | changes))  # type: ignore[arg-type]

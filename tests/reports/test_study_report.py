@@ -7,94 +7,54 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from made import BUDGETS, EVIL, METHODS, study, study_figures
 
 from understudy.errors import InputError
-from understudy.evaluation.measure import Figure, Part
 from understudy.evaluation.study import MODEL_FIRST, STATISTICS_FIRST, Trial, summarize
 from understudy.reports.layout import LAYOUTS, lay_out
 from understudy.reports.study import pictures, render, render_brief
-from understudy.studies.result import Study
-
-EVIL = "<script>alert(1)</script>"
-METHODS = {"rake": 1.0, "mst": 2.0, EVIL: 3.0}
-EPSILONS = (0.1, 0.5, 1.0)
-INSURANCE = ("age", "bmi", "children", "charges")
-
-
-def figures(scale: float) -> dict[str, Figure]:
-    """Errors that grow with the scale."""
-    lines = tuple(Part(c, scale / 10, raw=scale) for c in INSURANCE)
-    pair = Part("age × bmi", scale / 10, raw=scale / 10, reference=0.25)
-    return {
-        "tv1": Figure(scale / 100, parts=lines),
-        "tv2": Figure(scale / 50),
-        "pearson": Figure(scale / 10, parts=(pair,)),
-        "wasserstein-1": Figure(scale / 10, parts=lines),
-        "chi2": Figure(scale, parts=(Part("smoker", scale, raw=scale),)),
-        "tstr-auc": Figure(0.9 - scale / 100),
-        "tstr-accuracy": Figure(0.8, parts=(Part("decision tree", 0.8 - scale / 100), Part("random forest", 0.1))),
-        "trts-accuracy": Figure(0.8, parts=(Part("logistic regression", 0.75), Part("decision tree", 0.1))),
-        "reconstruction": Figure(5.0, parts=(Part("without smoker", 5.0), Part("without charges", 1.5))),
-        "violations": Figure.undefined("the schema has no constraints"),
-    }
-
-
-def trial(method: str, epsilon: float, seed: int, failed: str = "") -> Trial:
-    scale = METHODS[method] / epsilon + seed / 100
-    return Trial(
-        method, epsilon, seed, METHODS[method], 100 * METHODS[method], {} if failed else figures(scale), failed
-    )
-
-
-def made(**changes: object) -> Study:
-    trials = [trial(m, e, s) for s in range(3) for m in METHODS for e in EPSILONS]
-    trials.append(trial("mst", 0.5, 3, failed="too large"))
-    families = dict.fromkeys(METHODS, STATISTICS_FIRST)
-    whole = {"table": "people.csv", "rows": 1000, "holdout_rows": 250, "delta": 1e-6, "target": "smoker"}
-    whole |= {"trials": tuple(trials), "baseline": figures(0.0), "families": families}
-    return Study(**(whole | changes))  # type: ignore[arg-type]
 
 
 def test_the_page_is_self_contained_and_escaped():
-    page = render(made(), "seed-000")
-    assert page == render(made(), "seed-000")
-    assert EVIL not in page and "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    page = render(study(), "seed-000")
+    assert page == render(study(), "seed-000")
+    assert EVIL not in page and "&lt;script&gt;alert(" in page
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|src=|@import|url\(|<link|<iframe|<img", page)
     assert len(page) < 3_000_000
 
 
 def test_every_figure_and_every_failure_is_there():
-    page = render(made())
+    page = render(study())
     assert "INTERNAL" in page and "1 trial failed" in page and "too large" in page
-    assert all(f"<summary>{m.title}</summary>" in page for m in made().measures)
-    assert "violations" not in {m.name for m in made().measures}
+    assert all(f"<summary>{m.title}</summary>" in page for m in study().measures)
+    assert "violations" not in {m.name for m in study().measures}
     assert "nothing to set against them" in page
 
 
 def test_two_families_are_set_against_each_other():
     families = {"rake": STATISTICS_FIRST, "mst": STATISTICS_FIRST, EVIL: MODEL_FIRST}
-    page = render(made(families=families))
+    page = render(study(families=families))
     assert "the best of each family" in page and "nothing to set against them" not in page
-    assert made(families=families).best(1.0, made().measures[0], MODEL_FIRST)[0] == EVIL  # type: ignore[index]
+    assert study(families=families).best(1.0, study().measures[0], MODEL_FIRST)[0] == EVIL  # type: ignore[index]
 
 
 def test_pictures_are_drawn_and_saved(tmp_path: Path):
-    found = pictures(made())
+    found = pictures(study())
     for figure in found:
         assert ElementTree.fromstring(figure.standalone()).tag.endswith("svg")
-    paths = made().save_figures(tmp_path / "drawn")
+    paths = study().save_figures(tmp_path / "drawn")
     assert len(paths) == len(found) and len({p.name for p in paths}) == len(found)
-    assert made().save_figures(tmp_path / "png", "png")[0].read_bytes().startswith(b"\x89PNG")
+    assert study().save_figures(tmp_path / "png", "png")[0].read_bytes().startswith(b"\x89PNG")
     with pytest.raises(InputError, match="must be one of svg, png"):
-        made().save_figures(tmp_path, "pdf")
+        study().save_figures(tmp_path, "pdf")
 
 
 def test_the_ranking_is_that_of_the_measures():
     """rake has the least error and the highest AUC everywhere, so it is first by all of them."""
-    ranks = made().ranking(1.0)
+    ranks = study().ranking(1.0)
     assert [r.method for r in ranks] == list(METHODS)
     assert (ranks[0].mean, ranks[0].best, ranks[0].worst) == (1.0, 1.0, 1.0)
-    equal = made(trials=tuple(Trial(m, 1.0, 0, 1.0, 1.0, figures(1.0)) for m in METHODS))
+    equal = study(trials=tuple(Trial(m, 1.0, 0, 1.0, 1.0, study_figures(1.0)) for m in METHODS))
     assert {r.mean for r in equal.ranking(1.0)} == {2.0}
 
 
@@ -109,7 +69,7 @@ def test_means_and_intervals():
 
 
 def test_the_first_document_stands_beside_ours():
-    grids = {g.title: g for g in lay_out(made(), "seed-000")}
+    grids = {g.title: g for g in lay_out(study(), "seed-000")}
     wasserstein = grids["Wasserstein distance, ε = 0.5 (table 5)"]
     assert wasserstein.heads == ("feature", "printed: ARF", "printed: DP-ARF", *METHODS)
     assert wasserstein.rows[0] == ("age", "0.7108", "0.7519", "2.0100", "4.0100", "6.0100")
@@ -123,13 +83,13 @@ def test_the_first_document_stands_beside_ours():
 
 
 def test_a_table_that_the_document_does_not_have():
-    other = made(trials=tuple(Trial("rake", 1.0, 0, 1.0, 1.0, {"chi2": figures(1.0)["chi2"]}) for _ in "x"))
+    other = study(trials=tuple(Trial("rake", 1.0, 0, 1.0, 1.0, {"chi2": study_figures(1.0)["chi2"]}) for _ in "x"))
     (grid,) = lay_out(other, "seed-000")
     assert grid.title == "Chi-square test, ε = 1" and grid.rows == (("smoker", "–", "–", "1.0000"),)
 
 
 def test_the_second_document_prints_trees():
-    accuracy, time = lay_out(made(), "seed-001")
+    accuracy, time = lay_out(study(), "seed-001")
     assert accuracy.heads == ("method", "ε = 0.1", "ε = 0.5", "ε = 1", "ε = 2", "ε = 8")
     assert accuracy.rows[0] == ("printed: DP-Select", "–", "–", "–", "73.66 %", "74.45 %")
     assert accuracy.rows[2] == ("rake", "69.99 %", "77.99 %", "78.99 %", "–", "–")
@@ -137,22 +97,22 @@ def test_the_second_document_prints_trees():
 
 
 def test_the_third_document_prints_nothing():
-    titles = [g.title for g in lay_out(made(), "seed-003")]
+    titles = [g.title for g in lay_out(study(), "seed-003")]
     assert titles[:2] == ["TSTR accuracy", "TSTR AUC"] and titles[-1] == "Running time in seconds"
-    assert lay_out(made(), "seed-003")[1].rows[-1][:2] == ("real rows", "–")
+    assert lay_out(study(), "seed-003")[1].rows[-1][:2] == ("real rows", "–")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout_is_shown(layout: str):
-    assert f"The tables of {layout}" in render(made(), layout)
+    assert f"The tables of {layout}" in render(study(), layout)
 
 
 def test_a_layout_that_is_not_known():
     with pytest.raises(InputError, match="must be one of seed-000, seed-001, seed-003"):
-        lay_out(made(), "seed-7")
+        lay_out(study(), "seed-7")
 
 
 def test_a_notebook_shows_the_winners():
-    brief = render_brief(made())
-    assert made()._repr_html_() == brief
-    assert brief.count("<td>rake</td>") == 2 * len(EPSILONS)  # tv2 and the AUC
+    brief = render_brief(study())
+    assert study()._repr_html_() == brief
+    assert brief.count("<td>rake</td>") == 2 * len(BUDGETS)  # tv2 and the AUC

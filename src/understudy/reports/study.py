@@ -117,7 +117,7 @@ def _ranking(study: Study, epsilon: float) -> Figure | None:
     return dots(
         [Dot(r.method, r.mean, r.best, r.worst) for r in ranks],
         title=f"Mean rank at ε = {epsilon:g}",
-        across="rank over the measures (1 is best); the line runs from the best to the worst",
+        across="mean rank; the line runs from best to worst",
         width=346,
     )
 
