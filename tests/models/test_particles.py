@@ -198,6 +198,22 @@ def test_few_particles_are_fitted_less_than_the_domain():
     assert raked_to_noise(sampling=True, spread=0.05) < 0.9 * raked_to_noise(sampling=False, spread=0.05)
 
 
+def theta_of_an_empty_cell(count: float, noise: float) -> float:
+    """After ten passes over a cell in which no particle stands, beside one with a thousand rows."""
+    every = (np.arange(2),)
+    factor = Factor.evidence(("x",), every, np.array([1000.0, count]), 1.0, spread=4.0)
+    for _ in range(10):
+        factor.step(np.array([1000.0, 0.0]), noise)
+    return float(factor.theta[1])
+
+
+def test_a_cell_without_particles_is_not_raised_by_a_little_noise():
+    """Three rows of noise, where a particle weighs a tenth of a row; as many as a thousand rows are evidence."""
+    assert theta_of_an_empty_cell(3.0, 0.1) == 0.0
+    assert theta_of_an_empty_cell(3.0, 0.0) > 2.0  # what it would come to if the particles were the whole domain
+    assert theta_of_an_empty_cell(1000.0, 0.1) > 2.0
+
+
 # --- Hostile counts ---------------------------------------------------------------------------------------------------
 
 HOSTILE = {

@@ -188,14 +188,21 @@ def codes_and_categories() -> pa.Table:
 
 def test_linked_columns_need_the_forest_start(drawn, monkeypatch: pytest.MonkeyPatch):
     original, edge_of = codes_and_categories(), Raking._edge
-    ours = mean_distance(original, made(original, schema_of(LINKED), epsilon=1.0).table, LINKED)
+
+    def error() -> float:
+        """Of three releases whose noise is always the same."""
+        options = [{"seed": k, "test_only_noise_seed": k, "epsilon": 1.0} for k in range(3)]
+        made_of = [made(original, schema_of(LINKED), **o).table for o in options]
+        return sum(mean_distance(original, table, LINKED) for table in made_of)
+
+    ours = error()
 
     def unlinked(self: Raking, *of: Any) -> Edge:
         edge = edge_of(self, *of)
         return Edge(edge.columns, edge.groups, np.ones_like(edge.factor))
 
     monkeypatch.setattr(Raking, "_edge", unlinked)
-    assert ours < 0.85 * mean_distance(original, made(original, schema_of(LINKED), epsilon=1.0).table, LINKED)
+    assert ours < 0.85 * error()
 
 
 def test_a_function_of_a_column_is_kept_in_nearly_every_row(silent, drawn):

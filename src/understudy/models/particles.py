@@ -25,6 +25,7 @@ Groups: TypeAlias = NDArray[np.intp]
 
 NEWTON_STEPS = 3
 LARGEST_STEP = 2.0
+FEWEST_IN_CELL = 100.0
 LOWEST_THETA, HIGHEST_THETA = -7.0, 5.0
 LARGEST_SPREAD, SMALLEST_SPREAD = 4.0, 0.01
 
@@ -67,6 +68,9 @@ class Factor:
         assert self.counts is not None
         scale = np.maximum(np.maximum(expected, self.counts), np.maximum(np.sqrt(self.variance), 3 * noise))
         penalty = (self.variance + noise * scale) / (self.spread * scale)
+        # Where few particles stand, raising θ changes next to nothing now, pass after pass, and far too much once Gibbs
+        # sampling follows it. So a cell is raised as if at least so many stood there.
+        expected = np.maximum(expected, np.minimum(FEWEST_IN_CELL * noise, self.counts))
         old, theta, moved = self.theta, self.theta.copy(), expected
         for step in range(NEWTON_STEPS):
             if step:

@@ -26,7 +26,7 @@ from understudy.models.estimation import LOG_OF_ZERO
 from understudy.models.gibbs import sweep
 from understudy.models.histogram import project_to_simplex
 from understudy.models.model import Model
-from understudy.models.particles import Factor, Groups, Particles, summed, summing
+from understudy.models.particles import Factor, Groups, Particles, cells_of, summed, summing
 from understudy.models.rounding import ParticleModel
 from understudy.models.shrinkage import dependence
 from understudy.privacy.budget import Amount
@@ -312,12 +312,14 @@ class Raking:
     def _start(self) -> None:
         """The first particles, with the factors that they were drawn by; or the whole domain."""
         names = self.plan.domain.names
-        edges = [] if self.whole else [self._edge(r) for r in self.readings]
+        edges = [self._edge(r) for r in self.readings]
         if self.whole:
             shape = self.plan.domain.shape(names)
             cells = np.unravel_index(np.arange(math.prod(shape)), shape)
             self.particles.codes = dict(zip(names, cells, strict=True))
             logs = sum(np.log(np.maximum(self.weights[c], LEAST_MASS))[self.particles.codes[c]] for c in names)
+            for edge in edges:
+                logs += np.log(edge.factor).ravel()[cells_of(self.particles.codes, edge.columns, edge.groups)]
             weights = np.exp(logs - np.max(logs))
         else:
             self.particles.codes = draw_forest(self.weights, edges, PARTICLES, self.rng)
@@ -333,9 +335,8 @@ class Raking:
         for edge in edges:
             self.particles.add(Factor(edge.columns, edge.groups, np.log(edge.factor)))
         for reading in self.readings:
-            spread = 0.0 if self.whole else EDGE_SPREAD
             counts = shifted(reading, self.columns)
-            factor = Factor.evidence(reading.columns, reading.groups, counts, reading.variance, spread)
+            factor = Factor.evidence(reading.columns, reading.groups, counts, reading.variance, EDGE_SPREAD)
             self._link(factor, lambda reading=reading: shifted(reading, self.columns))  # type: ignore[misc]
 
     def _forbid(self) -> None:
