@@ -83,7 +83,9 @@ def test_the_first_document_stands_beside_ours():
 
 
 def test_a_table_that_the_document_does_not_have():
-    other = study(trials=tuple(Trial("rake", 1.0, 0, 1.0, 1.0, {"chi2": study_figures(1.0)["chi2"]}) for _ in "x"))
+    other = study(
+        trials=tuple(Trial("rake", 1.0, 0, 1.0, 1.0, {"chi2-seed": study_figures(1.0)["chi2-seed"]}) for _ in "x")
+    )
     (grid,) = lay_out(other, "seed-000")
     assert grid.title == "Chi-square test, ε = 1" and grid.rows == (("smoker", "–", "–", "1.0000"),)
 

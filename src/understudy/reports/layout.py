@@ -23,7 +23,7 @@ NOTHING = "–"
 QUANTITIES = {
     "correlation": ("pearson", "Correlation"),
     "wasserstein": ("wasserstein-1", "Wasserstein distance"),
-    "chi-square": ("chi2", "Chi-square test"),
+    "chi-square": ("chi2-seed", "Chi-square test"),
     "rmse": ("rmse-seed", "RMSE"),
     "mae": ("mae-seed", "MAE"),
     "classification": ("trts-accuracy", "Classification accuracy"),
@@ -130,7 +130,7 @@ def _plain(name: str) -> str:
 
 def _document(study: Study) -> str:
     """Which of the document's tables this is: the one whose features are all among the columns."""
-    columns = {_plain(p.name) for m in ("wasserstein-1", "chi2") for t in study.trials for p in _parts_of(t, m)}
+    columns = {_plain(p.name) for m in ("wasserstein-1", "chi2-seed") for t in study.trials for p in _parts_of(t, m)}
     for data in LEFT_OUT:
         entries = [e for e in _printed_tables() if e["data"] == data and e["quantity"] == "wasserstein"]
         if all(_plain(row[0]) in columns for e in entries for row in e["rows"]):
