@@ -253,17 +253,17 @@ def _margin(spend: Spend, noise: _Noise) -> int | None:
 def _parts(lines: list[_Line], domain: Domain) -> Figure:
     """The budget by what it was spent on."""
     single = {f"counts by {name}" for name in domain.names}
-    names = ["single columns", "columns together", "choices of what to count", "other questions"]
+    names = ["single columns", "columns together", "choosing what to count", "other questions"]
     amounts = dict.fromkeys(names, 0.0)
     for line in lines:
         amounts[_part(line.spend, single)] += line.price
     slices = [Slice(name, amount) for name, amount in amounts.items()]
-    return donut(slices, title="What it was spent on", note="By cost, over all questions.", width=400)
+    return donut(slices, title="What it was spent on", note="By cost, over all questions.", width=480)
 
 
 def _part(spend: Spend, single: set[str]) -> str:
     if spend.mechanism == "exponential":
-        return "choices of what to count"
+        return "choosing what to count"
     if spend.asked in single:
         return "single columns"
     return "columns together" if spend.asked.startswith("counts ") else "other questions"
