@@ -47,7 +47,9 @@ USUAL_PICKS, SIGNAL_OF_A_PICK = 10.0, 8.0
 """Ten sets are worth measuring on all but the smallest tables, of which fewer are known better."""
 PICKS_PER_PAIR = 3.0
 """A table of few columns has few pairs: to measure one of them ever again would only split its budget."""
-EDGES_PER_PICK, ROUND_PICKS_PER_PICK = 0.6, 1.2
+EDGES_PER_PICK, ROUND_PICKS_PER_PICK = 1.2, 1.2
+FREE_EDGES_PER_PICK = 0.6
+"""Of the edges so many come on top; each further one takes the place of a pick in a round."""
 PENALTY = 0.6
 """The share of its noise that a measurement really costs: estimation shrinks the rest away."""
 MOST_HARM = 0.8
@@ -126,7 +128,8 @@ class Schedule:
         picks = min(max(picks, FEWEST_PICKS), MOST_PICKS, PICKS_PER_PAIR * pairs)
         per_round = min(5 if picks >= 20 else 3, pairs)
         edges = min(columns - 1, round(EDGES_PER_PICK * picks))
-        rounds = max(1, round(ROUND_PICKS_PER_PICK * picks / per_round))
+        later = ROUND_PICKS_PER_PICK * picks - max(0.0, edges - FREE_EDGES_PER_PICK * picks)
+        rounds = max(1, round(later / per_round))
         forest, *each = left.split([float(edges), *[float(per_round)] * rounds])
         scale = _measuring(forest).split([1.0] * edges)[0].noise_scale(curator.count_sensitivity(left))
         return cls(edges, per_round, forest, each, scale * (math.sqrt(2.0) if left.pure else 1.0))

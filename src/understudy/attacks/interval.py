@@ -1,0 +1,106 @@
+"""Intervals of shares, of their differences, of means and of rankings, without assuming that anything is normal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+LEVEL = 0.95
+"""How often an interval covers the truth."""
+
+Floats = NDArray[np.float64]
+Interval = tuple[float, float]
+
+
+def _quantile(level: float) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri((1 + level) / 2))
+
+
+def clopper_pearson(hits: int, trials: int, level: float = LEVEL) -> Interval:
+    """Of a share: exact, so that it covers the truth at least this often.
+
+    >>> low, high = clopper_pearson(0, 10)
+    >>> low, round(high, 4)
+    (0.0, 0.3085)
+    """
+    from scipy.special import betaincinv
+
+    tail = (1 - level) / 2
+    low = float(betaincinv(hits, trials - hits + 1, tail)) if hits else 0.0
+    high = float(betaincinv(hits + 1, trials - hits, 1 - tail)) if hits < trials else 1.0
+    return low, high
+
+
+def wilson(hits: int, trials: int, level: float = LEVEL) -> Interval:
+    """Of a share: where the score test would not reject it.
+
+    >>> tuple(round(end, 4) for end in wilson(56, 70))
+    (0.6921, 0.8769)
+    """
+    z2 = _quantile(level) ** 2
+    share = hits / trials
+    middle = share + z2 / (2 * trials)
+    room = math.sqrt(z2 * share * (1 - share) / trials + z2 * z2 / (4 * trials * trials))
+    # The ends are exact where the formula would miss them by a rounding.
+    low = 0.0 if hits == 0 else (middle - room) / (1 + z2 / trials)
+    high = 1.0 if hits == trials else (middle + room) / (1 + z2 / trials)
+    return low, high
+
+
+def newcombe(hits: int, trials: int, base_hits: int, base_trials: int, level: float = LEVEL) -> Interval:
+    """Of the difference of two shares: Newcombe's hybrid score interval (1998, method 10).
+
+    >>> tuple(round(end, 4) for end in newcombe(56, 70, 48, 80))
+    (0.0524, 0.3339)
+    """
+    share, base = hits / trials, base_hits / base_trials
+    (low, high), (base_low, base_high) = wilson(hits, trials, level), wilson(base_hits, base_trials, level)
+    below = math.hypot(share - low, base_high - base)
+    above = math.hypot(high - share, base - base_low)
+    return max(share - base - below, -1.0), min(share - base + above, 1.0)
+
+
+def welch(values: Floats, base: Floats, level: float = LEVEL) -> Interval:
+    """Of the difference of two means, whose spreads may differ; both need two values or more."""
+    from scipy.special import stdtrit
+
+    parts = [float(np.var(v, ddof=1)) / len(v) for v in (values, base)]
+    gap, variance = float(values.mean() - base.mean()), math.fsum(parts)
+    if variance == 0:
+        return gap, gap
+    freedom = variance**2 / math.fsum(p**2 / (len(v) - 1) for p, v in zip(parts, (values, base), strict=True))
+    room = float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(variance)
+    return gap - room, gap + room
+
+
+def ranked_above(scores: Floats, base: Floats) -> float:
+    """How often a score is above one of the base; a tie counts half. It is the area under the curve (AUC)."""
+    ordered = np.sort(base)
+    twice = np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")
+    return float(twice.sum()) / (2 * len(scores) * len(base))
+
+
+def ranking(area: float, count: int, base_count: int, level: float = LEVEL) -> Interval:
+    """Of an area under the curve: Newcombe's score interval (2006, method 5), which has a width even at 0 and at 1."""
+    z = _quantile(level)
+
+    def room(truth: float) -> float:
+        spread = (1 - truth) / (2 - truth) + truth / (1 + truth)
+        variance = truth * (1 - truth) * (1 + ((count + base_count) / 2 - 1) * spread) / (count * base_count)
+        return z * math.sqrt(max(variance, 0.0))
+
+    low = 0.0 if area <= 0 else _root(lambda t: area - t - room(t), 0.0, area)
+    high = 1.0 if area >= 1 else _root(lambda t: area - t + room(t), area, 1.0)
+    return low, high
+
+
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where it falls through zero."""
+    from scipy.optimize import brentq
+
+    return float(brentq(function, low, high, xtol=1e-12)) if function(low) > 0 > function(high) else high
