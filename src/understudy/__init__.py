@@ -29,6 +29,7 @@ from understudy.releases.release import Release
 from understudy.releases.synthesis import synthesize
 from understudy.schema.domain import Domain
 from understudy.schema.schema import Schema
+from understudy.studies.attacking import Attacks, attack
 from understudy.studies.comparing import compare
 from understudy.studies.evaluating import evaluate
 from understudy.studies.result import Evaluation, Study
@@ -42,6 +43,7 @@ __version__ = "0.1.0"
 __all__ = [
     "METHODS",
     "Amount",
+    "Attacks",
     "Budget",
     "BudgetExhausted",
     "Certificate",
@@ -64,6 +66,7 @@ __all__ = [
     "TableError",
     "UnderstudyError",
     "__version__",
+    "attack",
     "compare",
     "draft_schema",
     "evaluate",

@@ -28,9 +28,9 @@ DOCUMENTED = {
         "UnderstudyError",
     ],
     "facts": ["Amount", "Budget", "Certificate", "Domain", "Measurement", "Release", "Schema", "Spend", "METHODS"],
-    "results": ["Evaluation", "Study"],
+    "results": ["Attacks", "Evaluation", "Study"],
     "objects": ["Curator", "Ledger", "Table"],
-    "functions": ["compare", "draft_schema", "evaluate", "open", "plan", "replay", "synthesize", "verify"],
+    "functions": ["attack", "compare", "draft_schema", "evaluate", "open", "plan", "replay", "synthesize", "verify"],
     "version": ["__version__"],
 }
 HEAVY = ("duckdb", "pyarrow", "pandas", "polars", "sqlglot", "scipy", "sklearn", "torch", "jax", "rich", "typer")

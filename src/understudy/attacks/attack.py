@@ -32,6 +32,8 @@ class Finding:
     """Of the advantage."""
     reason: str = ""
     note: str = ""
+    guessed: bool = False
+    """Whether the success is over both kinds of rows, and the baseline that of guessing."""
     parts: Mapping[str, Finding] = field(default_factory=dict)
 
     @classmethod
@@ -46,6 +48,12 @@ class Finding:
         success, baseline = hits / trials, base_hits / base_trials
         interval = newcombe(hits, trials, base_hits, base_trials, level)
         return cls(success, baseline, success - baseline, interval, note=note)
+
+    @classmethod
+    def beside_guessing(cls, success: float, interval: Interval, note: str = "") -> Finding:
+        """From how often one of two kinds is told rightly, and the interval of that."""
+        low, high = interval
+        return cls(success, 0.5, success - 0.5, (low - 0.5, high - 0.5), note=note, guessed=True)
 
     @property
     def verdict(self) -> str:

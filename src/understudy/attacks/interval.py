@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +39,7 @@ def wilson(hits: int, trials: int, level: float = LEVEL) -> Interval:
     """Of a share: where the score test would not reject it.
 
     >>> tuple(round(end, 4) for end in wilson(56, 70))
-    (0.6921, 0.8769)
+    (0.6918, 0.877)
     """
     z2 = _quantile(level) ** 2
     share = hits / trials
@@ -87,20 +86,18 @@ def ranked_above(scores: Floats, base: Floats) -> float:
 
 def ranking(area: float, count: int, base_count: int, level: float = LEVEL) -> Interval:
     """Of an area under the curve: Newcombe's score interval (2006, method 5), which has a width even at 0 and at 1."""
-    z = _quantile(level)
-
-    def room(truth: float) -> float:
-        spread = (1 - truth) / (2 - truth) + truth / (1 + truth)
-        variance = truth * (1 - truth) * (1 + ((count + base_count) / 2 - 1) * spread) / (count * base_count)
-        return z * math.sqrt(max(variance, 0.0))
-
-    low = 0.0 if area <= 0 else _root(lambda t: area - t - room(t), 0.0, area)
-    high = 1.0 if area >= 1 else _root(lambda t: area - t + room(t), area, 1.0)
-    return low, high
+    return _lower_area(area, count, base_count, level), 1 - _lower_area(1 - area, count, base_count, level)
 
 
-def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where it falls through zero."""
+def _lower_area(area: float, count: int, base_count: int, level: float) -> float:
+    """The smallest truth that the score test would not reject."""
     from scipy.optimize import brentq
 
-    return float(brentq(function, low, high, xtol=1e-12)) if function(low) > 0 > function(high) else high
+    z = _quantile(level)
+
+    def excess(truth: float) -> float:
+        spread = (1 - truth) / (2 - truth) + truth / (1 + truth)
+        variance = truth * (1 - truth) * (1 + ((count + base_count) / 2 - 1) * spread) / (count * base_count)
+        return area - truth - z * math.sqrt(variance)
+
+    return float(brentq(excess, 0.0, area * (1 - 1e-9), xtol=1e-12)) if area > 0 else 0.0

@@ -69,6 +69,5 @@ def _told_apart(inside: Floats, outside: Floats) -> Finding:
         model.fit(np.concatenate([inside[:learnt], outside[:learnt]]), np.repeat([1, 0], learnt))
         scores = [model.decision_function(runs[learnt:]) for runs in (inside, outside)]
     area, tested = ranked_above(*scores), len(scores[0])
-    low, high = ranking(area, tested, tested)
     note = f"{2 * learnt} runs to learn from, {2 * tested} to test"
-    return Finding(area, 0.5, area - 0.5, (low - 0.5, high - 0.5), note=note)
+    return Finding.beside_guessing(area, ranking(area, tested, tested), note)

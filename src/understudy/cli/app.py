@@ -235,6 +235,39 @@ def evaluate(
 
 
 @app.command()
+def attack(
+    train: Annotated[str, typer.Argument(help="The rows that the synthetic table was made from.", show_default=False)],
+    holdout: Annotated[str, typer.Argument(help="Real rows that it was not made from.", show_default=False)],
+    synthetic: Annotated[
+        str, typer.Argument(help="The synthetic table, or the folder of a release.", show_default=False)
+    ],
+    secret: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A column that an attacker wants to learn; may be repeated \\[default: all].", show_default=False
+        ),
+    ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            help="The schema file \\[default: that of the release, or TRAIN with the ending .toml, or a draft].",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the rows that are drawn.")] = 0,
+    report: Annotated[
+        Path | None, typer.Option(help="The report to write, .html or .json.", show_default=False)
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    json: Json = False,
+) -> None:
+    """Attack a synthetic table, beside people who were never in it; internal, since it reads real rows."""
+    from understudy.cli.attack import show
+
+    show(train, holdout, synthetic, tuple(secret or ()), schema, seed, report, json, quiet)
+
+
+@app.command()
 def compare(
     data: Data,
     methods: Annotated[

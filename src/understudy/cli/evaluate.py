@@ -38,7 +38,7 @@ def show(
     check_figure_format(figure_format)
     if report is not None:
         check_report(report)
-    rows, known = _rows_of(synthetic), _schema_of(real, synthetic, schema)
+    rows, known = rows_of(synthetic), comparison_schema(real, synthetic, schema)
     with progress(len(MEASURES) + READING_AND_DRAWING, quiet or as_json) as begin:
         found = evaluate(real, rows, holdout=holdout, target=target, groups=groups, schema=known, progress=begin)
         if report is not None:
@@ -68,7 +68,7 @@ def check_report(path: Path) -> None:
         raise ReleaseError(f"{str(path)!r} can't be written: {error.strerror}", path) from None
 
 
-def _rows_of(synthetic: str) -> str:
+def rows_of(synthetic: str) -> str:
     """The file itself, or the one that a release folder holds."""
     folder = Path(synthetic)
     if not folder.is_dir():
@@ -80,7 +80,7 @@ def _rows_of(synthetic: str) -> str:
     return str(found)
 
 
-def _schema_of(real: str, synthetic: str, given: Path | None) -> Schema | None:
+def comparison_schema(real: str, synthetic: str, given: Path | None) -> Schema | None:
     """The one that was given, that of the release folder, or the one beside the real data; else one is drafted."""
     if given is not None:
         return Schema.load(given)

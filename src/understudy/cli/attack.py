@@ -1,0 +1,75 @@
+"""`understudy attack`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from understudy.attacks.attack import DISTANCE, NOT_DEFINED, Attack, Finding
+from understudy.attacks.attacking import NO_PROOF, Attacks
+from understudy.attacks.registry import ATTACKS
+from understudy.cli.evaluate import check_report, comparison_schema, rows_of
+from understudy.cli.screen import print_table, progress
+from understudy.evaluation.evaluation import NOTICE
+from understudy.reports.attacks import summary
+from understudy.studies.attacking import attack
+
+READING = 1
+
+
+def show(
+    train: str,
+    holdout: str,
+    synthetic: str,
+    secrets: Sequence[str],
+    schema: Path | None,
+    seed: int,
+    report: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Attacks a synthetic table, or that of a release folder."""
+    if report is not None:
+        check_report(report)
+    rows, known = rows_of(synthetic), comparison_schema(train, synthetic, schema)
+    with progress(len(ATTACKS) + READING, quiet or as_json) as begin:
+        found = attack(train, holdout, rows, schema=known, secrets=tuple(secrets) or None, seed=seed, progress=begin)
+        if report is not None:
+            found.save(report)
+    if as_json:
+        print(found.to_json())
+        return
+    _print(found)
+    if report is not None:
+        print(f"The report is {report}.")
+
+
+def _print(found: Attacks) -> None:
+    facts = found.facts
+    rows = f"{facts.train_rows:,} training rows, {facts.synthetic_rows:,} synthetic, hold-out {facts.holdout_rows:,}"
+    print(f"{facts.synthetic} from {facts.train}: {rows}")
+    if facts.drafted:
+        print("The schema is a draft from the real rows, which no person confirmed; give a better one with --schema.")
+    if facts.left_out:
+        print(f"Left out: {', '.join(facts.left_out)}.")
+    findings = [(a, found[a.name]) for a in found.attacks]
+    made = [_row(a, f) for a, f in findings if f.verdict != NOT_DEFINED]
+    if made:
+        heads = ("attack", "success", "baseline", "advantage", f"{100 * facts.level:g} % interval", "verdict")
+        print_table("Attacks", heads, made)
+    for attack_, finding in findings:
+        if finding.verdict == NOT_DEFINED:
+            print(f"{attack_.title}, not defined: {finding.reason}.")
+    print(summary(found))
+    print(NO_PROOF)
+    print(NOTICE)
+
+
+def _row(attack_: Attack, finding: Finding) -> tuple[str, ...]:
+    assert finding.success is not None and finding.baseline is not None and finding.advantage is not None
+    assert finding.interval is not None
+    form = ".3f" if attack_.unit == DISTANCE else ".2%"
+    low, high = finding.interval
+    ends = f"{low:+{form}} to {high:+{form}}"
+    rates = (f"{finding.success:{form}}", f"{finding.baseline:{form}}", f"{finding.advantage:+{form}}")
+    return attack_.title, *rates, ends, finding.verdict

@@ -1,0 +1,90 @@
+"""`understudy attack`, called as the command line calls it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from understudy.attacks import singling
+from understudy.attacks.attacking import NO_PROOF
+from understudy.attacks.registry import ATTACKS
+from understudy.cli import attack
+from understudy.errors import InputError, UnderstudyError
+from understudy.evaluation.evaluation import NOTICE
+
+Show = Callable[..., str]
+
+
+@pytest.fixture
+def show_attack(desk: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Show:
+    """`attack` with the first 200 people as the training table and as the synthetic one, and the others held out."""
+    monkeypatch.setattr(singling, "MOST_GUESSES", 50)
+    head, *lines = (desk / "people.csv").read_text().splitlines()
+    (desk / "people.csv").write_text("\n".join([head, *lines[:200], ""]))
+    (desk / "others.csv").write_text("\n".join([head, *lines[200:], ""]))
+
+    def show(train: str = "people.csv", holdout: str = "others.csv", synthetic: str = "people.csv", **wish: Any) -> str:
+        plain = {"secrets": (), "schema": None, "seed": 0, "report": None, "as_json": False, "quiet": True}
+        attack.show(train, holdout, synthetic, **{**plain, **wish})
+        return capsys.readouterr().out
+
+    return show
+
+
+def test_it_prints_a_table(show_attack: Show, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    printed = show_attack()
+    assert "people.csv from people.csv: 200 training rows, 200 synthetic, hold-out 100\n" in printed
+    assert all(a.title in printed for a in ATTACKS) and "Left out: name." in printed
+    assert "100.00%" in printed and "attacks found an advantage" in printed
+    assert NOTICE in printed and NO_PROOF in printed and "draft" not in printed
+
+
+def test_it_prints_json(show_attack: Show):
+    found = json.loads(show_attack(as_json=True, secrets=("age",)))
+    assert found["notice"] == NOTICE and found["facts"]["secrets"] == ["age"]
+    assert found["findings"]["copies"]["verdict"] == "advantage"
+
+
+def test_it_takes_a_release_folder(show_attack: Show, understudy: Any, desk: Path):
+    understudy("synth", "people.csv", "--epsilon", 1, "--method", "independent", "--rows", 50)
+    (desk / "people.toml").unlink()
+    facts = json.loads(show_attack(synthetic="people-release", as_json=True))["facts"]
+    assert (facts["synthetic_rows"], facts["synthetic"], facts["drafted"]) == (50, "synthetic.csv", False)
+
+
+def test_it_writes_its_report(show_attack: Show, desk: Path):
+    assert "The report is out.html." in show_attack(report=Path("out.html"))
+    show_attack(report=Path("out.json"))
+    assert NOTICE in (desk / "out.html").read_text()
+    assert json.loads((desk / "out.json").read_text())["findings"]["copies"]["parts"]["equal rows"]["success"] == 1.0
+
+
+def test_few_rows_are_explained(show_attack: Show, desk: Path):
+    (desk / "few.csv").write_text("".join((desk / "others.csv").read_text().splitlines(keepends=True)[:4]))
+    printed = show_attack(holdout="few.csv")
+    assert "Copies, not defined: few.csv has 3 rows, and fewer than 10 say nothing." in printed
+    assert "No attack could be made." in printed
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        ({"report": Path("out.txt")}, "must end in"),
+        ({"secrets": ("shoe",)}, "'shoe' is not a column"),
+        ({"seed": -1}, "must be 0 or more"),
+        ({"synthetic": "."}, "not the folder of a release"),
+    ],
+)
+def test_wrong_wishes_are_refused(show_attack: Show, wish: dict[str, Any], said: str):
+    with pytest.raises(InputError, match=said):
+        show_attack(**wish)
+
+
+def test_a_missing_file_is_one_sentence(show_attack: Show):
+    with pytest.raises(UnderstudyError, match=r"nobody\.csv"):
+        show_attack(holdout="nobody.csv")
