@@ -182,7 +182,7 @@ def _headlines(study: Study) -> tuple[Measure, ...]:
 
 
 def _row(study: Study, method: str, epsilon: float, measures: Sequence[Measure]) -> tuple[str, ...]:
-    figures = (_mean(study.summary(method, epsilon, m.name), "{:.4g}") for m in measures)
+    figures = (_mean(study.summary(method, epsilon, m.name), "{:.3g}") for m in measures)
     costs = (_mean(study.cost(method, epsilon, what), "{:,.1f}") for what in ("seconds", "megabytes"))
     return (method, f"{epsilon:g}", *figures, *costs)
 
@@ -193,4 +193,4 @@ def _mean(summary: Summary | None, form: str) -> str:
 
 def _baseline_row(study: Study, measures: Sequence[Measure]) -> tuple[str, ...]:
     values = [study.baseline[m.name].value if m.name in study.baseline else None for m in measures]
-    return ("(real rows)", "", *("–" if v is None else f"{v:.4g}" for v in values), "", "")
+    return ("(real rows)", "", *("–" if v is None else f"{v:.3g}" for v in values), "", "")
