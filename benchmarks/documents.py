@@ -29,7 +29,7 @@ def main() -> None:
     asked = parser.parse_args()
     parts = [
         "# The tables of seed 000 §5, for our methods",
-        f"Means over {asked.seeds} seeds; by `scripts/bench documents`.",
+        f"Seeds: {asked.seeds}, of which the figures are means; by `scripts/bench documents`.",
     ]
     for name, target in TARGETS.items():
         study = us.compare(

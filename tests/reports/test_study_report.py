@@ -10,6 +10,7 @@ import pytest
 from made import BUDGETS, EVIL, METHODS, study, study_figures
 
 from understudy.errors import InputError
+from understudy.evaluation.measure import Figure, Part
 from understudy.evaluation.study import MODEL_FIRST, STATISTICS_FIRST, Trial, summarize
 from understudy.reports.layout import LAYOUTS, lay_out
 from understudy.reports.study import pictures, render, render_brief
@@ -118,3 +119,15 @@ def test_a_notebook_shows_the_winners():
     brief = render_brief(study())
     assert study()._repr_html_() == brief
     assert brief.count("<td>rake</td>") == 2 * len(BUDGETS)  # tv2 and the AUC
+
+
+def test_what_the_document_prints_as_infinite():
+    """Native country on Adult at ε = 0.1; our part of it has no value, and says why."""
+    adult = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
+    figures = {
+        "wasserstein-1": Figure(1.0, parts=tuple(Part(c, 1.0) for c in adult)),
+        "chi2-seed": Figure.undefined("none", [Part("native-country", None, "it is infinite"), Part("sex", 2.0)]),
+    }
+    grids = {g.title: g for g in lay_out(study(trials=(Trial("rake", 0.1, 0, 1.0, 1.0, figures),)), "seed-000")}
+    rows = grids["Chi-square test, ε = 0.1 (table 87)"].rows
+    assert rows == (("native-country", "∞", "6,387.2342", "–"), ("sex", "1.9867", "41.5534", "2.0000"))

@@ -7,7 +7,6 @@ study of model-first against statistics-first methods.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +33,6 @@ LEFT_OUT = {"insurance": "charges", "healthcare": "Billing Amount", "adult": "in
 """The column that the document leaves out before it looks for the nearest rows."""
 CLASSIFIER, TREE = "logistic regression", "decision tree"
 REMARKS = {
-    4: "",
     37: "Printed for the healthcare table, but a copy of table 4: the features are those of the insurance table.",
     39: "Printed for the healthcare table, but its features are those of the insurance table.",
     9: "The document leaves the target among the features of the insurance table, so its figures say little.",
@@ -90,10 +88,10 @@ def _rows(
         parts = {name: found for name, found in parts.items() if name == wanted}
     for name, found in parts.items():
         alone = quantity in ("classification", "reconstruction")
-        row = printed.get("" if alone else _plain(name), (None, None))
+        row = printed.get("" if alone else _plain(name))
         real = (_mean([p.reference for m in found.values() for p in m]),) if quantity == "correlation" else ()
         ours = [_mean([_figure(p) for p in found.get(m, ())]) for m in study.methods]
-        yield ("all rows" if alone else name, *real, *(_printed(v, bool(printed)) for v in row[:2]), *ours)
+        yield ("all rows" if alone else name, *real, *_printed(row), *ours)
 
 
 def _parts(study: Study, epsilon: float, measure: str) -> dict[str, dict[str, list[Part]]]:
@@ -119,8 +117,12 @@ def _spoken(value: float) -> str:
     return f"{value:,.4f}" if abs(value) < 1e4 else f"{value:,.1f}"
 
 
-def _printed(value: float | None, entry: bool) -> str:
-    return _spoken(value) if value is not None else ("∞" if entry and value is math.inf else NOTHING)
+def _printed(row: Sequence[float | None] | None) -> tuple[str, str]:
+    """Of ARF and of DP-ARF; what the document prints as infinite has no number."""
+    if row is None:
+        return NOTHING, NOTHING
+    first, second = ("∞" if value is None else _spoken(value) for value in row[:2])
+    return first, second
 
 
 def _plain(name: str) -> str:
