@@ -36,9 +36,17 @@ def fill(template: str, **context: Any) -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> jinja2.Environment:
+    environment = plain_environment()
+    environment.filters |= {"valued": valued, "percent": percent, "counted": counted}
+    environment.globals |= {"light": LIGHT, "dark": DARK, "toggle": TOGGLE, "toggle_hash": _hash(TOGGLE)}
+    return environment
+
+
+def plain_environment() -> jinja2.Environment:
+    """The templates with everything escaped, and without filters of any page."""
     import jinja2
 
-    environment = jinja2.Environment(
+    return jinja2.Environment(
         loader=jinja2.PackageLoader("understudy.reports"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -46,9 +54,6 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         finalize=_printable,
     )
-    environment.filters |= {"valued": valued, "percent": percent, "counted": counted}
-    environment.globals |= {"light": LIGHT, "dark": DARK, "toggle": TOGGLE, "toggle_hash": _hash(TOGGLE)}
-    return environment
 
 
 def _printable(value: Any) -> Any:

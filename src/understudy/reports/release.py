@@ -22,6 +22,7 @@ from understudy.privacy.budget import Spend
 from understudy.privacy.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, UNCONFIRMED, Certificate
 from understudy.reports.dial import Slice, donut
 from understudy.reports.figure import Figure
+from understudy.reports.page import plain_environment
 from understudy.reports.palette import DARK, LIGHT, SERIES
 from understudy.schema.column import Column, Datetime, Identifier, Integer
 from understudy.schema.domain import Coding, Domain
@@ -103,15 +104,7 @@ def render(certificate: Certificate, domain: Domain, table: pa.Table) -> str:
 
 @lru_cache(maxsize=1)
 def _template() -> jinja2.Template:
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("understudy.reports"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = plain_environment()
     environment.filters |= {"upward": upward, "percent": percent, "plain": plain, "clipped": clipped}
     environment.globals |= {"series": {n: (LIGHT[n], DARK[n]) for n in SERIES}}
     return environment.get_template("release.html.j2")
