@@ -141,7 +141,7 @@ def _auto(options: Options, schema: Schema, budget: Budget) -> Choice:
 
 
 def recommended(expected: Sequence[Forecast], rows: int) -> Choice:
-    """The least expected error, given the benefit of the doubt, of the general methods that are neither slow nor large."""
+    """The least expected error, `rake` favoured in doubt, among those that are neither slow nor large."""
     general = [f for f in expected if f.method in GENERAL]
     feasible = [f for f in general if f.seconds <= PATIENCE and f.megabytes <= ROOM]
     best = min(feasible or general, key=lambda f: _doubted(f) if feasible else f.seconds)
