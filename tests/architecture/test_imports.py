@@ -29,7 +29,9 @@ ORDER = (
     "attacks",
     "reports",
     "releases",
+    "queries",
     "studies",
+    "audits",
     "datasets",
     "cli",
 )
@@ -41,11 +43,14 @@ ROW_MODULES = ("duckdb", "pyarrow.csv", "pyarrow.parquet", "pyarrow.dataset", "p
 ROW_READERS = ("read_csv", "read_parquet", "read_table", "read_json", "read_excel", "read_sql", "read_database")
 ROW_READERS += ("scan_csv", "scan_parquet", "open_csv", "open_dataset", "ParquetFile", "from_csv_auto")
 FILE_MODULES = ("gzip", "bz2", "lzma", "io", "os", "codecs", "builtins", "tarfile")
-OWN_FILES = ("schema", "releases", "datasets", "studies", "reports")
-"""Packages that read files of ours (schemas, releases, records of studies), whole and as bytes or text; never data."""
+OWN_FILES = ("schema", "predictors", "releases", "datasets", "studies", "audits", "reports")
+"""Packages that read files of ours (schemas, releases, records of studies and audits, saved predictors), whole and as
+bytes or text; never data."""
 MAY_READ_ROWS = ("tables", "specimens", "evaluation", "attacks", "studies")
 """What they compute is internal; none of them takes part in making a release."""
-MAY_IMPORT_SPECIMENS = ("specimens", "attacks", "evaluation", "cli")
+MAY_IMPORT_SPECIMENS = ("specimens", "attacks", "evaluation", "studies", "audits", "cli")
+BROKEN_ON_PURPOSE = ("understudy.audits.mutants",)
+"""Mistakes that the auditor must find; some of them count rows behind the curator's back."""
 GENERATORS = ("Generator", "PCG64", "SeedSequence", "default_rng")
 BANNED_MODULES = ("random", "pickle", "cPickle", "joblib", "marshal", "shelve", "dill", "cloudpickle")
 
@@ -124,7 +129,7 @@ def _points_right(room: str, imported: str) -> bool:
 
 
 def reaches_rows(module: Module) -> list[str]:
-    if module.room in ROOMS_WITH_ROWS:
+    if module.room in ROOMS_WITH_ROWS or module.name in BROKEN_ON_PURPOSE:
         return []
     imported = [n for n in module.imports() if any(n == m or n.startswith(m + ".") for m in ROW_MODULES)]
     return imported + [called(c) for c in module.calls() if _reads_rows(c, module.room)]

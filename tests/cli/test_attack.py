@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from understudy.attacks import singling
 from understudy.attacks.attacking import NO_PROOF
 from understudy.attacks.registry import ATTACKS
+from understudy.attacks.shadow import SHADOW
 from understudy.cli import attack
 from understudy.errors import InputError, UnderstudyError
 from understudy.evaluation.evaluation import NOTICE
@@ -64,6 +66,47 @@ def test_it_writes_its_report(show_attack: Show, desk: Path):
     assert json.loads((desk / "out.json").read_text())["findings"]["copies"]["parts"]["equal rows"]["success"] == 1.0
 
 
+def test_it_attacks_the_method_that_is_named(show_attack: Show, monkeypatch: pytest.MonkeyPatch, desk: Path):
+    monkeypatch.setenv("COLUMNS", "160")
+    asked = {"method": "independent", "epsilon": 0.1, "delta": 0.0, "shadows": 16}
+    printed = show_attack(report=Path("out.html"), **asked)
+    assert "│ Membership by shadow models │" in printed and "of 8 attacks found an advantage" in printed
+    assert "Membership by shadow models: independent with epsilon 0.1 at delta 0, on 200 training rows with" in printed
+    assert "this attacks the method, not the table." in printed and NOTICE in printed
+    assert "Membership by shadow models: " in (desk / "out.html").read_text()
+    finding = json.loads(show_attack(as_json=True, **asked))["findings"]["shadow"]
+    assert finding["baseline"] == 0.5 and "8 runs to learn from, 8 to test" in finding["note"]
+
+
+def test_without_a_method_no_shadow_is_mentioned(show_attack: Show):
+    assert "hadow" not in show_attack()
+    assert list(json.loads(show_attack(as_json=True))["findings"]) == [a.name for a in ATTACKS]
+
+
+def test_its_options_arrive(understudy: Any, show_attack: Show, monkeypatch: pytest.MonkeyPatch):
+    asked = ("--method", "mst", "--epsilon", 2, "--delta", 1e-5, "--shadows", 30, "--seed", 3)
+    arrived: dict[str, Any] = {}
+    monkeypatch.setattr(attack, "attack", lambda *tables, **wish: arrived.update(wish) or 1 / 0)
+    understudy("attack", "people.csv", "others.csv", "people.csv", *asked)
+    wished = {name: arrived[name] for name in ("method", "epsilon", "delta", "shadows", "seed")}
+    assert wished == {"method": "mst", "epsilon": 2.0, "delta": 1e-5, "shadows": 30, "seed": 3}
+
+
+def test_the_progress_bar_ends_with_the_last_shadow(show_attack: Show, monkeypatch: pytest.MonkeyPatch):
+    """Every step is announced once: reading, the attacks, and each run of the method."""
+    begun: list[str] = []
+    totals: list[int] = []
+
+    @contextmanager
+    def bar(steps: int, quiet: bool) -> Iterator[Callable[[str], None]]:
+        totals.append(steps)
+        yield begun.append
+
+    monkeypatch.setattr(attack, "progress", bar)
+    show_attack(method="independent", epsilon=1.0, shadows=17)
+    assert totals == [len(begun)] == [1 + len(ATTACKS) + 1 + 18] and begun[-1] == f"{SHADOW.title}: 18 of 18"
+
+
 def test_few_rows_are_explained(show_attack: Show, desk: Path):
     (desk / "few.csv").write_text("".join((desk / "others.csv").read_text().splitlines(keepends=True)[:4]))
     printed = show_attack(holdout="few.csv")
@@ -78,6 +121,10 @@ def test_few_rows_are_explained(show_attack: Show, desk: Path):
         ({"secrets": ("shoe",)}, "'shoe' is not a column"),
         ({"seed": -1}, "must be 0 or more"),
         ({"synthetic": "."}, "not the folder of a release"),
+        ({"epsilon": 1.0}, "name their method too"),
+        ({"method": "mst"}, "need an epsilon"),
+        ({"method": "mts", "epsilon": 1.0}, "did you mean 'mst'"),
+        ({"method": "mst", "epsilon": 1.0, "shadows": 4}, r"shadows \(4\) must be a whole number of 16 or more"),
     ],
 )
 def test_wrong_wishes_are_refused(show_attack: Show, wish: dict[str, Any], said: str):

@@ -1,16 +1,13 @@
 """Noise conformance: residuals of real answers, through the curator, against the law that the spend declares.
 
-Each check is a Chernoff bound: for independent draws with a known moment generating function, P[Σx ≥ s] is at most
-exp(n·ln M(t) − t·s) for *every* t ≥ 0, so the least of these over any list of t is a bound on the p-value, at any n.
-A run makes five two-sided checks and refuses below 10⁻¹⁰ per side: false alarms are rarer than 10⁻⁹ a run, over the
-randomness of the operating system; no seed is needed.
+Each check is a Chernoff bound of `audits.law`, whose moments are tested in tests/audits. A run makes five two-sided
+checks and refuses below 10⁻¹⁰ per side: false alarms are rarer than 10⁻⁹ a run, over the randomness of the operating
+system; no seed is needed.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -28,6 +25,7 @@ from helpers import (
 )
 from numpy.typing import NDArray
 
+from understudy.audits.law import LAWS, Law, Moments, Residuals, hoeffding, signs, tail_bound
 from understudy.privacy.budget import Amount, Budget, Spend
 from understudy.privacy.curator import Curator
 from understudy.privacy.mechanism import ExactRandomness, Randomness
@@ -39,69 +37,6 @@ from understudy.tables.table import Table
 SIDE = 1e-10
 SIDES = 10
 FALSE_ALARM = SIDES * SIDE
-
-Residuals = NDArray[np.int64]
-Moments = Callable[[float], float]
-"""ln E[exp(t·x)]; infinite where there is none."""
-
-
-@dataclass(frozen=True)
-class Law:
-    """What residuals of one law must obey: the moments of a size (which measures the scale) and of the value itself."""
-
-    size: Callable[[Residuals], NDArray[np.float64]]
-    size_moments: Moments
-    value: Callable[[Residuals], NDArray[np.float64]]
-    value_moments: Moments
-
-
-def gaussian(sigma: float) -> Law:
-    """The discrete Gaussian. Its moments are ratios of theta functions, which are those of the normal law up to a
-
-    factor of 1 ± 3·exp(−2π²s²) with s² = σ²/(1−2t): for σ ≥ 5 and t ≥ −1 that is 1 ± 10⁻⁷⁰ (Poisson summation).
-    E[exp(t·x/σ)] ≤ exp(t²/2) holds without any error (Canonne, Kamath & Steinke 2020, Lemma 19).
-    """
-    assert sigma >= 5
-    return Law(
-        lambda x: (x / sigma) ** 2,
-        lambda t: -0.5 * math.log1p(-2 * t) if t < 0.5 else math.inf,
-        lambda x: x / sigma,
-        lambda t: t * t / 2,
-    )
-
-
-def laplace(scale: float) -> Law:
-    """The discrete Laplace law, P[k] = (1−r)/(1+r)·r^|k| with r = exp(−1/b): geometric series, exactly."""
-    r = math.exp(-1 / scale)
-
-    def size_moments(t: float) -> float:
-        tail = r * math.exp(t / scale)
-        return math.log((1 - r) / (1 + r) * (1 + 2 * tail / (1 - tail))) if tail < 1 else math.inf
-
-    def value_moments(t: float) -> float:
-        up, down = r * math.exp(t / scale), r * math.exp(-t / scale)
-        return 2 * math.log1p(-r) - math.log1p(-up) - math.log1p(-down) if max(up, down) < 1 else math.inf
-
-    return Law(lambda x: np.abs(x) / scale, size_moments, lambda x: x / scale, value_moments)
-
-
-def hoeffding(t: float) -> float:
-    """Of anything centred within [−1, 1] (Hoeffding 1963): here the product of two independent, symmetric signs."""
-    return t * t / 2
-
-
-ORDERS = np.geomspace(1e-4, 0.98, 120)
-
-
-def tail_bound(values: NDArray[np.float64], moments: Moments) -> float:
-    """An upper bound on the probability of a sum as far out as this one, on its side."""
-    total, count = float(values.sum()), values.size
-    exponents = [count * moments(t) - t * total for order in ORDERS for t in (order, -order)]
-    return math.exp(min(0.0, *exponents))
-
-
-def signs(first: Residuals, second: Residuals) -> NDArray[np.float64]:
-    return (np.sign(first) * np.sign(second)).astype(np.float64)
 
 
 def complaints(histograms: Sequence[Residuals], law: Law) -> list[str]:
@@ -127,7 +62,6 @@ AMOUNTS = {
     "discrete-gaussian": (Budget(1.0, 1e-6), Amount(Fraction(1, 100), pure=False)),
     "discrete-laplace": (Budget(1.0, 0.0), Amount(Fraction(1, 5), pure=True)),
 }
-LAWS = {"discrete-gaussian": gaussian, "thresholded-gaussian": gaussian, "discrete-laplace": laplace}
 
 
 def exact(columns: tuple[str, str]) -> NDArray[np.int64]:
@@ -232,19 +166,6 @@ def test_totals_get_the_same_noise(mechanism: str) -> None:
     assert totals_complaints(mechanism, lambda: ScaledNoise(0.5), table) == ["scale"]
     assert "mean" in totals_complaints(mechanism, lambda: ShiftedNoise(share=1.0), table)
     assert "histograms" in totals_complaints(mechanism, ReusedNoise, table)
-
-
-@pytest.mark.parametrize(("law", "scale"), [(gaussian, 10.0), (laplace, 10.0), (laplace, 0.7)])
-def test_the_moments_are_those_of_the_law(law: Callable[[float], Law], scale: float) -> None:
-    """The generating functions against sums over the probabilities themselves: the check rests on them."""
-    k = np.arange(-6_000, 6_001)
-    weights = -(k**2) / (2 * scale**2) if law is gaussian else -np.abs(k) / scale
-    logs = weights - math.log(np.exp(weights).sum())
-    checked = law(scale)
-    for t in (-0.9, -0.3, -0.01, 0.01, 0.3, 0.45):
-        size, value = (np.exp(t * x + logs).sum() for x in (checked.size(k), checked.value(k)))
-        assert checked.size_moments(t) == pytest.approx(math.log(size), rel=1e-9, abs=1e-12)
-        assert checked.value_moments(t) == pytest.approx(math.log(value), rel=1e-9, abs=1e-12)
 
 
 def test_the_stated_rate_of_false_alarms_is_one_in_a_thousand_million() -> None:

@@ -275,10 +275,10 @@ def test_what_is_no_ledger_is_refused_and_left_alone(tmp_path):
     database.close()
     Ledger.open(later)
     with sqlite3.connect(later) as database:
-        database.execute("PRAGMA user_version = 2")
+        database.execute("PRAGMA user_version = 3")
     database.close()
     before = [digest(path) for path in (text, foreign, later)]
-    for path, reason in ((text, "isn't a ledger"), (foreign, "isn't a ledger"), (later, "version 2")):
+    for path, reason in ((text, "isn't a ledger"), (foreign, "isn't a ledger"), (later, "version 3")):
         with pytest.raises(InputError, match=reason):
             Ledger.open(path)
     assert [digest(path) for path in (text, foreign, later)] == before

@@ -7,8 +7,6 @@ declared measurements must be the same byte for byte; were it not, something abo
 from __future__ import annotations
 
 import dataclasses
-import io
-import json
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -19,11 +17,13 @@ import numpy as np
 import pytest
 from helpers import SilentRandomness, SpyTable, opened
 
+from understudy.audits.synthesis import outside as plain_outside
+from understudy.audits.taint import PinnedGate
 from understudy.cli import run as run_command
 from understudy.models import rounding
 from understudy.models.histogram import estimate_total
 from understudy.privacy.budget import Budget
-from understudy.privacy.curator import Curator, RecordGate
+from understudy.privacy.curator import Curator
 from understudy.privacy.measurement import Measurement
 from understudy.releases.release import Release
 from understudy.releases.synthesis import Plan, synthesize_with
@@ -140,32 +140,12 @@ def release_of(table: Table, method: str, budget: Budget, rows: int | None = 50)
 
 
 def outside(release: Release) -> dict[str, Any]:
-    """Everything that a release shows, but for the values of its measurements and of its synthetic rows."""
-    files = release.files("csv")
-    return {
-        "files": sorted(files),
-        "schema.toml": files["schema.toml"],
-        "header": files["synthetic.csv"].split(b"\n")[0],
-        "measurements": _shapes(files["measurements.npz"]),
-        "certificate": _lasting(json.loads(files["certificate.json"])),
-        "arrow": [(f.name, str(f.type), f.nullable) for f in release.arrow.schema],
+    """As the auditor has it, and the frames that people use."""
+    return plain_outside(release) | {
         "pandas": list(to_native(release.arrow, "pandas").dtypes.astype(str).items()),
         "polars": [(k, str(v)) for k, v in to_native(release.arrow, "polars").schema.items()],
         "kind of frame": type(release.table).__module__,
-        "rows": release.arrow.num_rows,
-        "domain": repr(release.domain.codings),
     }
-
-
-def _shapes(content: bytes) -> dict[str, Any]:
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        shapes = {name: (arrays[name].shape, str(arrays[name].dtype)) for name in arrays.files}
-        return shapes | {"questions": arrays["questions"].tobytes()}
-
-
-def _lasting(certificate: dict[str, Any]) -> dict[str, Any]:
-    hashes = sorted(certificate["files"])
-    return {k: v for k, v in certificate.items() if k not in ("created", "digest")} | {"files": hashes}
 
 
 def differences(first: Release, second: Release) -> list[str]:
@@ -219,18 +199,6 @@ def test_a_hostile_row_changes_the_measurements_alone(
     assert caplog.records == []
 
 
-class PinnedGate(RecordGate):
-    """Counts the rows of its own table for every question, and then answers from the record of another."""
-
-    def __init__(self, table: Table, release: Release) -> None:
-        super().__init__(release.record, secure=True)
-        self._table = table
-
-    def answer(self, questions: Any, exact: Any, draw: Any, debit: Any) -> Any:
-        draw(exact(self._table), SilentRandomness())
-        return super().answer(questions, exact, draw, debit)
-
-
 @pytest.mark.parametrize("knowledge", BUDGETS)
 @pytest.mark.parametrize(
     ("method", "hostile"),
@@ -245,7 +213,7 @@ def test_a_hostile_row_changes_nothing_where_the_answers_are_the_same(
     text, budget = BUDGETS[knowledge]
     table = as_csv(neighbour(HOSTILE[hostile]), Schema.loads(text), tmp_path)
     plan = Plan.of(table.schema, budget, method, OPTIONS[method], 50, seed=11)
-    gate = PinnedGate(table, first)
+    gate = PinnedGate(table, first.record, SilentRandomness())
     second = plan.release(Curator(table.schema, budget, gate), table.kind, lambda step: None)
     assert differences(first, second) == [] and gate.exhausted
     assert first.arrow.equals(second.arrow)
@@ -288,7 +256,9 @@ def pinned_differences(relation: str, wish: str, hostile: str, tmp_path: Path) -
     other = (neighbour if relation == "add-remove" else replaced)(HOSTILE[hostile])
     curator = TellingCurator.on(as_csv(HONEST, schema, tmp_path), budget, randomness=SilentRandomness())
     first = plan.release(curator, "pyarrow", lambda step: None)
-    again = TellingCurator(schema, budget, PinnedGate(as_csv(other, schema, tmp_path), first))
+    again = TellingCurator(
+        schema, budget, PinnedGate(as_csv(other, schema, tmp_path), first.record, SilentRandomness())
+    )
     second = plan.release(again, "pyarrow", lambda step: None)
     found = differences(first, second) + ["rows"] * (not first.arrow.equals(second.arrow))
     return found + ["candidates"] * (curator.told != again.told), max(len(columns) for columns, *_ in again.told)
@@ -320,8 +290,8 @@ def test_the_same_check_finds_an_exact_row_count_in_the_scores(small_rake: pytes
     small_rake.setattr(rake, "WHOLE_DOMAIN", 0)
     honest = PinnedGate.__init__
 
-    def peek(self: PinnedGate, table: Table, release: Release) -> None:
-        honest(self, table, release)
+    def peek(self: PinnedGate, table: Table, *rest: Any) -> None:
+        honest(self, table, *rest)
         exact = float(table.count_rows())
         small_rake.setattr(rake.Raking, "total", property(lambda _: exact))
 

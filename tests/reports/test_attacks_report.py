@@ -11,6 +11,7 @@ from test_evaluation_report import EXTERNAL, Page
 from understudy.attacks.attack import Finding
 from understudy.attacks.attacking import NO_PROOF, Facts
 from understudy.attacks.registry import ATTACKS
+from understudy.attacks.shadow import SHADOW
 from understudy.errors import InputError
 from understudy.evaluation.evaluation import NOTICE
 from understudy.reports.attacks import summary
@@ -90,6 +91,21 @@ def test_the_verdict_in_one_sentence():
     nothing = Attacks(facts(), {"copies": Finding.undefined(REASON)})
     assert summary(nothing) == "No attack could be made."
     assert Page(nothing.to_html()).tags["svg"] == 0
+
+
+def test_shadow_models_are_told_only_where_a_method_was_named(page):
+    shown = Page(made(shadow=Finding.beside_guessing(0.9, (0.8, 0.95), EVIL)).to_html())
+    assert f"{SHADOW.title}: advantage" in shown.words and SHADOW.meaning in shown.words
+    assert "attacks the method instead of the table" in shown.words and "not the table." in shown.words
+    assert "one of eight attacks of up to one in five" in shown.words
+    assert "1 of 8 attacks found an advantage: membership by shadow models." in shown.words and EVIL not in shown.raw
+    assert shown.raw.count("<svg") == len(ATTACKS) + 1
+    assert "hadow" not in page.words and "one of seven attacks of up to one in six" in page.words
+
+
+@pytest.mark.parametrize(("attacks", "one_in"), [(7, 6), (8, 5)])
+def test_the_share_of_false_alarms_is_that_of_independent_attacks(attacks: int, one_in: int):
+    assert int(1 / (1 - (1 - 0.025) ** attacks)) == one_in
 
 
 def test_nothing_hostile_gets_in_and_nothing_is_loaded(page):

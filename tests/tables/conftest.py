@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from postgres_cluster import cluster, load, skip_without_server
 
 from understudy.tables.opening import open as open_table
 
@@ -68,18 +69,27 @@ BUILDERS = {
 }
 
 
-@pytest.fixture(scope="session", params=BUILDERS)
+@pytest.fixture(scope="session")
+def postgres():
+    """The address of a server that runs for these tests alone."""
+    with cluster(skip_without_server()) as url:
+        yield url
+
+
+@pytest.fixture(scope="session", params=[*BUILDERS, "postgresql"])
 def kind(request):
     """Every kind of table, in turn."""
     return request.param
 
 
 @pytest.fixture(scope="session")
-def opened(tmp_path_factory):
+def opened(request, tmp_path_factory):
     """opened(kind, rows, schema): an Arrow table's rows, opened as a table of that kind."""
     folder, number = tmp_path_factory.mktemp("kinds"), itertools.count()
 
     def make(kind, rows: pa.Table, schema):
+        if kind == "postgresql":
+            return open_table(load(request.getfixturevalue("postgres"), f"the rows {next(number)}", rows), schema)
         return open_table(BUILDERS[kind](rows, folder / f"t{next(number)}"), schema)
 
     return make

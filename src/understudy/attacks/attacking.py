@@ -11,7 +11,7 @@ from typing import Any
 
 from understudy.attacks.attack import ADVANTAGE, Attack, Finding
 from understudy.attacks.interval import LEVEL
-from understudy.attacks.registry import ATTACKS
+from understudy.attacks.registry import ATTACKS, KNOWN
 from understudy.attacks.setting import Setting
 from understudy.errors import InputError
 from understudy.evaluation.comparison import Comparison
@@ -61,7 +61,7 @@ class Attacks:
 
     @property
     def attacks(self) -> tuple[Attack, ...]:
-        return tuple(a for a in ATTACKS if a.name in self.findings)
+        return tuple(a for a in KNOWN if a.name in self.findings)
 
     @property
     def successful(self) -> tuple[Attack, ...]:
@@ -85,9 +85,13 @@ def attack_tables(
     schema: Schema | str | Path | None = None,
     secrets: Sequence[str] | None = None,
     seed: int = 0,
+    more: Sequence[Attack] = (),
     progress: Progress | None = None,
 ) -> Attacks:
-    """Attacks a synthetic table with the rows it was made from, and others that never were in it."""
+    """Attacks a synthetic table with the rows it was made from, and others that never were in it.
+
+    `more` are attacks that are made after all others.
+    """
     step = progress or (lambda text: None)
     step("reading")
     if holdout is None:
@@ -95,7 +99,7 @@ def attack_tables(
     compared = Comparison.of(train, synthetic, holdout=holdout, schema=schema, seed=seed)
     setting = Setting.of(compared, secrets)
     findings = {}
-    for attack in ATTACKS:
+    for attack in (*ATTACKS, *more):
         step(attack.title)
         findings[attack.name] = attack.of(setting)
     return Attacks(_facts(setting), findings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from understudy.attacks import copies, inference, linkability, membership, reconstruction, singling
+from understudy.attacks import copies, inference, linkability, membership, reconstruction, shadow, singling
 from understudy.attacks.attack import Attack
 
 ATTACKS: tuple[Attack, ...] = (
@@ -13,3 +13,6 @@ ATTACKS: tuple[Attack, ...] = (
     *singling.ATTACKS,
     *linkability.ATTACKS,
 )
+
+KNOWN: tuple[Attack, ...] = (*ATTACKS, shadow.SHADOW)
+"""With the one that is made only where a method is named."""

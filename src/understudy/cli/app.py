@@ -82,6 +82,11 @@ def synth(
     workload: Annotated[
         str, typer.Option(help="pairs, or triples: whether every set of three columns matters too.")
     ] = "pairs",
+    by: Annotated[str, typer.Option(help="noise, or sampling: draws from a posterior (method polya-tree).")] = "noise",
+    draws: Annotated[
+        int | None,
+        typer.Option(help="How many draws from a posterior \\[default: a good number].", show_default=False),
+    ] = None,
     given: Annotated[
         list[str] | None,
         typer.Option(help="A value that all rows have, as in sex=Female; may be repeated.", show_default=False),
@@ -106,6 +111,12 @@ def synth(
     test_only_noise_seed: Annotated[
         int | None, typer.Option(help="Repeatable noise: the release is stamped TEST-ONLY.", show_default=False)
     ] = None,
+    audit: Annotated[
+        str | None,
+        typer.Option(
+            help="quick or full: audit the method first; the certificate carries what was found.", show_default=False
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
     json: Json = False,
 ) -> None:
@@ -115,7 +126,7 @@ def synth(
     request = Request(
         data, epsilon, delta, schema, method, tuple(target or ()), tuple(marginal or ()), rows, out, format, seed,
         ledger, analyst, overwrite, accept_draft_as_public, test_only_noise_seed,
-        weights=tuple(weight or ()), workload=workload, given=tuple(given or ()),
+        weights=tuple(weight or ()), workload=workload, given=tuple(given or ()), audit=audit, by=by, draws=draws,
     )  # fmt: skip
     run(request, quiet=quiet or json, as_json=json)
 
@@ -254,7 +265,20 @@ def attack(
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the rows that are drawn.")] = 0,
+    method: Annotated[
+        str | None,
+        typer.Option(help="Attack this method too, by its shadow models; needs --epsilon.", show_default=False),
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="The privacy loss of each shadow model.", show_default=False)
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="The delta of each shadow model \\[default: 1e-06].", show_default=False)
+    ] = None,
+    shadows: Annotated[
+        int | None, typer.Option(help="How often the method is run \\[default: 40].", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the rows that are drawn, and of the shadow models.")] = 0,
     report: Annotated[
         Path | None, typer.Option(help="The report to write, .html or .json.", show_default=False)
     ] = None,
@@ -264,7 +288,76 @@ def attack(
     """Attack a synthetic table, beside people who were never in it; internal, since it reads real rows."""
     from understudy.cli.attack import show
 
-    show(train, holdout, synthetic, tuple(secret or ()), schema, seed, report, json, quiet)
+    show(
+        train,
+        holdout,
+        synthetic,
+        tuple(secret or ()),
+        schema,
+        seed,
+        report,
+        json,
+        quiet,
+        method,
+        epsilon,
+        delta,
+        shadows,
+    )
+
+
+@app.command()
+def audit(
+    method: Annotated[
+        list[str] | None,
+        typer.Argument(help="One of `understudy methods`; with --mutants any number of them.", show_default=False),
+    ] = None,
+    epsilon: Annotated[float, typer.Option(help="The claim that is audited.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="The delta of the claim; 0 claims pure epsilon.")] = 1e-6,
+    setting: Annotated[str, typer.Option(help="quick or full: how long it looks.")] = "quick",
+    mutant: Annotated[
+        str | None, typer.Option(help="Audit the method with this mistake in it.", show_default=False)
+    ] = None,
+    mutants: Annotated[
+        bool, typer.Option("--mutants", help="Audit the auditor: every mistake in every method must be found.")
+    ] = False,
+    function: Annotated[
+        str | None,
+        typer.Option(
+            "--callable",
+            help="Audit a function of another tool, as in module:function, instead of a method.",
+            show_default=False,
+        ),
+    ] = None,
+    python: Annotated[
+        Path | None,
+        typer.Option(help="The interpreter that runs the function \\[default: this one].", show_default=False),
+    ] = None,
+    level: Annotated[float, typer.Option(help="How often a correct method may be called a violation.")] = 0.05,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds for all games \\[default: by the setting].", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder for what was played; an audit that was stopped goes on from there.", show_default=False
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="How many processes run \\[default: one for each core].", show_default=False)
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="The report to write, .html or .json.", show_default=False)
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    json: Json = False,
+) -> None:
+    """Try to break the claim of a method, on made-up tables; exits 1 on a violation."""
+    from understudy.cli.audit import Request, run
+
+    request = Request(
+        tuple(method or ()), epsilon, delta, setting, mutant, function, python, level, time_limit, out, jobs, report
+    )
+    run(request, mutants, json, quiet)
 
 
 @app.command()

@@ -8,6 +8,7 @@ from pathlib import Path
 from understudy.attacks.attack import DISTANCE, NOT_DEFINED, Attack, Finding
 from understudy.attacks.attacking import NO_PROOF, Attacks
 from understudy.attacks.registry import ATTACKS
+from understudy.attacks.shadow import SHADOW, SHADOWS, runs_of
 from understudy.cli.evaluate import check_report, comparison_schema, rows_of
 from understudy.cli.screen import print_table, progress
 from understudy.evaluation.evaluation import NOTICE
@@ -27,13 +28,29 @@ def show(
     report: Path | None,
     as_json: bool,
     quiet: bool,
+    method: str | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    shadows: int | None = None,
 ) -> None:
-    """Attacks a synthetic table, or that of a release folder."""
+    """Attacks a synthetic table, or that of a release folder, and the method that is named."""
     if report is not None:
         check_report(report)
     rows, known = rows_of(synthetic), comparison_schema(train, synthetic, schema)
-    with progress(len(ATTACKS) + READING, quiet or as_json) as begin:
-        found = attack(train, holdout, rows, schema=known, secrets=tuple(secrets) or None, seed=seed, progress=begin)
+    with progress(len(ATTACKS) + READING + _steps(method, shadows), quiet or as_json) as begin:
+        found = attack(
+            train,
+            holdout,
+            rows,
+            schema=known,
+            secrets=tuple(secrets) or None,
+            method=method,
+            epsilon=epsilon,
+            delta=delta,
+            shadows=shadows,
+            seed=seed,
+            progress=begin,
+        )
         if report is not None:
             found.save(report)
     if as_json:
@@ -42,6 +59,11 @@ def show(
     _print(found)
     if report is not None:
         print(f"The report is {report}.")
+
+
+def _steps(method: str | None, shadows: int | None) -> int:
+    """Of the shadow models: the attack itself, and every run of the method."""
+    return 0 if method is None else 1 + runs_of(SHADOWS if shadows is None else shadows)
 
 
 def _print(found: Attacks) -> None:
@@ -60,6 +82,8 @@ def _print(found: Attacks) -> None:
     for attack_, finding in findings:
         if finding.verdict == NOT_DEFINED:
             print(f"{attack_.title}, not defined: {finding.reason}.")
+        elif attack_.name == SHADOW.name:
+            print(f"{attack_.title}: {finding.note}. {attack_.meaning}")
     print(summary(found))
     print(NO_PROOF)
     print(NOTICE)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from understudy.cli.place import ledger_of
 from understudy.cli.screen import bar, print_facts, print_json, print_table
 from understudy.errors import InputError
+from understudy.files import write_atomically
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import NEIGHBOURS, Ledger
 
@@ -16,8 +21,8 @@ def show(data: str, path: Path | None, as_json: bool) -> None:
     ledger = _existing(data, path)
     standing = ledger.standing()
     if as_json:
-        plain = {k: v for k, v in asdict(standing).items() if k != "spent"}
-        print_json({"ledger": str(ledger), **plain})
+        accounts = [_without_cost(asdict(a)) for a in ledger.accounts()]
+        print_json({"ledger": str(ledger), **_without_cost(asdict(standing)), "analysts": accounts})
         return
     facts = [
         ("ledger", str(ledger)),
@@ -35,6 +40,61 @@ def show(data: str, path: Path | None, as_json: bool) -> None:
             ("left", f"one more release of epsilon {standing.left or 0:.4g} at delta {standing.limit.delta:g}"),
         ]
     print_facts(facts)
+    _print_accounts(ledger)
+
+
+def _without_cost(facts: dict[str, object]) -> dict[str, object]:
+    """Without the exact cost, which is a fraction of many digits; `history --json` has it."""
+    return {k: v for k, v in facts.items() if k != "spent"}
+
+
+def _print_accounts(ledger: Ledger) -> None:
+    """Who asked for how much, and who may still ask; nothing where nobody has a name or a share."""
+    accounts = ledger.accounts()
+    if not any(a.analyst or a.share is not None for a in accounts):
+        return
+    rows = [
+        (
+            a.analyst or "(not named)",
+            "" if a.share is None else f"{100 * a.share:g} %",
+            str(a.entries),
+            f"{a.epsilon:.4g}",
+            "" if a.left is None or a.share is None else f"{a.left:.4g}",
+            "" if a.used is None else f"{bar(a.used, 20)} {a.used:.0%}",
+        )
+        for a in accounts
+    ]
+    print_table("Analysts", ("analyst", "share", "debits", "epsilon", "left", "share used up"), rows)
+
+
+def set_share(data: str, analyst: str, share: float, path: Path | None) -> None:
+    ledger = _existing(data, path)
+    ledger.set_share(analyst, share)
+    together = sum(a.share or 0 for a in ledger.accounts())
+    print(
+        f"{ledger}: {analyst} may use up {100 * share:g} % of the limit; all shares together are {100 * together:g} %"
+    )
+
+
+def export(data: str, path: Path | None, out: Path) -> None:
+    """The whole history, as CSV or JSON by the ending of the file."""
+    rows = _existing(data, path).export()
+    if out.suffix not in (".csv", ".json"):
+        raise InputError(f"the export ({out.name}) must end with .csv or .json", out)
+    content = json.dumps(rows, indent=2, ensure_ascii=False) + "\n" if out.suffix == ".json" else _csv(rows)
+    write_atomically(out, content.encode())
+    print(f"{len(rows)} rows written to {out}")
+
+
+def _csv(rows: list[dict[str, Any]]) -> str:
+    flat = [{**r, **{f"cost_{k}": v for k, v in r.get("cost", {}).items()}} for r in rows]
+    heads = ["kind", "id", "time", "neighbours", "epsilon", "delta", "analyst", "share", "purpose"]
+    heads += ["cost_rho", "cost_epsilon", "cost_delta"]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, heads, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(flat)
+    return out.getvalue()
 
 
 def set_limit(data: str, epsilon: float, delta: float, neighbours: str, path: Path | None) -> None:
@@ -61,8 +121,8 @@ def history(data: str, path: Path | None, as_json: bool) -> None:
     print_table(str(ledger), ("time (UTC)", "what", "epsilon at delta", "purpose", "analyst"), shown)
 
 
-def _amount(row: dict[str, object]) -> str:
-    return f"{row['epsilon']:g} at {row['delta']:g}"
+def _amount(row: dict[str, Any]) -> str:
+    return f"{100 * row['share']:g} % of it" if row["kind"] == "share" else f"{row['epsilon']:g} at {row['delta']:g}"
 
 
 def _existing(data: str, path: Path | None) -> Ledger:

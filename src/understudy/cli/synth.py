@@ -44,6 +44,9 @@ class Request:
     weights: tuple[str, ...]
     workload: str
     given: tuple[str, ...]
+    audit: str | None
+    by: str
+    draws: int | None
 
 
 def run(request: Request, *, quiet: bool, as_json: bool) -> None:
@@ -58,6 +61,8 @@ def run(request: Request, *, quiet: bool, as_json: bool) -> None:
         tuple(_columns(m) for m in request.marginals),
         tuple(parse_weight(w) for w in request.weights),
         request.workload,
+        request.by,
+        request.draws,
     )
     given = _given(request.given)
     plan = Plan.of(schema, budget, request.method, options, request.rows, request.seed, request.accept_draft, given)
@@ -66,6 +71,7 @@ def run(request: Request, *, quiet: bool, as_json: bool) -> None:
     out = request.out or beside(request.data, "-release")
     check_writable(out, request.overwrite, expected_bytes=_expected_bytes(request, schema))
     ledger = ledger_of(request.data, request.ledger)
+    plan = plan if request.audit is None else _audited(plan, request.audit, quiet)
     with progress(len(STEPS) + 1, quiet) as begin:
         release = synthesize_with(
             table, plan, randomness=randomness, ledger=ledger, analyst=request.analyst, progress=begin
@@ -74,6 +80,23 @@ def run(request: Request, *, quiet: bool, as_json: bool) -> None:
         files = release.files(request.format)
         _write(out, files, request.overwrite, budget, ledger)
     _show(release, out, json.loads(files[CERTIFICATE]) if as_json else None)
+
+
+def _audited(plan: Plan, setting: str, quiet: bool) -> Plan:
+    """The plan with an audit of its method. A violation ends the command here, before anything is spent."""
+    from understudy.audits.auditing import audit
+
+    budget = plan.budget
+    with progress(1, quiet) as begin:
+        found = audit(
+            plan.choice.method.name,
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            neighbours=plan.schema.neighbours,
+            setting=setting,
+            progress=lambda text: begin(f"auditing: {text}"),
+        )
+    return plan.audited(found)
 
 
 def _write(out: Path, files: dict[str, bytes], overwrite: bool, budget: Budget, ledger: Path) -> None:
@@ -126,6 +149,7 @@ def _show(release: Release, out: Path, written: dict[str, Any] | None) -> None:
             ("release", str(out)),
             ("method", f"{certificate.method} ({certificate.reason})"),
             ("guarantee", claim if certificate.guarantee else "none: TEST-ONLY, the noise was seeded"),
+            *([("audit", str(certificate.audit["verdict"]))] if certificate.audit else []),
             ("rows", f"{certificate.rows:,} ({certificate.rows_rule})"),
             ("report", str(out / "report.html")),
             ("check it", f"understudy verify {out} && understudy replay {out}"),

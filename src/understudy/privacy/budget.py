@@ -27,6 +27,7 @@ from understudy.privacy.accountant import (
     round_up,
     upper_float,
 )
+from understudy.privacy.posterior import epsilon_of_draws
 
 __all__ = [
     "MAX_EPSILON",
@@ -87,6 +88,8 @@ class Spend:
 
     `sensitivity` is in the norm of the mechanism: L2 for Gaussian noise, L1 for Laplace noise, L∞ of the scores for
     the exponential mechanism. `scale` is σ, b or ε in that order. `cells` says how many numbers came back; it is free.
+    Draws from a posterior have no noise: their `sensitivity` is the rows of one person, their `scale` the number of
+    draws, and `prior` the pseudo-counts of the levels of their tree.
 
     >>> Spend("discrete-gaussian", "count by age", sensitivity=1.0, scale=2.0).cost.rho
     Fraction(1, 8)
@@ -98,8 +101,10 @@ class Spend:
     scale: float
     delta: float = 0.0
     cells: int = 1
+    prior: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "prior", tuple(self.prior))
         for name in ("sensitivity", "scale", "delta"):
             value = getattr(self, name)
             self._demand(name, _is_real(value) and math.isfinite(value) and value >= 0, "a finite number, at least 0")
@@ -122,7 +127,8 @@ class Spend:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON, where Python's floats come back exactly."""
-        return asdict(self)
+        record = asdict(self)
+        return record | {"prior": list(self.prior)} if self.prior else {k: v for k, v in record.items() if k != "prior"}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Spend:
@@ -159,6 +165,14 @@ def _exponential_price(spend: Spend) -> Cost:
     return Cost(rho_from_exponential(spend.scale), round_up(spend.scale), round_up(spend.delta))
 
 
+def _draws_price(spend: Spend) -> Cost:
+    # The closed form of privacy.posterior for one row; a person's rows are changed one after the other.
+    if not (spend.prior and spend.scale.is_integer() and spend.sensitivity > 0):
+        raise InternalError(f"draws ({spend.scale}) of spend '{spend.asked}' must be whole, with a prior.", spend)
+    epsilon = round_up(Fraction(spend.sensitivity) * epsilon_of_draws(spend.prior, int(spend.scale)))
+    return Cost(rho_from_pure(epsilon), epsilon, round_up(spend.delta))
+
+
 def _public_price(spend: Spend) -> Cost:
     if spend.delta != 0:
         raise InternalError(f"delta ({spend.delta}) of public fact '{spend.asked}' must be 0.", spend)
@@ -174,6 +188,7 @@ _PRICES: dict[str, Callable[[Spend], Cost]] = {
     "discrete-gaussian": _gaussian_price,
     "discrete-laplace": _laplace_price,
     "exponential": _exponential_price,
+    "posterior-draws": _draws_price,
     "public": _public_price,
     "thresholded-gaussian": _thresholded_price,
 }
@@ -271,6 +286,13 @@ class Amount:
         """The ε of one exponential mechanism, √(8ρ) or ε, whose recorded cost is within this amount."""
         epsilon = float(self.value) if self.pure else math.sqrt(8 * float(self.value))
         return _first_within(epsilon, 0.0, lambda at: self._buys("exponential", 1.0, at))
+
+    def pure_epsilon(self) -> Fraction:
+        """The ε of one pure mechanism, √(2ρ) or ε, whose recorded cost is within this amount."""
+        if self.pure:
+            return self.value
+        epsilon = math.sqrt(2 * float(self.value))
+        return round_down(_first_within(epsilon, 0.0, lambda at: rho_from_pure(at) <= self.value))
 
     def _buys(self, mechanism: str, sensitivity: float, scale: float) -> bool:
         cost = Spend(mechanism, "", sensitivity, scale).cost

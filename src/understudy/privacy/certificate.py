@@ -37,6 +37,8 @@ class Certificate:
     created: str
     versions: dict[str, str]
     files: dict[str, str] = field(default_factory=dict)
+    audit: dict[str, Any] | None = None
+    """What an audit of the method found before the release was made, where one was asked for."""
 
     @property
     def composed(self) -> tuple[float, float]:
@@ -91,6 +93,7 @@ class Certificate:
             "versions": self.versions,
             "files": self.files,
         }
+        body |= {} if self.audit is None else {"audit": self.audit}
         return body | {"digest": digest(body)}
 
     def to_bytes(self) -> bytes:
@@ -127,6 +130,7 @@ class Certificate:
             created=raw["created"],
             versions=raw["versions"],
             files=raw["files"],
+            audit=raw.get("audit"),
         )
 
 

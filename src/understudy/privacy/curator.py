@@ -26,14 +26,17 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.measurement import Answer, Keys, Measurement, frozen
 from understudy.privacy.mechanism import ExactRandomness, Randomness
 from understudy.privacy.noise import LARGEST_SCALE
-from understudy.privacy.score import Candidate, Dependence, rank_scores
+from understudy.privacy.posterior import Prior, check_leaves
+from understudy.privacy.rank import Rank, rank_exponent
+from understudy.privacy.score import Candidate, Departure, Dependence, rank_scores
 from understudy.privacy.threshold import key_threshold
 from understudy.schema.column import Categorical
 from understudy.schema.domain import ColumnSet, Domain
-from understudy.schema.partition import Partition
+from understudy.schema.partition import Partition, shape_of
 from understudy.schema.schema import REPLACE_ONE, Schema
 from understudy.tables.cache import CachedTable
 from understudy.tables.table import Table
+from understudy.tables.tally import Setting, Summand, Tally
 
 FEWEST_ROWS = 2
 """A table of fewer rows is refused unread. That tables have at least this many is a public promise of every claim."""
@@ -41,6 +44,8 @@ MOST_CELLS = 20_000_000
 """The most cells that one marginal may have: each of them gets noise, and memory."""
 
 Exact = TypeVar("Exact")
+Scored = Candidate | Dependence | Departure
+"""What a selection can be among."""
 
 
 class Gate(Protocol):
@@ -245,6 +250,29 @@ class Curator:
             for p, n, s in zip(partitions, counts, spends, strict=True)
         ]
 
+    def draws(
+        self, domain: Domain, partitions: Sequence[Partition], priors: Sequence[Prior], draws: int
+    ) -> list[NDArray[np.int64]]:
+        """For each public partition, how many of `draws` draws from the posterior of its cells fall into each cell.
+
+        The cells are the leaves of a tree with these pseudo-counts per level. Its price is exact, and pure.
+        """
+        pairs = list(zip(partitions, priors, strict=True))
+        for part, prior in pairs:
+            check_cells(part.columns, part.cells)
+            check_leaves(part.cells, prior)
+        questions = [{"ask": "draws", **p.describe(), "prior": list(a), "draws": draws} for p, a in pairs]
+        rows = float(self.schema.rows_per_unit)
+        spends = [
+            Spend("posterior-draws", f"{draws} draws over {', '.join(p.columns)}", rows, draws, cells=p.cells, prior=a)
+            for p, a in pairs
+        ]
+
+        def draw(hidden: list[NDArray[np.int64]], randomness: Randomness) -> list[NDArray[Any]]:
+            return [randomness.draw(n, prior, draws) for n, prior in zip(hidden, priors, strict=True)]
+
+        return self._ask(questions, spends, lambda table: table.count_cells(domain, partitions), draw)
+
     def total(self, amount: Amount | None = None) -> Measurement:
         """The number of rows: noisy for an amount of budget, or exact and free where it is public (replace-one)."""
         if self.public_rows:
@@ -260,7 +288,7 @@ class Curator:
     def select(
         self,
         domain: Domain,
-        candidates: Sequence[Candidate | Dependence],
+        candidates: Sequence[Scored],
         amount: Amount,
         k: int = 1,
         admits: Callable[[int], bool] | None = None,
@@ -328,6 +356,72 @@ class Curator:
 
         (pairs,) = self._ask([question], [spend], lambda table: table.count_values(column), draw)
         return Keys(tuple(map(str, pairs[:, 0])), frozen(pairs[:, 1].astype(np.int64)))
+
+    def tally(
+        self, domain: Domain, tally: Tally, amount: Amount, weights: Sequence[float] | None = None
+    ) -> list[Measurement]:
+        """Noisy totals of a tally's summands by group, in one pass; what no neighbour can move is exact and free."""
+        cells = domain.cells(tally.by)
+        check_cells(tally.by, cells)
+        parts = amount.split(weights or [1.0] * len(tally.summands))
+        spends = [self._tally_spend(tally, s, part, cells) for s, part in zip(tally.summands, parts, strict=True)]
+        questions = [
+            {"ask": "tally", **tally.describe(), **summand.describe(), "scale": spend.scale}
+            for summand, spend in zip(tally.summands, spends, strict=True)
+        ]
+        totals = self._noisy(questions, spends, lambda table: table.count_tally(domain, tally))
+        return [Measurement(tally.by, n, s.mechanism, s.scale) for n, s in zip(totals, spends, strict=True)]
+
+    def _tally_spend(self, tally: Tally, summand: Summand, amount: Amount, cells: int) -> Spend:
+        setting = Setting(self.schema.rows_per_unit, self.public_rows, cells, tally.where is not None)
+        sensitivity = summand.sensitivity(setting)[0 if amount.pure else 1]
+        asked = " ".join(["sum of", *filter(None, [summand.describe()["add"], summand.looked_at])])
+        if sensitivity == 0:
+            return Spend("public", f"{asked}, public under replace-one", 0.0, 0.0)
+        scale = amount.noise_scale(sensitivity)
+        _check_scale(asked, scale)
+        return Spend(amount.mechanism, asked, sensitivity, scale, cells=cells)
+
+    def ranks(
+        self, domain: Domain, tally: Tally, ranks: Sequence[Rank], amount: Amount, weights: Sequence[float]
+    ) -> list[NDArray[np.int64]]:
+        """For each wanted rank and each group, the bin of the tally's last column that holds the row of that rank.
+
+        Bins count from 1; 0 and one past the last stand for ranks beyond the rows. Groups are disjoint: a person moves
+        the scores of a group by as many rows as they have there, so that by parallel composition the losses of all
+        groups add up to those of one group that holds all rows (add-remove), or two with half of it each (replace-one).
+        """
+        *groups, column = tally.by
+        coding, sensitivity = domain[column], self._rank_sensitivity(len(groups))
+        check_cells(tally.by, domain.cells(tally.by))
+        epsilons = [part.selection_epsilon() for part in amount.split(weights)]
+        questions = [
+            {"ask": "rank", **tally.describe(), **rank.describe(), "epsilon": epsilon}
+            for rank, epsilon in zip(ranks, epsilons, strict=True)
+        ]
+        spends = [
+            Spend("exponential", f"rank {r.probability:g} of {column}", sensitivity, e, cells=coding.levels + 2)
+            for r, e in zip(ranks, epsilons, strict=True)
+        ]
+
+        def exact(table: Table) -> NDArray[np.int64]:
+            (counts,) = table.count_tally(domain, tally)
+            return counts.reshape(-1, coding.size)[:, : coding.levels]
+
+        def draw(counts: NDArray[np.int64], randomness: Randomness) -> list[NDArray[Any]]:
+            return [
+                np.array([randomness.choose(r.scores(n), rank_exponent(e, sensitivity), 1)[0] for n in counts])
+                for r, e in zip(ranks, epsilons, strict=True)
+            ]
+
+        return self._ask(questions, spends, exact, draw)
+
+    def _rank_sensitivity(self, groups: int) -> float:
+        return 2.0 if self.public_rows and groups else float(self.schema.rows_per_unit)
+
+    def rank_exponent(self, amount: Amount, groups: int) -> float:
+        """The exponent with which `ranks` would choose for this amount: how sharp its choice is, per row."""
+        return rank_exponent(amount.selection_epsilon(), self._rank_sensitivity(groups))
 
     def _choose(
         self,
@@ -454,7 +548,7 @@ def check_cells(columns: Sequence[str], cells: int) -> None:
         )
 
 
-def _check_candidates(domain: Domain, candidates: Sequence[Candidate | Dependence], k: int) -> None:
+def _check_candidates(domain: Domain, candidates: Sequence[Scored], k: int) -> None:
     if not 1 <= k <= len(candidates):
         raise MethodError(
             f"k ({k}) of a selection must be from 1 to its {len(candidates)} candidates; ask for fewer", k
@@ -463,14 +557,14 @@ def _check_candidates(domain: Domain, candidates: Sequence[Candidate | Dependenc
         check_cells(candidate.columns, candidate.grid.cells if candidate.grid else domain.cells(candidate.columns))
 
 
-def _counts(table: Table, domain: Domain, candidates: Sequence[Candidate | Dependence]) -> Iterator[NDArray[np.int64]]:
-    """The exact counts of each candidate, by group where it merges values."""
+def _counts(table: Table, domain: Domain, candidates: Sequence[Scored]) -> Iterator[NDArray[np.int64]]:
+    """The exact counts of each candidate, by group where it merges values, by cell where it has a partition."""
     merged = [c.grid for c in candidates if c.grid]
     whole = [c.columns for c in candidates if not c.grid]
     by_group = iter(table.count_cells(domain, merged) if merged else ())
     by_code = iter(table.count_by(domain, whole) if whole else ())
     for candidate in candidates:
-        shape = candidate.grid.shape if candidate.grid else domain.shape(candidate.columns)
+        shape = shape_of(candidate.grid) if candidate.grid else domain.shape(candidate.columns)
         yield next(by_group if candidate.grid else by_code).reshape(shape)
 
 

@@ -1,6 +1,7 @@
 """The ledger of one data set: an SQLite file in which every release is written down before its noise is drawn.
 
     limits    the (ε, δ) that all releases together may reach; the newest row counts
+    shares    how much of the limit an analyst may use up; the newest row of a name counts
     debits    one row per release: its cost, what was asked, by whom, what for
     answers   the replies to questions already paid for
 
@@ -12,8 +13,11 @@ before the call returns (BEGIN IMMEDIATE, rollback journal, synchronous = EXTRA)
 from __future__ import annotations
 
 import math
+import operator
 import os
+import secrets
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -27,13 +31,15 @@ from understudy.errors import BudgetExhausted, InputError
 from understudy.privacy.accountant import QUANTUM, epsilon_from_rho, lower_float, rho_from_epsilon, round_up
 from understudy.privacy.budget import Budget, Cost, claim, covers, total
 
-__all__ = ["NEIGHBOURS", "Entry", "Ledger", "Limit", "Standing"]
+__all__ = ["NEIGHBOURS", "Account", "Entry", "Ledger", "Limit", "Share", "Standing"]
 
 NEIGHBOURS = ("add-remove", "replace-one")
 
 _APPLICATION_ID = 0x55445354  # "UDST": how `file` and we tell a ledger from any other SQLite file
-_VERSION = 1
-_BUSY_SECONDS = 30.0
+_VERSION, _SHARED_VERSION = 1, 2
+"""Shares came second. A ledger without any stays as it was; one with shares is closed to programs that ignore them."""
+_BUSY_SECONDS = 60.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.03
 _TYPED = Fraction(1, 2**50)
 """Pure limits are typed in decimals and stored as floats: three debits of 0.1 must fit into 0.3."""
 
@@ -45,6 +51,10 @@ CREATE TABLE debits (
     rho TEXT NOT NULL, epsilon TEXT, delta TEXT NOT NULL, asked_epsilon REAL NOT NULL, asked_delta REAL NOT NULL);
 CREATE TABLE answers (
     id INTEGER PRIMARY KEY, time TEXT NOT NULL, question TEXT NOT NULL UNIQUE, answer BLOB NOT NULL);
+"""
+
+_SHARES = """
+CREATE TABLE shares (id INTEGER PRIMARY KEY, time TEXT NOT NULL, analyst TEXT NOT NULL, share REAL NOT NULL);
 """
 
 # REPLACE deletes without firing DELETE triggers, so the collision itself is refused.
@@ -60,6 +70,8 @@ _CLASHES = {
     "debits": "id = NEW.id",
     "answers": "id = NEW.id OR question = NEW.question",
 }
+_SHARE_CLASH = "id = NEW.id"
+_LONGEST_NAME = 200
 
 _DEBIT_COLUMNS = "time, purpose, analyst, neighbours, rho, epsilon, delta, asked_epsilon, asked_delta"
 
@@ -100,6 +112,32 @@ class Standing:
     spent: Cost
     epsilon: float
     delta: float
+    left: float | None
+
+
+@dataclass(frozen=True)
+class Share:
+    """One row of `shares`: from `time` on, `analyst` may use up this share of the limit's ρ, or ε if it is pure."""
+
+    id: int
+    time: str
+    analyst: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Account:
+    """What one analyst asked for so far, and may still ask; shares may add up to more than 1, the limit holds for all.
+
+    `epsilon` is what this analyst alone has learned at the limit's δ. `left` is the largest ε of one more request.
+    """
+
+    analyst: str
+    share: float | None
+    entries: int
+    spent: Cost
+    used: float | None
+    epsilon: float
     left: float | None
 
 
@@ -174,6 +212,40 @@ class Ledger:
                 (_now(), budget.epsilon, budget.delta, neighbours),
             )
 
+    def set_share(self, analyst: str, share: float) -> None:
+        """Sets what an analyst may use up of the limit, from now on; once anybody has a share, all need one."""
+        _demand_name(analyst)
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+            raise InputError(f"share ({share}) of {analyst} must be a number from 0 to 1, as in 0.25.", share)
+        with self._writing() as database:
+            if _newest_limit(database) is None:
+                raise InputError(f"ledger ({self}) must have a limit before anybody gets a share of it.", analyst)
+            _make_shares(database)
+            database.execute(
+                "INSERT INTO shares (time, analyst, share) VALUES (?, ?, ?)", (_now(), analyst, float(share))
+            )
+
+    def shares(self) -> list[Share]:
+        """Every share ever set, oldest first."""
+        with self._reading() as database:
+            return _shares(database)
+
+    def accounts(self) -> list[Account]:
+        """Everybody who asked or has a share, by name."""
+        with self._reading() as database:
+            limit, spent, shares = _newest_limit(database), _totals(database), _newest_shares(database)
+            counts = dict(database.execute("SELECT analyst, count(*) FROM debits GROUP BY analyst").fetchall())
+            asked = database.execute("SELECT max(asked_delta) FROM debits").fetchone()[0]
+        budget = limit.budget if limit else None
+        delta = budget.delta if budget else asked or 0.0
+        everything = total(spent.values())
+        return [
+            _account(
+                name, shares.get(name), counts.get(name, 0), spent.get(name, Cost.zero()), everything, budget, delta
+            )
+            for name in sorted({*spent, *shares})
+        ]
+
     def debit(self, cost: Cost, budget: Budget, neighbours: str, purpose: str, analyst: str = "") -> int:
         """Writes a release down, on the disk, and returns its number; a refusal changes nothing at all.
 
@@ -182,12 +254,13 @@ class Ledger:
         _demand_relation(neighbours)
         values = (_now(), purpose, analyst, neighbours, *_texts(cost), budget.epsilon, budget.delta)
         with self._writing() as database:
-            limit, entries = _newest_limit(database), _entries(database)
-            relations = {entry.neighbours for entry in entries} | ({limit.neighbours} if limit else set())
-            self._demand_unmixed(neighbours, relations)
-            spent = total(entry.cost for entry in entries)
-            if limit and not _fits(limit.budget, spent + cost):
-                raise BudgetExhausted(self._refusal(cost, budget, limit.budget, spent), cost)
+            limit, spent, shares = _newest_limit(database), _totals(database), _newest_shares(database)
+            self._demand_unmixed(neighbours, _relations(database) | ({limit.neighbours} if limit else set()))
+            everything = total(spent.values())
+            if limit and shares:
+                self._demand_share(limit.budget, shares, spent.get(analyst, Cost.zero()), cost, budget, analyst)
+            if limit and not _fits(limit.budget, everything + cost):
+                raise BudgetExhausted(self._refusal(cost, budget, limit.budget, everything), cost)
             marks = ", ".join("?" * len(values))
             written = database.execute(f"INSERT INTO debits ({_DEBIT_COLUMNS}) VALUES ({marks})", values)
             return int(written.lastrowid or 0)
@@ -214,16 +287,20 @@ class Ledger:
         )
 
     def export(self) -> list[dict[str, Any]]:
-        """Limits and debits in order of time, as plain values for JSON."""
+        """Limits, shares and debits in order of time, as plain values for JSON."""
         with self._reading() as database:
             rows = [_limit_record(limit) for limit in _limits(database)]
+            rows += [_share_record(share) for share in _shares(database)]
             rows += [_entry_record(entry) for entry in _entries(database)]
         return sorted(rows, key=lambda row: str(row["time"]))
 
     def remember(self, question: str, answer: bytes) -> bytes:
         """Keeps the answer to a question and returns the one on record: of two, the first stays."""
+        known = self.recall(question)
+        if known is not None:
+            return known
         with self._writing() as database:
-            known = _answer(database, question)
+            known = _answer(database, question)  # somebody else may have been faster
             if known is not None:
                 return known
             database.execute(
@@ -300,9 +377,10 @@ class Ledger:
         if _pragma(database, "application_id") != _APPLICATION_ID:
             raise InputError(f"ledger ({self}) {_COMPLAINTS['SQLITE_NOTADB']}", self.path)
         version = _pragma(database, "user_version")
-        if version != _VERSION:
+        if version not in (_VERSION, _SHARED_VERSION):
             raise InputError(
-                f"ledger ({self}) has version {version}, which must be {_VERSION}; use the Understudy that made it.",
+                f"ledger ({self}) has version {version}, which must be {_VERSION} or {_SHARED_VERSION}; "
+                "use the Understudy that made it.",
                 self.path,
             )
 
@@ -322,6 +400,25 @@ class Ledger:
                 f"limit ({budget}) must be at least what is already spent, epsilon {claim(spent, budget.delta):.6g} "
                 f"at that delta, in ledger {self}.",
                 budget,
+            )
+
+    def _demand_share(
+        self, limit: Budget, shares: dict[str, float], spent: Cost, cost: Cost, asked: Budget, analyst: str
+    ) -> None:
+        share = shares.get(analyst)
+        if share is None:
+            known = ", ".join(sorted(shares))
+            who = f"analyst ({analyst})" if analyst else "analyst (nobody is named)"
+            raise BudgetExhausted(
+                f"{who} must be one of those who have a share in ledger {self}: {known}; ask for one.", analyst
+            )
+        impure = limit.pure and not cost.pure  # refused by the limit itself, with a better sentence
+        if not impure and not _share_fits(limit, share, spent + cost):
+            left = min(_share_left(limit, share, spent), limit.epsilon)
+            raise BudgetExhausted(
+                f"{asked} must be at most the epsilon {_floor4(left)} at delta {limit.delta:g} left of the share "
+                f"({100 * share:g} % of {limit}) of {analyst} in ledger {self}; ask for less, or for a larger share.",
+                cost,
             )
 
     def _refusal(self, cost: Cost, asked: Budget, limit: Budget, spent: Cost) -> str:
@@ -358,13 +455,41 @@ def _connection(name: str) -> sqlite3.Connection:
 def _transaction(database: sqlite3.Connection, begin: str, end: str) -> Iterator[None]:
     if begin == "BEGIN IMMEDIATE":
         database.execute("PRAGMA journal_mode = DELETE")
-    database.execute(begin)
+        _queue_up(database, begin)
+    else:
+        database.execute(begin)
     try:
         yield
         database.execute(end)
     finally:
         if database.in_transaction:
             database.execute("ROLLBACK")
+
+
+def _queue_up(database: sqlite3.Connection, begin: str) -> None:
+    """Waits for the lock of the only writer, with soon even odds for all who wait.
+
+    SQLite's own waiting looks less and less often, so that among many processes the newest ones go first and the
+    oldest may wait in vain.
+    """
+    database.execute("PRAGMA busy_timeout = 0")
+    end, pause = time.monotonic() + _BUSY_SECONDS, _FIRST_PAUSE
+    try:
+        while not _begun(database, begin, last=time.monotonic() > end):
+            time.sleep(pause * (0.5 + secrets.randbelow(1000) / 1000))
+            pause = min(2 * pause, _LONGEST_PAUSE)
+    finally:
+        database.execute(f"PRAGMA busy_timeout = {round(1000 * _BUSY_SECONDS)}")
+
+
+def _begun(database: sqlite3.Connection, begin: str, last: bool) -> bool:
+    try:
+        database.execute(begin)
+        return True
+    except sqlite3.OperationalError as error:
+        if last or not getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
+            raise
+        return False
 
 
 def _statements(script: str) -> Iterator[str]:
@@ -397,6 +522,42 @@ def _newest_limit(database: sqlite3.Connection) -> Limit | None:
     return limits[-1] if limits else None
 
 
+def _make_shares(database: sqlite3.Connection) -> None:
+    """The table of shares, in a ledger that has none yet."""
+    if _pragma(database, "user_version") == _VERSION:
+        for statement in _statements(_SHARES + _GUARD.format(table="shares", clash=_SHARE_CLASH)):
+            database.execute(statement)
+        database.execute(f"PRAGMA user_version = {_SHARED_VERSION}")
+
+
+def _shares(database: sqlite3.Connection) -> list[Share]:
+    if _pragma(database, "user_version") == _VERSION:
+        return []
+    return [Share(*row) for row in database.execute("SELECT id, time, analyst, share FROM shares ORDER BY id")]
+
+
+def _newest_shares(database: sqlite3.Connection) -> dict[str, float]:
+    return {share.analyst: share.share for share in _shares(database)}
+
+
+def _relations(database: sqlite3.Connection) -> set[str]:
+    return {relation for (relation,) in database.execute("SELECT DISTINCT neighbours FROM debits")}
+
+
+def _totals(database: sqlite3.Connection) -> dict[str, Cost]:
+    """The composed cost of each analyst. Added up as whole quanta: a ledger may have many thousands of rows."""
+    sums: dict[str, list[int]] = {}
+    impure: set[str] = set()
+    for analyst, rho, epsilon, delta in database.execute("SELECT analyst, rho, epsilon, delta FROM debits"):
+        sums[analyst] = list(map(operator.add, sums.get(analyst, (0, 0, 0)), map(_quanta, (rho, epsilon, delta))))
+        if epsilon is None:
+            impure.add(analyst)
+    return {
+        name: Cost(rho * QUANTUM, None if name in impure else epsilon * QUANTUM, delta * QUANTUM)
+        for name, (rho, epsilon, delta) in sums.items()
+    }
+
+
 def _entries(database: sqlite3.Connection) -> list[Entry]:
     return [_entry(row) for row in database.execute(f"SELECT id, {_DEBIT_COLUMNS} FROM debits ORDER BY id")]
 
@@ -422,12 +583,19 @@ def _text(value: Fraction) -> str:
 
 
 def _fraction(text: str) -> Fraction:
+    return _quanta(text) * QUANTUM
+
+
+def _quanta(text: str | None) -> int:
+    """The whole number of quanta in a stored cost; none for a part that isn't there."""
+    if text is None:
+        return 0
     quanta, _, grid = str(text).partition("/")
     if grid != "2^80" or not quanta.isdecimal():
         raise InputError(
             f"cost ({text}) in a ledger must read like 302231454903657293676544/2^80; restore a copy.", text
         )
-    return int(quanta) * QUANTUM
+    return int(quanta)
 
 
 def _limit_record(limit: Limit) -> dict[str, Any]:
@@ -439,6 +607,10 @@ def _limit_record(limit: Limit) -> dict[str, Any]:
         "epsilon": limit.budget.epsilon,
         "delta": limit.budget.delta,
     }
+
+
+def _share_record(share: Share) -> dict[str, Any]:
+    return {"kind": "share", "id": share.id, "time": share.time, "analyst": share.analyst, "share": share.share}
 
 
 def _entry_record(entry: Entry) -> dict[str, Any]:
@@ -467,13 +639,65 @@ def _pure_ceiling(limit: Budget) -> Fraction:
     return Fraction(limit.epsilon) * (1 + _TYPED)
 
 
+def _share_fits(limit: Budget, share: float, spent: Cost) -> bool:
+    """Whether a share covers what its analyst spent: of ε if pure, else of the ρ and of the δ of the limit."""
+    if limit.pure:
+        return spent.pure and (spent.epsilon or 0) <= Fraction(share) * _pure_ceiling(limit)
+    return spent.rho <= _share_rho(limit, share) and spent.delta <= Fraction(share) * Fraction(limit.delta)
+
+
+def _share_rho(limit: Budget, share: float) -> Fraction:
+    return Fraction(share) * rho_from_epsilon(limit.epsilon, limit.delta)
+
+
+def _share_left(limit: Budget, share: float, spent: Cost) -> float:
+    """The largest ε of one more request that the share would admit."""
+    if not _share_fits(limit, share, spent):
+        return 0.0
+    if limit.pure:
+        return lower_float(Fraction(share) * _pure_ceiling(limit) - (spent.epsilon or 0))
+    return _bought(limit, _share_rho(limit, share) - spent.rho)
+
+
+def _share_used(limit: Budget, share: float, spent: Cost) -> float:
+    """The part of the share that is used up, from 0 to 1; all of it where there is none."""
+    if limit.pure:
+        whole, part = Fraction(share) * Fraction(limit.epsilon), spent.epsilon or Fraction(0)
+    else:
+        whole, part = _share_rho(limit, share), spent.rho
+    return min(1.0, float(part / whole)) if whole else 1.0
+
+
+def _account(
+    name: str,
+    share: float | None,
+    entries: int,
+    spent: Cost,
+    everything: Cost,
+    limit: Budget | None,
+    delta: float,
+) -> Account:
+    reached = claim(spent, delta)
+    if limit is None:
+        return Account(name, share, entries, spent, None, reached, None)
+    left = _left(limit, everything)
+    if share is None:
+        return Account(name, None, entries, spent, None, reached, left)
+    own = min(left, _share_left(limit, share, spent))
+    return Account(name, share, entries, spent, _share_used(limit, share, spent), reached, own)
+
+
 def _left(limit: Budget, spent: Cost) -> float:
     """The largest ε of one more release at the limit's δ that would be admitted."""
     if not _fits(limit, spent):
         return 0.0
     if limit.pure:
         return min(limit.epsilon, lower_float(_pure_ceiling(limit) - (spent.epsilon or 0)))
-    rho = rho_from_epsilon(limit.epsilon, lower_float(Fraction(limit.delta) - spent.delta)) - spent.rho
+    return _bought(limit, rho_from_epsilon(limit.epsilon, lower_float(Fraction(limit.delta) - spent.delta)) - spent.rho)
+
+
+def _bought(limit: Budget, rho: Fraction) -> float:
+    """The largest ε of a release at the limit's δ that costs no more than ρ."""
     # `rho_from_epsilon` keeps a margin that `epsilon_from_rho` doesn't know of; try with it first, then without.
     candidates = (epsilon_from_rho(rho, limit.delta) * (1 + step * 2.0**-42) for step in (5, 4, 3, 0, -4))
     admitted = (epsilon for epsilon in candidates if rho_from_epsilon(epsilon, limit.delta) <= rho)
@@ -486,6 +710,11 @@ def _floor4(value: float) -> str:
         return "0"
     unit = Fraction(10) ** (math.floor(math.log10(value)) - 3)
     return f"{float(math.floor(Fraction(value) / unit) * unit):.4g}"
+
+
+def _demand_name(analyst: str) -> None:
+    if not isinstance(analyst, str) or not analyst.strip() or not analyst.isprintable() or len(analyst) > _LONGEST_NAME:
+        raise InputError(f"analyst ({analyst!r}) must be a name of 1 to {_LONGEST_NAME} characters.", analyst)
 
 
 def _demand_relation(neighbours: str) -> None:

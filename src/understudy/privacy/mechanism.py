@@ -1,4 +1,4 @@
-"""What the curator draws from: noise for counts and a choice among scores.
+"""What the curator draws from: noise for counts, a choice among scores, and draws from a posterior.
 
 It is an argument of the curator, so that tests can force the noise to zero or break it on purpose.
 """
@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from understudy.errors import InternalError
 from understudy.privacy.entropy import Entropy, SeededEntropy, SystemEntropy
 from understudy.privacy.noise import discrete_gaussian, discrete_laplace
+from understudy.privacy.posterior import Prior, posterior_draws
 from understudy.privacy.selection import exponential
 
 
 class Randomness(Protocol):
-    """Noise and choices; `secure` says whether a claim may rest on them."""
+    """Noise, choices and draws; `secure` says whether a claim may rest on them."""
 
     @property
     def secure(self) -> bool: ...
@@ -29,6 +30,10 @@ class Randomness(Protocol):
 
     def choose(self, scores: NDArray[np.float64], exponent: float, k: int) -> list[int]:
         """k distinct indices by the exponential mechanism, in the order in which they were drawn."""
+        ...
+
+    def draw(self, counts: NDArray[np.int64], prior: Prior, draws: int) -> NDArray[np.int64]:
+        """How many of the draws from the posterior of a tree fall into each of its leaves."""
         ...
 
 
@@ -67,3 +72,6 @@ class ExactRandomness:
 
     def choose(self, scores: NDArray[np.float64], exponent: float, k: int) -> list[int]:
         return exponential(scores, exponent, self._entropy, k)
+
+    def draw(self, counts: NDArray[np.int64], prior: Prior, draws: int) -> NDArray[np.int64]:
+        return posterior_draws(counts, prior, draws, self._entropy)

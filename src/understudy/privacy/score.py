@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import InternalError
 from understudy.schema.domain import ColumnSet
-from understudy.schema.partition import Grid
+from understudy.schema.partition import Partition
 
 GRID_BITS = 20
 GRID = 1 << GRID_BITS
@@ -25,14 +25,15 @@ class Candidate:
     """A set of columns that might be measured next, and the model's present estimate of its counts.
 
     Its score is weight × ‖counts − estimate‖₁ + offset: large where the model is worst. `estimate`, `weight`, `offset`
-    and `grid` (which merges values, so that counts are by group) must come from public facts and earlier answers alone.
+    and `grid` (which merges values, so that counts are by group; or any other partition, such as the leaves of a tree)
+    must come from public facts and earlier answers alone.
     """
 
     columns: ColumnSet
     estimate: NDArray[np.float64]
     weight: float = 1.0
     offset: float = 0.0
-    grid: Grid | None = None
+    grid: Partition | None = None
 
     def __post_init__(self) -> None:
         if not (0 < self.weight <= 1e6 and np.isfinite(self.offset) and np.isfinite(self.estimate).all()):
@@ -58,7 +59,7 @@ class Dependence:
     """
 
     columns: ColumnSet
-    grid: Grid | None = None
+    grid: Partition | None = None
 
     def score(self, counts: NDArray[np.int64]) -> float:
         """Exact: every term times n is an integer, and the sum is rounded down to the grid once."""
@@ -77,6 +78,35 @@ class Dependence:
         n·p⊗q by p⊗(f′−f) + (e′−e)⊗q + (e′−e)⊗(f′−f)/n, at most 4 + 4/n, and n(x, π) by 2.
         """
         return rows * (4.0 if replaced else 8.0 / 3.0) + STEP
+
+
+@dataclass(frozen=True)
+class Departure:
+    """How far a column departs from `share`, its distribution in all rows, inside the cells of a partition.
+
+    Σ_L Σ_b |n(L, b) − n_L·share(b)|, where L is a cell, b a group of the column and n_L the rows of L: large where the
+    partition tells much about the column. `share` must come from public facts and earlier answers alone.
+    """
+
+    columns: ColumnSet
+    share: NDArray[np.float64]
+    grid: Partition
+
+    def score(self, counts: NDArray[np.int64]) -> float:
+        """Exact on the grid: the share is rounded to it first."""
+        by_cell = counts.reshape(-1, len(self.share))
+        expected = by_cell.sum(axis=1, keepdims=True) * self._on_grid
+        return int(np.abs((by_cell << GRID_BITS) - expected).sum()) / GRID
+
+    def sensitivity(self, rows: int, replaced: bool) -> float:
+        """1 + Σ share per row that comes or goes: n(L, b) changes by 1 in one cell, n_L·share(b) by the share in all b
+        of that L (triangle inequality). A replaced row goes and comes.
+        """
+        return rows * (2 if replaced else 1) * (1.0 + int(np.abs(self._on_grid).sum()) / GRID)
+
+    @property
+    def _on_grid(self) -> NDArray[np.int64]:
+        return np.rint(self.share * GRID).astype(np.int64)
 
 
 def error_sensitivity(candidates: list[Candidate], change: int) -> float:

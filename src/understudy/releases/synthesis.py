@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from understudy.errors import InputError
+from understudy.attacks.audit import Audit
+from understudy.errors import CheckFailed, InputError
 from understudy.models.model import Model
 from understudy.privacy.budget import Budget
 from understudy.privacy.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, UNCONFIRMED, Certificate
@@ -34,7 +35,7 @@ from understudy.schema.evidence import Evidence, Plain, check_stated
 from understudy.schema.schema import DRAFT, Schema
 from understudy.synthesizers.discovery import discover, provisional
 from understudy.synthesizers.registry import Choice, choose
-from understudy.synthesizers.synthesizer import Options
+from understudy.synthesizers.synthesizer import NOISE, Options
 from understudy.synthesizers.workload import PAIRS, stated_targets, stated_weights
 from understudy.tables.table import Table
 
@@ -55,6 +56,8 @@ def synthesize(
     marginals: Sequence[Sequence[str]] = (),
     weights: Mapping[str | tuple[str, ...], float] | None = None,
     workload: str = PAIRS,
+    by: str = NOISE,
+    draws: int | None = None,
     given: Mapping[str, object] | None = None,
     rows: int | None = None,
     seed: int | None = None,
@@ -62,13 +65,15 @@ def synthesize(
     analyst: str = "",
     accept_draft_as_public: bool = False,
     test_only_noise_seed: int | None = None,
+    audit: Audit | None = None,
     progress: Progress | None = None,
 ) -> Release:
     """Makes a differentially private stand-in of a table.
 
     `delta=0` asks for pure ε. `target` names the column, or a list of columns, that people will want to predict.
     `weights` says which sets of two or three columns matter more, such as `{("age", "income"): 5}`, and
-    `workload="triples"` that all sets of three do (methods aim, mwem and rake).
+    `workload="triples"` that all sets of three do (methods aim, mwem and rake). `by="sampling"` makes the privacy of
+    polya-tree that of `draws` draws from a posterior instead of noise on counts.
 
     `given={"sex": "Female"}` gives every synthetic row these values, and draws the others given them; it is
     post-processing, and changes neither what is measured nor the budget.
@@ -76,6 +81,7 @@ def synthesize(
     `rows` is the number of synthetic rows (by default the noisy number of private ones, `given` or not). `seed` only
     fixes the post-processing. With a `ledger` the whole budget is debited there before anything is drawn.
     `test_only_noise_seed` makes the noise repeatable: such a release is stamped TEST-ONLY and guarantees nothing.
+    `audit` is what `understudy.audit` found of the method with this budget; the certificate will carry it.
 
     >>> import pyarrow as pa, understudy as us
     >>> schema = us.Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
@@ -94,12 +100,14 @@ def synthesize(
                 _sets(marginals),
                 stated_weights({} if weights is None else weights),
                 workload,
+                by,
+                draws,
             ),
             rows,
             seed,
             accept_draft_as_public,
             given,
-        ),
+        ).audited(audit),
         randomness=randomness_of(test_only_noise_seed),
         ledger=ledger,
         analyst=analyst,
@@ -145,6 +153,7 @@ class Plan:
     seed: int
     draft_accepted: bool = False
     given: Mapping[str, Plain] = field(default_factory=dict)
+    audit: Audit | None = None
 
     @classmethod
     def of(
@@ -173,6 +182,18 @@ class Plan:
         stated = check_stated({} if given is None else given, schema)
         return cls(schema, budget, choice, options, rows, seed, schema.status == DRAFT, stated)
 
+    def audited(self, audit: Audit | None) -> Plan:
+        """With an audit of this very method at this very budget, which must have found no violation."""
+        if audit is None:
+            return self
+        wanted = (self.choice.method.name, self.budget.epsilon, self.budget.delta, self.schema.neighbours)
+        found = (audit.subject, audit.claim.epsilon, audit.claim.delta, audit.claim.neighbours)
+        if found != wanted:
+            raise InputError(f"the audit is of {_spoken(found)}, and must be of {_spoken(wanted)}", audit)
+        if audit.violated:
+            raise CheckFailed(f"the audit of {audit.subject} found a violation, so nothing was spent", audit)
+        return replace(self, audit=audit)
+
     def check(self) -> None:
         """Refuses whatever can be refused from public facts, before anything is spent."""
         for name in (*self.options.targets, *(c for s in self.options.marginals for c in s)):
@@ -186,20 +207,24 @@ class Plan:
     def run(self, curator: Curator, progress: Progress) -> tuple[Columns, Domain, Model]:
         """The release itself: buy what is private, measure, fit, draw."""
         with threadpool_limits(1):  # results must not depend on how many cores add them up; small products only wait
-            return self._run(curator, progress)
+            domain, model = self.learn(curator, progress)
+            progress(STEPS[2])
+            rows = self.rows or min(MOST_ROWS, max(1, round(model.total)))
+            given = Evidence.stated(self.given, domain)
+            return draw(model, domain, rows, self._generator(1), given, self._witness()), domain, model
 
-    def _run(self, curator: Curator, progress: Progress) -> tuple[Columns, Domain, Model]:
-        fitting, drawing = (np.random.Generator(np.random.PCG64(s)) for s in np.random.SeedSequence(self.seed).spawn(2))
+    def learn(self, curator: Curator, progress: Progress) -> tuple[Domain, Model]:
+        """All that is asked of the curator, and what is made of the answers before a row is drawn."""
         if self.schema.private:
             progress(STEPS[0])
         domain = self._domain(discover(self.schema, curator))
         progress(STEPS[1])
         recipe = self.choice.method.recipe(self.options)
-        model = recipe.calibrate(domain, curator.remaining()).fit(curator, fitting)
-        progress(STEPS[2])
-        rows = self.rows or min(MOST_ROWS, max(1, round(model.total)))
-        given = Evidence.stated(self.given, domain)
-        return draw(model, domain, rows, drawing, given, self._witness()), domain, model
+        return domain, recipe.calibrate(domain, curator.remaining()).fit(curator, self._generator(0))
+
+    def _generator(self, place: int) -> np.random.Generator:
+        """Of two: one to fit with, one to draw rows with."""
+        return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed).spawn(2)[place]))
 
     def release(self, curator: Curator, kind: str, progress: Progress) -> Release:
         values, domain, model = self.run(curator, progress)
@@ -229,6 +254,7 @@ class Plan:
             secure=curator.secure,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             versions=versions(),
+            audit=None if self.audit is None else self.audit.for_certificate(),
         )
 
     def _domain(self, schema: Schema) -> Domain:
@@ -264,6 +290,10 @@ class Plan:
 def versions() -> dict[str, str]:
     """What made the release; replaying byte for byte may need the same."""
     return {"python": platform.python_version()} | {name: version(name) for name in ("understudy", "numpy", "pyarrow")}
+
+
+def _spoken(facts: tuple[str, float, float, str]) -> str:
+    return "{} at epsilon {:g} and delta {:g}, neighbours {}".format(*facts)
 
 
 def _sets(marginals: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from understudy.attacks.attack import DISTANCE, NOT_DEFINED, Attack, Finding
 from understudy.attacks.attacking import NO_PROOF, Attacks
+from understudy.attacks.shadow import SHADOW
 from understudy.evaluation.evaluation import NOTICE
 from understudy.reports import figure
 from understudy.reports.axis import percent, valued
@@ -41,6 +42,7 @@ def render(attacks: Attacks) -> str:
         level=f"{100 * attacks.facts.level:g}\N{NO-BREAK SPACE}%",
         summary=summary(attacks),
         alarming=bool(attacks.successful),
+        shadowed=SHADOW.title if SHADOW.name in attacks.findings else "",
         entries=[e for e in entries if e.finding.verdict != NOT_DEFINED],
         undefined=[e for e in entries if e.finding.verdict == NOT_DEFINED],
     )

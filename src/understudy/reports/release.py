@@ -67,6 +67,7 @@ NOISES = {
     "discrete-laplace": _Noise("Laplace noise", "L1", "b", math.log(20)),
     "thresholded-gaussian": _Noise("Gaussian noise and a threshold", "L2", "σ", 1.96),
     "exponential": _Noise("noisy choice", "L∞", "ε"),
+    "posterior-draws": _Noise("draws from a posterior", "rows", "m"),
     "public": _Noise("public fact, no noise"),
 }
 

@@ -44,7 +44,7 @@ class Split:
             _check_rows(name, rows.num_rows, 1)
             return cls(name, rows, held, digest(rows), digest(held))
         _check_rows(name, rows.num_rows, FEWEST_ROWS)
-        out = held_out(_people(rows, schema), SEED)
+        out = held_out(people(rows, schema), SEED)
         return cls(name, rows.filter(~out), rows.filter(out), digest(rows), RANDOM)
 
 
@@ -74,7 +74,7 @@ def _read(source: Any, schema: Schema, name: str) -> tuple[str, pa.Table]:
     return rows.name, table.take(np.arange(table.num_rows)).combine_chunks()
 
 
-def _people(rows: pa.Table, schema: Schema) -> NDArray[np.int64]:
+def people(rows: pa.Table, schema: Schema) -> NDArray[np.int64]:
     """A number for the person of each row; rows without a person's value count as one more person."""
     if schema.unit is None:
         return np.arange(rows.num_rows)

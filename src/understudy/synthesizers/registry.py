@@ -10,14 +10,16 @@ from understudy.errors import MethodError
 from understudy.privacy.budget import Budget
 from understudy.schema.schema import Schema
 from understudy.synthesizers.aim import Aim
+from understudy.synthesizers.dirichlet import Dirichlet
 from understudy.synthesizers.forecast import ASSUMED_ROWS, Forecast, forecasts
 from understudy.synthesizers.independent import Independent
 from understudy.synthesizers.marginals import Marginals
 from understudy.synthesizers.mst import Mst
 from understudy.synthesizers.mwem import Mwem
+from understudy.synthesizers.polya import PolyaTree
 from understudy.synthesizers.privbayes import PrivBayes
 from understudy.synthesizers.rake import Rake
-from understudy.synthesizers.synthesizer import Options, Recipe
+from understudy.synthesizers.synthesizer import NOISE, Options, Recipe
 from understudy.synthesizers.workload import PAIRS
 
 AUTO = "auto"
@@ -41,6 +43,8 @@ class Method:
     recipe: Callable[[Options], Recipe]
     weighs: bool = False
     """Whether it can be told which sets of columns matter more."""
+    samples: bool = False
+    """Whether it can draw from a posterior, and be told how often."""
 
 
 METHODS: dict[str, Method] = {
@@ -99,6 +103,22 @@ METHODS: dict[str, Method] = {
             lambda options: Rake(options.targets, options.weights, options.workload),
             weighs=True,
         ),
+        Method(
+            "polya-tree",
+            "pure ε with delta = 0, else zCDP",
+            "columns of numbers at full resolution, and one tree of pairs",
+            "one pair per column; give numbers many bins in the schema",
+            lambda options: PolyaTree(options.by, options.draws),
+            samples=True,
+        ),
+        Method(
+            "dirichlet",
+            "pure ε, exact, of the draws themselves",
+            "small joint domains at a generous ε",
+            "at most 20 million cells in the joint domain; large domains show mostly the prior",
+            lambda options: Dirichlet(options.draws),
+            samples=True,
+        ),
     )
 }
 
@@ -119,6 +139,12 @@ def choose(name: str, options: Options, schema: Schema, budget: Budget) -> Choic
         raise MethodError(
             f"method {method.name} can't weigh sets of columns; leave weights and workload out, or use "
             f"{' or '.join(m.name for m in METHODS.values() if m.weighs)}",
+            options,
+        )
+    if not method.samples and (options.by != NOISE or options.draws is not None):
+        raise MethodError(
+            f"method {method.name} does not draw from a posterior; leave by and draws out, or use "
+            f"{' or '.join(m.name for m in METHODS.values() if m.samples)}",
             options,
         )
     return choice

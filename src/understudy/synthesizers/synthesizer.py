@@ -19,6 +19,9 @@ from understudy.privacy.curator import Curator
 from understudy.schema.domain import ColumnSet, Domain
 from understudy.synthesizers.workload import PAIRS, Stated, stated_targets
 
+NOISE, SAMPLING = "noise", "sampling"
+"""Where the privacy of a method comes from: noise on its counts, or draws from a posterior."""
+
 
 class Calibrated(Protocol):
     """A recipe settled for one domain and one amount of budget."""
@@ -42,6 +45,8 @@ class Options:
     marginals: tuple[ColumnSet, ...] = ()
     weights: Stated = ()
     workload: str = PAIRS
+    by: str = NOISE
+    draws: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As certificates have it: several targets are a list, one is its name, and none is null."""
@@ -50,7 +55,12 @@ class Options:
             "marginals": [list(m) for m in self.marginals],
             "weights": [[list(columns), weight] for columns, weight in self.weights],
             "workload": self.workload,
-        }
+        } | self._sampling()
+
+    def _sampling(self) -> dict[str, Any]:
+        """Only where it was asked for: most methods know no such thing."""
+        stated = {"by": self.by, "draws": self.draws}
+        return {} if (self.by, self.draws) == (NOISE, None) else stated
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Options:
@@ -59,4 +69,6 @@ class Options:
             tuple(tuple(m) for m in data.get("marginals", ())),
             tuple((tuple(columns), float(weight)) for columns, weight in data.get("weights", ())),
             data.get("workload", PAIRS),
+            data.get("by", NOISE),
+            data.get("draws"),
         )

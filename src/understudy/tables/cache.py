@@ -12,6 +12,7 @@ from understudy.schema.domain import ColumnSet, Domain
 from understudy.schema.partition import Grid, Partition
 from understudy.schema.schema import Schema
 from understudy.tables.table import Table
+from understudy.tables.tally import Tally
 
 MOST_CELLS = 1 << 26
 """Half a gigabyte of counts; beyond that, counts are made again when they are asked for again."""
@@ -58,6 +59,9 @@ class CachedTable:
         counted |= zip(map(id, others), self._table.count_cells(domain, others) if others else (), strict=True)
         return [counted[id(p)] for p in partitions]
 
+    def count_tally(self, domain: Domain, tally: Tally) -> list[NDArray[np.int64]]:
+        return self._table.count_tally(domain, tally)
+
     def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
         return self._table.count_values(column)
 
@@ -73,7 +77,7 @@ class CachedTable:
     def _recall(
         self, domain: Domain, keys: Sequence[Key], count: Callable[[Domain, Sequence[Key]], list[NDArray[np.int64]]]
     ) -> list[NDArray[np.int64]]:
-        if domain is not self._domain:  # codes mean something else now
+        if domain is not self._domain and domain != self._domain:  # codes mean something else now
             self._domain, self._counts, self._cells = domain, {}, 0
         unknown = [k for k in dict.fromkeys(keys) if k not in self._counts]
         new = dict(zip(unknown, count(domain, unknown), strict=True)) if unknown else {}

@@ -16,6 +16,8 @@ from understudy.schema.partition import Partition
 from understudy.schema.schema import Schema
 from understudy.tables.counting import CodeBatch, code_type, count_marginals, count_partitions
 from understudy.tables.sql import Source, Stored, capped, select_codes, select_values
+from understudy.tables.tally import Tally
+from understudy.tables.tallying import dense, select_tally
 
 if TYPE_CHECKING:
     import duckdb
@@ -50,6 +52,10 @@ class DuckTable:
             return []
         columns = tuple(dict.fromkeys(c for p in partitions for c in p.columns))
         return count_partitions(partitions, self._codes(domain, columns))
+
+    def count_tally(self, domain: Domain, tally: Tally) -> list[NDArray[np.int64]]:
+        found = self._fetch(select_tally(self._source, self.schema, domain, tally, "UINT"))
+        return dense(found, domain.shape(tally.by), len(tally.summands))
 
     def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
         query = select_values(self._source, self.schema.unit, column, self.schema.missing_values)

@@ -18,14 +18,15 @@ from understudy.tables.file import (
     parquet_relation,
 )
 from understudy.tables.frame import kind_of, to_arrow
+from understudy.tables.postgres import SCHEMES, PostgresTable
 from understudy.tables.table import Table
 
 
 def open(source: Any, schema: Schema | str | Path, *, name: str | None = None) -> Table:
     """Puts private rows behind the boundary.
 
-    `source` is a data frame (pandas, polars, pyarrow), the path of a CSV or Parquet file, or a table of a DuckDB
-    database written `path/to/file.duckdb::table`.
+    `source` is a data frame (pandas, polars, pyarrow), the path of a CSV or Parquet file, a table of a DuckDB database
+    written `path/to/file.duckdb::table`, or one on a PostgreSQL server, `postgresql://host/database::table`.
 
     >>> import pyarrow as pa
     >>> schema = Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
@@ -35,6 +36,8 @@ def open(source: Any, schema: Schema | str | Path, *, name: str | None = None) -
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     if isinstance(source, Table):
         raise TableError("the table is open already; give the frame or the path that it was opened from", source)
+    if isinstance(source, str) and source.startswith(SCHEMES):
+        return PostgresTable(source, schema, name)
     if isinstance(source, str | Path):
         return _open_path(str(source), schema, name)
     kind = kind_of(source)

@@ -15,6 +15,7 @@ from understudy.errors import InternalError
 from understudy.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
 from understudy.schema.domain import Coding
 from understudy.schema.schema import Unit
+from understudy.tables.tally import EvenCoding
 
 ROWS = "understudy_rows"
 CASE_AT_MOST = 32
@@ -77,18 +78,27 @@ def select_codes(
     """
     from sqlglot import exp
 
-    readings = [
-        exp.alias_(_reading(c.column, source.columns[c.name], missing_values), f"value_{i}", copy=False)
-        for i, c in enumerate(codings)
-    ]
-    inner = exp.select(*readings, copy=False).from_(capped(source, unit).subquery(ROWS), copy=False)
+    inner = select_read(source, unit, [c.column for c in codings], missing_values)
     query = exp.select().from_(inner.subquery("readings", copy=False), copy=False)
     for i, (coding, kind) in enumerate(zip(codings, types, strict=True)):
-        code, lookup = _code(coding, exp.column(f"value_{i}", table="readings"), f"labels_{i}")
+        code, lookup = code_of(coding, exp.column(f"value_{i}", table="readings"), f"labels_{i}")
         if lookup is not None:
             query.join(lookup[0], on=lookup[1], join_type="left", copy=False)
         query.select(exp.alias_(exp.cast(code, exp.DataType.Type[kind]), f"code_{i}", copy=False), copy=False)
     return query
+
+
+def select_read(
+    source: Source, unit: Unit | None, columns: Sequence[Column], missing_values: Sequence[str]
+) -> Expression:
+    """The rows that count, with each column's value as its type: `value_0`, `value_1` and so on."""
+    from sqlglot import exp
+
+    readings = [
+        exp.alias_(reading_of(c, source.columns[c.name], missing_values), f"value_{i}", copy=False)
+        for i, c in enumerate(columns)
+    ]
+    return exp.select(*readings, copy=False).from_(capped(source, unit).subquery(ROWS), copy=False)
 
 
 def select_values(source: Source, unit: Unit | None, column: str, missing_values: Sequence[str]) -> Expression:
@@ -110,11 +120,12 @@ def select_readings(source: Source, columns: Sequence[Column], missing_values: S
     """The values of all rows as the types of their columns, for whoever may see rows."""
     from sqlglot import exp
 
-    readings = [exp.alias_(_reading(c, source.columns[c.name], missing_values), c.name, quoted=True) for c in columns]
+    readings = [exp.alias_(reading_of(c, source.columns[c.name], missing_values), c.name, quoted=True) for c in columns]
     return exp.select(*readings).from_(exp.select("*").from_(source.relation).subquery(ROWS))
 
 
-def _raw(column: str) -> Expression:
+def raw(column: str) -> Expression:
+    """A column of the rows as it is stored."""
     from sqlglot import exp
 
     return exp.column(column, table=ROWS, quoted=True)
@@ -127,31 +138,31 @@ def _text(stored: Stored) -> Expression:
     """
     from sqlglot import exp
 
-    raw = _raw(stored.name)
+    stored_value = raw(stored.name)
     # Without a list of characters DuckDB strips `column.SPACES`, several times faster than with one.
-    plain = exp.Trim(this=exp.cast(raw, "text"))
+    plain = exp.Trim(this=exp.cast(stored_value, "text"))
     if not stored.floating:
         return plain
-    number = exp.cast(raw, "double")
+    number = exp.cast(stored_value, "double")
     whole = exp.and_(
         exp.EQ(this=number, expression=exp.Floor(this=number.copy())),
-        exp.LT(this=exp.Abs(this=number.copy()), expression=_double(2.0**53)),
+        exp.LT(this=exp.Abs(this=number.copy()), expression=double(2.0**53)),
     )
-    return _case([(whole, exp.cast(exp.cast(number.copy(), "bigint"), "text"))], plain)
+    return case([(whole, exp.cast(exp.cast(number.copy(), "bigint"), "text"))], plain)
 
 
 def _is_missing(stored: Stored, missing_values: Sequence[str]) -> Expression:
     """Null, empty or one of `missing_values`; only texts are empty, so a number or a date need not become one."""
     from sqlglot import exp
 
-    absent = _raw(stored.name).is_(exp.null())
+    absent = raw(stored.name).is_(exp.null())
     if stored.floating:
-        absent = exp.or_(absent, exp.IsNan(this=exp.cast(_raw(stored.name), "double")))
+        absent = exp.or_(absent, exp.IsNan(this=exp.cast(raw(stored.name), "double")))
     tokens = ("", *missing_values) if stored.textual else tuple(missing_values)
     return exp.or_(absent, _text(stored).isin(*tokens)) if tokens else absent
 
 
-def _reading(column: Column, stored: Stored, missing_values: Sequence[str]) -> Expression:
+def reading_of(column: Column, stored: Stored, missing_values: Sequence[str]) -> Expression:
     """A row's value as its column's type; null where it is missing, and where it can't be read."""
     from sqlglot import exp
 
@@ -166,10 +177,10 @@ def _reading(column: Column, stored: Stored, missing_values: Sequence[str]) -> E
             value = _units(column, stored)
         case _:
             raise InternalError(f"column {column.name!r} of type {column.type!r} has no codes", column)
-    return _case([(_is_missing(stored, missing_values), exp.null())], value)
+    return case([(_is_missing(stored, missing_values), exp.null())], value)
 
 
-def _code(coding: Coding, value: Expression, alias: str) -> tuple[Expression, tuple[Expression, Expression] | None]:
+def code_of(coding: Coding, value: Expression, alias: str) -> tuple[Expression, tuple[Expression, Expression] | None]:
     """The code of what was read; and, for a long list of labels, the list to join and on what."""
     from sqlglot import exp
 
@@ -182,25 +193,28 @@ def _code(coding: Coding, value: Expression, alias: str) -> tuple[Expression, tu
             code, lookup = _label_code(coding, value, alias)
         case Integer() | Datetime():
             code, nothing = _whole_bin(coding, value), exp.or_(nothing, exp.IsNan(this=value))
+        case _ if isinstance(coding, EvenCoding):
+            code, nothing = _even_bin(coding, value), exp.or_(nothing, exp.IsNan(this=value))
         case _:
             code, nothing = _bisect(value, list((coding.edges or ())[1:-1]), 0), exp.or_(nothing, exp.IsNan(this=value))
-    return _case([(nothing, _whole(coding.null_code))], code), lookup
+    return case([(nothing, whole(coding.null_code))], code), lookup
 
 
-def _case(branches: Sequence[tuple[Expression, Expression]], otherwise: Expression) -> Expression:
+def case(branches: Sequence[tuple[Expression, Expression]], otherwise: Expression) -> Expression:
     """CASE … END, built directly: sqlglot's chained builder copies the whole tree at every branch."""
     from sqlglot import exp
 
     return exp.Case(ifs=[exp.If(this=condition, true=then) for condition, then in branches], default=otherwise)
 
 
-def _whole(value: int) -> Expression:
+def whole(value: int) -> Expression:
+    """A literal whole number."""
     from sqlglot import exp
 
     return exp.Literal.number(value)
 
 
-def _double(value: float) -> Expression:
+def double(value: float) -> Expression:
     """A literal that means exactly this double, in every dialect."""
     from sqlglot import exp
 
@@ -215,7 +229,7 @@ def _read_as(stored: Stored, kind: str) -> Expression:
     """The value as this type, and null where it can't be."""
     from sqlglot import exp
 
-    return exp.TryCast(this=_text(stored) if stored.textual else _raw(stored.name), to=exp.DataType.build(kind))
+    return exp.TryCast(this=_text(stored) if stored.textual else raw(stored.name), to=exp.DataType.build(kind))
 
 
 def _units(column: Datetime, stored: Stored) -> Expression:
@@ -232,7 +246,7 @@ def _units(column: Datetime, stored: Stored) -> Expression:
         moment = exp.Coalesce(this=formatted, expressions=[moment])
     start = exp.cast(exp.Literal.string(column.start.isoformat(sep=" ")), "timestamp")
     elapsed = exp.Paren(this=exp.Sub(this=_epoch(moment), expression=_epoch(start)))
-    return exp.Div(this=elapsed, expression=_double(column.unit_seconds), typed=False, safe=False)
+    return exp.Div(this=elapsed, expression=double(column.unit_seconds), typed=False, safe=False)
 
 
 def _epoch(moment: Expression) -> Expression:
@@ -248,16 +262,29 @@ def _whole_bin(coding: Coding, position: Expression) -> Expression:
     edges = [int(e) for e in coding.edges or ()]
     low, high = edges[0], edges[-1] - 1
     rounds = isinstance(coding.column, Integer)  # to the nearest whole number; a unit of time begins at its start
-    nearest = exp.Add(this=position, expression=_double(0.5)) if rounds else position
+    nearest = exp.Add(this=position, expression=double(0.5)) if rounds else position
     width = edges[1] - low
     if any(b - a != width for a, b in itertools.pairwise(edges[:-1])) or edges[-1] - edges[-2] > width:
         return _bisect(position, [e - 0.5 * rounds for e in edges[1:-1]], 0)
     inside = exp.Least(
-        this=exp.Greatest(this=exp.Floor(this=exp.Paren(this=nearest)), expressions=[_double(low)]),
-        expressions=[_double(high)],
+        this=exp.Greatest(this=exp.Floor(this=exp.Paren(this=nearest)), expressions=[double(low)]),
+        expressions=[double(high)],
     )
-    offset = exp.Paren(this=exp.Sub(this=inside, expression=_double(low)))
-    return exp.Floor(this=exp.Div(this=offset, expression=_double(width), typed=False, safe=False))
+    offset = exp.Paren(this=exp.Sub(this=inside, expression=double(low)))
+    return exp.Floor(this=exp.Div(this=offset, expression=double(width), typed=False, safe=False))
+
+
+def _even_bin(coding: Coding, position: Expression) -> Expression:
+    """Bins of a number, all of one width."""
+    from sqlglot import exp
+
+    edges = coding.edges or ()
+    inside = exp.Greatest(this=position, expressions=[double(edges[0])])
+    inside = exp.Least(this=inside, expressions=[double(edges[-1])])
+    offset = exp.Paren(this=exp.Sub(this=inside, expression=double(edges[0])))
+    scale = double(coding.levels / (edges[-1] - edges[0]))
+    place = exp.Floor(this=exp.Mul(this=offset, expression=scale))
+    return exp.Least(this=place, expressions=[double(coding.levels - 1)])
 
 
 def _bisect(position: Expression, cuts: list[float], first: int) -> Expression:
@@ -265,16 +292,16 @@ def _bisect(position: Expression, cuts: list[float], first: int) -> Expression:
     from sqlglot import exp
 
     if not cuts:
-        return _whole(first)
+        return whole(first)
     middle = len(cuts) // 2
-    below = exp.LT(this=position.copy(), expression=_double(cuts[middle]))
+    below = exp.LT(this=position.copy(), expression=double(cuts[middle]))
     left = _bisect(position, cuts[:middle], first)
-    return _case([(below, left)], _bisect(position, cuts[middle + 1 :], first + middle + 1))
+    return case([(below, left)], _bisect(position, cuts[middle + 1 :], first + middle + 1))
 
 
 def _boolean_code(coding: Coding, value: Expression) -> Expression:
-    branches = [(value.isin(*Boolean.FALSE), _whole(0)), (value.isin(*Boolean.TRUE), _whole(1))]
-    return _case(branches, _whole(coding.stray_code))
+    branches = [(value.isin(*Boolean.FALSE), whole(0)), (value.isin(*Boolean.TRUE), whole(1))]
+    return case(branches, whole(coding.stray_code))
 
 
 def _label_code(
@@ -284,11 +311,11 @@ def _label_code(
 
     assert isinstance(coding.column, Categorical) and coding.labels is not None
     numeric = coding.column.numeric
-    literals = [_double(float(v)) if numeric else exp.Literal.string(str(v)) for v in coding.labels]
-    pairs = [(literal, _whole(i)) for i, literal in enumerate(literals)]
-    stray = _whole(coding.stray_code)
+    literals = [double(float(v)) if numeric else exp.Literal.string(str(v)) for v in coding.labels]
+    pairs = [(literal, whole(i)) for i, literal in enumerate(literals)]
+    stray = whole(coding.stray_code)
     if len(pairs) <= CASE_AT_MOST:
-        return _case([(exp.EQ(this=value.copy(), expression=label), code) for label, code in pairs], stray), None
+        return case([(exp.EQ(this=value.copy(), expression=label), code) for label, code in pairs], stray), None
     lookup = exp.values([tuple(p) for p in pairs], alias=alias, columns=["label", "code"])
     found = exp.Coalesce(this=exp.column("code", table=alias), expressions=[stray])
     on = exp.EQ(this=value.copy(), expression=exp.column("label", table=alias))

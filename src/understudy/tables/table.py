@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from understudy.schema.domain import ColumnSet, Domain
 from understudy.schema.partition import Partition
 from understudy.schema.schema import Schema
+from understudy.tables.tally import Tally
 
 
 @runtime_checkable
@@ -28,7 +29,10 @@ class Table(Protocol):
 
     @property
     def kind(self) -> str:
-        """The kind of table ("pandas", "polars", "pyarrow", "csv", "parquet", "duckdb"): a synthetic one copies it."""
+        """The kind of table ("pandas", "polars", "pyarrow", "csv", "parquet", "duckdb", "postgresql").
+
+        A synthetic one copies it.
+        """
         ...
 
     @property
@@ -42,6 +46,10 @@ class Table(Protocol):
 
     def count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
         """For each public partition, its exact histogram, in one pass."""
+        ...
+
+    def count_tally(self, domain: Domain, tally: Tally) -> list[NDArray[np.int64]]:
+        """For each summand of the tally, its exact total by group, of shape `domain.shape(tally.by)`, in one pass."""
         ...
 
     def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:

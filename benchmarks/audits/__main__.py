@@ -1,0 +1,87 @@
+"""The auditor, measured: `scripts/bench audits honest|mutants|alarms|rivals [--subjects NAME ...] [--report]`.
+
+`honest` audits every subject at ε = 1, `mutants` breaks each of them in every way, `alarms` audits one correct, cheap
+mechanism many times and counts how often it is called a violation, and `rivals` audits other tools in their own
+environments. Each writes its table to benchmarks/results/audits-*.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from scipy.stats import binom
+
+from understudy.attacks.audit import Audit
+from understudy.audits.auditing import audit, audit_mutants
+from understudy.audits.registry import KNOWN, SUBJECTS
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+CHEAP, LEVEL, AUDITS, SECONDS = "query-count", 0.05, 200, 4.0
+RARE = 1e-3
+"""How rarely the stated number of false alarms may be exceeded by an auditor that keeps its level."""
+
+
+def honest(subjects: Sequence[str]) -> str:
+    rows = ["| subject | verdict | white-box μ of claimed | largest ε proved | seconds |", "|---|---|---|---|---|"]
+    for name in subjects:
+        rows.append(_row(audit(name, progress=None)))
+        print(rows[-1], flush=True)
+    return "\n".join(rows)
+
+
+def _row(found: Audit) -> str:
+    tight = "–" if found.tightness is None else f"{100 * found.tightness:.0f} %"
+    proved = max((b.epsilon for b in found.bounds), default=0.0)
+    return f"| {found.subject} | {found.verdict} | {tight} | {proved:.3f} | {found.seconds:.0f} |"
+
+
+def mutants(subjects: Sequence[str]) -> str:
+    matrix = audit_mutants(subjects, progress=lambda text: print(text, flush=True))
+    rows = [f"| mutant | {' | '.join(matrix.methods)} |", "|---" * (len(matrix.methods) + 1) + "|"]
+    for mutant in matrix.mutants:
+        cells = (matrix.cells[mutant, m].partition(":")[0] or "**survived**" for m in matrix.methods)
+        rows.append(f"| {mutant} | {' | '.join(cells)} |")
+    return "\n".join([*rows, "", f"Survivors: {len(matrix.survivors)}."])
+
+
+def alarms(subjects: Sequence[str]) -> str:
+    """Kept as they come, so that a run that was stopped goes on."""
+    path = RESULTS / "audits-alarms.json"
+    found = json.loads(path.read_text()) if path.exists() else []
+    while len(found) < AUDITS:
+        result = audit(CHEAP, level=LEVEL, time_limit=SECONDS, jobs=1)
+        found.append({"violated": result.violated, "runs": sum(b.runs for b in result.bounds)})
+        path.write_text(json.dumps(found))
+        print(len(found), found[-1], flush=True)
+    called, most = sum(f["violated"] for f in found), int(binom.isf(RARE, AUDITS, LEVEL))
+    runs = sum(f["runs"] for f in found) / len(found)
+    return (
+        f"{called} of {AUDITS} audits of {CHEAP} at ε = 1 (level {LEVEL:g}, {runs:,.0f} runs each) called it violated;"
+        f" an auditor that keeps its level exceeds {most} once in {1 / RARE:,.0f} times."
+    )
+
+
+def rivals(subjects: Sequence[str]) -> str:
+    from audits.rivals import table
+
+    return table()
+
+
+WHAT = {"honest": honest, "mutants": mutants, "alarms": alarms, "rivals": rivals}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="scripts/bench audits", description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=list(WHAT))
+    parser.add_argument("--subjects", nargs="+", choices=KNOWN, metavar="NAME", help="default: all")
+    asked = parser.parse_args()
+    text = WHAT[asked.what](asked.subjects or SUBJECTS)
+    (RESULTS / f"audits-{asked.what}.md").write_text(text + "\n")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

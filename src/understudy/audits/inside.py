@@ -1,0 +1,106 @@
+"""The steps that look at a subject from inside: what it asks, what it draws, and what it shows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from understudy.attacks.audit import FAILED, Check, Step
+from understudy.audits import conformance, sensitivity, taint
+from understudy.audits.asked import Asked
+from understudy.audits.law import LAWS
+from understudy.audits.mutants import halved
+from understudy.audits.pair import Pair
+from understudy.audits.registry import rig_of, subject_of
+from understudy.audits.rig import Rig, World
+from understudy.audits.subject import Subject
+from understudy.audits.witness import Ask
+
+POWER_TRIALS = 20
+SENSITIVITY = ("sensitivity", "Sensitivity", "Does one person change any exact answer by more than was declared?")
+CONFORMANCE = ("conformance", "Noise conformance", "Is the noise as large, as centred and as fresh as it says?")
+TAINT = ("taint", "Taint", "Does anything but the measurements depend on a row?")
+
+
+@dataclass
+class Inside:
+    """A subject on its rig; the exchanges of its runs are kept, each run with the name of its pair."""
+
+    asked: Asked
+    pairs: Sequence[Pair]
+    progress: Callable[[str], None]
+    runs: list[tuple[str, list[Ask]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._opened: dict[str, tuple[World, World]] = {}
+        self.rig: Rig = rig_of(self.asked.mutant)
+        self.subject: Subject = subject_of(self.asked.method or "", self.asked.budget)
+
+    def steps(self) -> list[Step]:
+        return [
+            self._step(SENSITIVITY, self._sensitivity),
+            self._step(CONFORMANCE, self._conformance),
+            self._step(TAINT, self._taint),
+        ]
+
+    @property
+    def asks(self) -> list[Ask]:
+        """Of a run on the worst pair."""
+        return self.runs[0][1]
+
+    def power(self) -> float | None:
+        """How often noise of this kind, halved, fails the second step."""
+        spends = [s for a in self.asks for s in a.spends if s.mechanism in LAWS]
+        if not spends:
+            return None
+        noise = spends[0].mechanism, spends[0].scale
+        return sum(bool(conformance.noise_complaints(*noise, halved)) for _ in range(POWER_TRIALS)) / POWER_TRIALS
+
+    def _step(self, words: tuple[str, str, str], look: Callable[[], list[Check]]) -> Step:
+        self.progress(words[1].lower())
+        begun = time.monotonic()
+        checks = tuple(look())
+        return Step(*words, checks, round(time.monotonic() - begun, 1))
+
+    def first_violation(self) -> str:
+        """What catches a mutant first, in a few words; empty where nothing does."""
+        for pair in self.pairs:
+            for words, look in (
+                (SENSITIVITY, lambda pair=pair: sensitivity.check(self._learn(pair), self.asked.budget)),
+                (CONFORMANCE, self._conformance),
+                (TAINT, lambda pair=pair: [self._tainted(pair)]),
+            ):
+                failed = [c for c in look() if c.outcome == FAILED]
+                if failed:
+                    return f"{words[1].lower()}: {failed[0].name}"
+        return ""
+
+    def _sensitivity(self) -> list[Check]:
+        for pair in self.pairs:
+            self._learn(pair)
+        return sensitivity.check(self.runs, self.asked.budget)
+
+    def _learn(self, pair: Pair) -> list[tuple[str, list[Ask]]]:
+        """Runs on both tables of a pair."""
+        before = len(self.runs)
+        for world in self._worlds(pair):
+            for seed in range(self.asked.setting.learners):
+                curator, gate = world.curator(self.asked.budget)
+                self.subject.learn(world, curator, seed)
+                self.runs.append((pair.name, gate.asks))
+        return self.runs[before:]
+
+    def _conformance(self) -> list[Check]:
+        return conformance.check([ask for _, asks in self.runs for ask in asks], self.rig.randomness)
+
+    def _taint(self) -> list[Check]:
+        return [self._tainted(pair) for pair in self.pairs]
+
+    def _tainted(self, pair: Pair) -> Check:
+        return taint.check(self.subject, pair.name, *self._worlds(pair), self.asked.budget)
+
+    def _worlds(self, pair: Pair) -> tuple[World, World]:
+        if pair.name not in self._opened:
+            self._opened[pair.name] = self.rig.world(pair, second=False), self.rig.world(pair, second=True)
+        return self._opened[pair.name]

@@ -1,0 +1,83 @@
+"""Everything that can be audited by its name, and the rigs it can be audited with."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from understudy.audits.mutants import MUTANTS
+from understudy.audits.prediction import PREDICTORS, Prediction
+from understudy.audits.query import QUERIES, Query
+from understudy.audits.rig import Rig
+from understudy.audits.specimen import SPECIMENS
+from understudy.audits.subject import Subject
+from understudy.audits.synthesis import BY_SAMPLING, Synthesis
+from understudy.errors import InputError, MethodError
+from understudy.privacy.budget import Budget
+from understudy.synthesizers.registry import METHODS
+
+SYNTHESES = (*METHODS, f"polya-tree{BY_SAMPLING}")
+SUBJECTS = (*SYNTHESES, *PREDICTORS, *QUERIES)
+"""Those that learn through a curator, and are audited from both sides of it."""
+KNOWN = (*SUBJECTS, *SPECIMENS)
+CHOOSERS = (
+    "privbayes",
+    "mwem",
+    "mst",
+    "aim",
+    "rake",
+    "polya-tree",
+    "private-forest",
+    "private-greedy-tree",
+    "query-quantile",
+)
+"""Subjects that make private choices."""
+BLIND = {
+    "domain-from-data": ("query-count", "query-average", "query-quantile"),
+    "bins-from-data": ("query-count",),
+    "index-blocks": ("query-count", "query-quantile", "dirichlet", f"polya-tree{BY_SAMPLING}"),
+}
+"""What a mistake can't touch: a question that looks at no category, or at no bound; one rank, which moves by one; and
+draws from a posterior, which cost the same where one row takes the place of another."""
+
+
+def subject_of(name: str, budget: Budget) -> Subject:
+    if name in SYNTHESES:
+        return Synthesis(name, budget)
+    if name in PREDICTORS:
+        return Prediction(name, budget)
+    if name in QUERIES:
+        return Query(name)
+    raise MethodError(f"{name!r} can't be audited: it is not known; {_hint(name, KNOWN)}", name)
+
+
+def is_opaque(name: str) -> bool:
+    """Whether only what it shows can be looked at."""
+    return name in SPECIMENS
+
+
+def kind_of(name: str) -> str:
+    return "specimen" if name in SPECIMENS else subject_of(name, Budget(1.0, 0.0)).kind
+
+
+def applies(mutant: str, name: str) -> bool:
+    """Whether a subject can make that mistake at all."""
+    if mutant == "monotone-constant":
+        return name in CHOOSERS
+    if mutant == "exact-row-count":
+        return name in SYNTHESES
+    return name not in BLIND.get(mutant, ())
+
+
+def rig_of(mutant: str | None) -> Rig:
+    """The honest rig, or a mutant's."""
+    if mutant is None:
+        return Rig()
+    if mutant not in MUTANTS:
+        raise InputError(f"mutant {mutant!r} is not known; {_hint(mutant, MUTANTS)}", mutant)
+    return MUTANTS[mutant].rig
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"

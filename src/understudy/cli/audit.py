@@ -1,0 +1,243 @@
+"""`understudy audit`."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shutil
+import sys
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from understudy.attacks.audit import DOES_NOT_APPLY, FAILED, LIMITS, Audit, Bound, Matrix, Step
+from understudy.audits.asked import LEVEL
+from understudy.audits.auditing import audit, audit_mutants
+from understudy.audits.mutants import MUTANTS
+from understudy.audits.registry import SUBJECTS
+from understudy.cli.evaluate import check_report
+from understudy.cli.screen import print_facts, print_table
+from understudy.errors import CheckFailed, InputError
+from understudy.files import write_atomically
+from understudy.reports.audit import claimed, matrix_summary, render_matrix, summary
+from understudy.reports.axis import percent
+from understudy.reports.bounds import at_least, currencies
+from understudy.studies.result import report_writer
+
+QUICK = "quick"
+_SHARE = re.compile(r"([\d,]+) of ([\d,]+)")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was typed."""
+
+    methods: tuple[str, ...] = ()
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    setting: str = QUICK
+    mutant: str | None = None
+    function: str | None = None
+    python: Path | None = None
+    level: float = LEVEL
+    time_limit: float | None = None
+    out: Path | None = None
+    jobs: int | None = None
+    report: Path | None = None
+
+    @property
+    def only_for_one(self) -> dict[str, bool]:
+        """The options that speak of a single audit, and whether they were given."""
+        optional = {"callable": self.function, "python": self.python, "time-limit": self.time_limit}
+        optional |= {"out": self.out, "jobs": self.jobs}
+        changed = {"setting": self.setting != QUICK, "level": self.level != LEVEL}
+        return {name: value is not None for name, value in optional.items()} | changed
+
+
+def run(request: Request, mutants: bool, as_json: bool, quiet: bool) -> None:
+    """Audits one method or function, or the auditor itself; a violation and a survivor are failed checks."""
+    _check(request, mutants)
+    if mutants:
+        _run_mutants(request, as_json, quiet)
+    else:
+        _run_one(request, as_json, quiet)
+
+
+def _check(request: Request, mutants: bool) -> None:
+    """Refuses what can't be meant, before any work is done."""
+    if request.mutant is not None:
+        _known("mutant", request.mutant, MUTANTS)
+    if mutants:
+        _check_mutants(request)
+    else:
+        _check_one(request)
+    if request.report is not None:
+        check_report(request.report)
+
+
+def _check_mutants(request: Request) -> None:
+    for method in request.methods:
+        _known("method", method, SUBJECTS)
+    wrong = [name for name, given in request.only_for_one.items() if given]
+    if wrong:
+        raise InputError(f"--{wrong[0]} is for a single audit; leave it or --mutants out", wrong[0])
+
+
+def _check_one(request: Request) -> None:
+    if not request.methods and request.function is None:
+        raise InputError("name a method, as in `understudy audit mst`, or a function with --callable", None)
+    if request.methods and request.function is not None:
+        raise InputError(
+            f"method {request.methods[0]!r} and --callable can't be audited together; leave one out", request
+        )
+    if len(request.methods) > 1:
+        raise InputError(
+            f"one method is audited at a time, not {len(request.methods)}; name several with --mutants", request
+        )
+    if request.function is None and request.python is not None:
+        raise InputError(f"--python ({str(request.python)!r}) says where a --callable runs; name one", request.python)
+    if request.python is not None and shutil.which(request.python) is None:
+        raise InputError(f"--python ({str(request.python)!r}) must be a Python that can be run", request.python)
+    if request.function is not None and request.mutant is not None:
+        raise InputError(f"mutant {request.mutant!r} is of our own methods; leave it or --callable out", request.mutant)
+
+
+def _known(what: str, name: str, names: Collection[str]) -> None:
+    if name not in names:
+        near = difflib.get_close_matches(name, names, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+        raise InputError(f"{what} {name!r} is not known; {hint}", name)
+
+
+# --- one audit
+
+
+def _run_one(request: Request, as_json: bool, quiet: bool) -> None:
+    with _told(quiet or as_json) as progress:
+        found = audit(
+            request.methods[0] if request.methods else None, epsilon=request.epsilon, delta=request.delta,
+            setting=request.setting, mutant=request.mutant, function=request.function, python=request.python,
+            level=request.level, time_limit=request.time_limit, out=request.out, jobs=request.jobs, progress=progress,
+        )  # fmt: skip
+        if request.report is not None:
+            found.save(request.report)
+    if as_json:
+        print(found.to_json())
+    else:
+        _print(found)
+        _say_report(request.report)
+    if found.violated:
+        raise CheckFailed(summary(found), found)
+
+
+def _print(found: Audit) -> None:
+    print(f"{found.subject} ({found.kind}), at the {found.setting} setting")
+    print_facts(_facts(found))
+    print_table("Steps", ("step", "outcome", "checks", "seconds"), [_step_row(s) for s in found.steps])
+    for step in found.steps:
+        _print_step(step)
+    if found.bounds:
+        symbols = [c.symbol for c in currencies(found.claim)]
+        heads = ("pair", "view", "statistic", "runs", "told rightly", *symbols, "refutes")
+        print_table("Proved lower bounds", heads, [_bound_row(found, b) for b in found.bounds])
+    if not found.violated:
+        print(summary(found))
+    print(f"Verdict: {found.verdict}.")
+    print(LIMITS)
+
+
+def _facts(found: Audit) -> list[tuple[str, str]]:
+    claim = found.claim
+    others = [f"{name} = {value:.4g}" for name, value in (("ρ", claim.rho), ("μ", claim.mu)) if value is not None]
+    facts = [("claim", ", ".join([claimed(claim), *others])), ("neighbours", claim.neighbours)]
+    facts.append(("false alarms", f"at most {100 * found.level:g} % of audits of a correct method"))
+    if found.tightness is not None:
+        facts.append(("tightness", f"{percent(found.tightness)} of the claimed μ proved"))
+    return [*facts, ("seconds", f"{found.seconds:.1f}")]
+
+
+def _step_row(step: Step) -> tuple[str, str, str, str]:
+    return step.title, step.outcome, str(len(step.checks)), f"{step.seconds:.1f}"
+
+
+def _print_step(step: Step) -> None:
+    """Every violation, or why nothing was looked at."""
+    if not step.checks:
+        print(f"{step.title}, {step.outcome}: {step.reason.rstrip('.') or 'no reason is recorded'}.")
+    for check in step.violations:
+        print(f"{step.title}, {FAILED}: {check.name}: {check.found}")
+
+
+def _bound_row(found: Audit, bound: Bound) -> tuple[str, ...]:
+    proved = [f"≥ {at_least(c.of(bound))}" for c in currencies(found.claim)]
+    runs = f"{bound.runs:,}"
+    return bound.pair, bound.view, bound.statistic, runs, percent(bound.accuracy), *proved, bound.refutes or "nothing"
+
+
+# --- the auditor itself
+
+
+def _run_mutants(request: Request, as_json: bool, quiet: bool) -> None:
+    some = (request.mutant,) if request.mutant is not None else None
+    with _told(quiet or as_json) as progress:
+        matrix = audit_mutants(
+            request.methods or None, some, epsilon=request.epsilon, delta=request.delta, progress=progress
+        )
+    if request.report is not None:
+        writers = {".html": lambda: render_matrix(matrix), ".json": matrix.to_json}
+        write_atomically(request.report, report_writer(request.report, writers)().encode())
+    if as_json:
+        print(matrix.to_json())
+    else:
+        rows = [(m, *(_cell(matrix, m, method) for method in matrix.methods)) for m in matrix.mutants]
+        print_table("What caught each mutant", ("mutant", *matrix.methods), rows)
+        print(matrix_summary(matrix))
+        _say_report(request.report)
+    if matrix.survivors:
+        names = ", ".join(f"{mutant} of {method}" for mutant, method in matrix.survivors)
+        raise CheckFailed(f"the auditor misses {len(matrix.survivors)} of its mutants: {names}", matrix)
+
+
+def _cell(matrix: Matrix, mutant: str, method: str) -> str:
+    """The step that caught it; by which check is in the report."""
+    return matrix.cells.get((mutant, method), DOES_NOT_APPLY).partition(":")[0] or "SURVIVED"
+
+
+def _say_report(report: Path | None) -> None:
+    if report is not None:
+        print(f"The report is {report}.")
+
+
+# --- progress
+
+
+@contextmanager
+def _told(quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A bar on standard error with the last text; a text like "1,200 of 14,000 runs" moves it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    if quiet or not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    words = TextColumn("{task.description}", markup=False)
+    columns = (SpinnerColumn(), BarColumn(bar_width=24), words, TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("beginning", total=None)
+
+        def tell(text: str) -> None:
+            done, total = share(text) or (None, None)
+            shown.update(task, description=text, completed=done, total=total)
+
+        yield tell
+
+
+def share(text: str) -> tuple[int, int] | None:
+    """How much is done, and of how much, where a text says so.
+
+    >>> share("games: 1,200 of 14,000 runs"), share("taint")
+    ((1200, 14000), None)
+    """
+    found = _SHARE.search(text)
+    return None if found is None else (int(found[1].replace(",", "")), int(found[2].replace(",", "")))

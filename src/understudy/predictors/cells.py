@@ -1,0 +1,81 @@
+"""What a tree is counted by: its leaves by class, or its leaves by the values of a column and by class.
+
+Each is a partition: every row is in exactly one cell, by that row's codes alone. So all nodes of a level are counted
+for the price of one (parallel composition), whereas the histograms of two columns are two partitions of the same rows,
+and both are paid for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.predictors.tree import Tree
+from understudy.schema.domain import ColumnSet
+
+
+@dataclass(frozen=True)
+class LeafClasses:
+    """Leaf × class."""
+
+    tree: Tree
+    target: str
+    classes: int
+
+    @property
+    def columns(self) -> ColumnSet:
+        return (*self.tree.columns, self.target)
+
+    @property
+    def cells(self) -> int:
+        return self.tree.leaves * self.classes
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self.tree.leaves, self.classes)
+
+    def assign(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.intp]:
+        return self.tree.leaf_of(codes) * self.classes + codes[self.target]
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "tree", "columns": list(self.columns), "classes": self.classes, **self._tree}
+
+    @cached_property
+    def _tree(self) -> dict[str, Any]:
+        return self.tree.describe()
+
+
+@dataclass(frozen=True)
+class BranchClasses:
+    """Leaf × value of a column × class: what a split of each leaf by this column would give."""
+
+    tree: Tree
+    column: str
+    size: int
+    target: str
+    classes: int
+
+    @property
+    def columns(self) -> ColumnSet:
+        return tuple(dict.fromkeys((*self.tree.columns, self.column, self.target)))
+
+    @property
+    def cells(self) -> int:
+        return self.tree.leaves * self.size * self.classes
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return (self.tree.leaves, self.size, self.classes)
+
+    def assign(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.intp]:
+        branch = self.tree.leaf_of(codes) * self.size + codes[self.column]
+        return branch * self.classes + codes[self.target]
+
+    def describe(self) -> dict[str, Any]:
+        own = {"kind": "tree and column", "columns": list(self.columns), "column": self.column, "size": self.size}
+        return own | {"classes": self.classes, **self.tree.describe()}

@@ -1,0 +1,147 @@
+"""What `fit` was given: a table behind the boundary, a frame with a schema, or features and classes as arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import InputError
+from understudy.predictors.estimator import UnusableInputError, as_labels, as_matrix, check_names
+from understudy.schema.column import Categorical, Integer
+from understudy.schema.schema import DRAFT, Schema
+from understudy.tables.draft import draft_schema
+from understudy.tables.frame import kind_of, to_arrow
+from understudy.tables.opening import open as open_table
+from understudy.tables.table import Table
+
+CLASS = "class"
+"""What the classes are called when they come as an array without a name."""
+MOST_DRAFTED_CLASSES = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """A table, and the name of its target."""
+
+    table: Table
+    target: str
+
+
+def is_table(data: Any) -> bool:
+    """Whether it is behind the boundary already."""
+    return hasattr(data, "count_cells") and isinstance(getattr(data, "schema", None), Schema)
+
+
+def given(estimator: Any, data: Any, labels: Any, target: str | None) -> Given:
+    """Puts what was given behind the boundary; a table that is open already stays where it is."""
+    if is_table(data):
+        if labels is not None:
+            raise UnusableInputError("a table holds its classes itself; give the name of the target and no y", target)
+        _count_features(estimator, data.schema)
+        return Given(data, _named(target, data.schema))
+    frame, named = _frame(estimator, data, labels, target)
+    schema = _schema(estimator, frame, named)
+    if labels is None:
+        _count_features(estimator, schema)
+    return Given(open_table(frame, schema), _named(named, schema))
+
+
+def _count_features(estimator: Any, schema: Schema) -> None:
+    """Of a table with its target among its columns: rows to predict for may have any others beside those it needs."""
+    estimator.n_features_in_ = len(schema.modelled) - 1
+    if hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def rows_frame(estimator: Any, data: Any, columns: tuple[str, ...]) -> Any:
+    """Rows to predict for as a frame; the columns of an array are those that it was fitted with, in their order."""
+    if _is_frame(data):
+        if hasattr(estimator, "feature_names_in_"):
+            check_names(estimator, data, reset=False)
+        return data
+    return _named_columns(as_matrix(estimator, data, reset=False), columns)
+
+
+def _frame(estimator: Any, data: Any, labels: Any, target: str | None) -> tuple[Any, str]:
+    """Features and classes in one frame."""
+    if _is_frame(data) and labels is None:
+        if target is None:
+            raise UnusableInputError("fit requires y to be passed, but the target y is None; or name a target", target)
+        return data, target
+    name = target or getattr(labels, "name", None) or CLASS
+    if _is_frame(data):
+        check_names(estimator, data, reset=True)
+        table = to_arrow(data, "the frame")
+    else:
+        matrix = as_matrix(estimator, data, reset=True)
+        schema = estimator.schema
+        listed = tuple(c for c in schema.names if c != name) if isinstance(schema, Schema) else ()
+        table = _named_columns(matrix, listed if len(listed) == matrix.shape[1] else ())
+    if name in table.column_names:
+        raise UnusableInputError(f"the frame has the target {name!r} already; leave out y, or rename it", name)
+    return table.append_column(name, _array(as_labels(labels, table.num_rows))), name
+
+
+def _is_frame(data: Any) -> bool:
+    """A frame whose columns have names; numbered ones are those of an array."""
+    return kind_of(data) is not None and not any(isinstance(name, int) for name in getattr(data, "columns", ()))
+
+
+def _named_columns(matrix: NDArray[Any], names: tuple[str, ...]) -> Any:
+    import pyarrow as pa
+
+    names = names or tuple(f"x{i}" for i in range(matrix.shape[1]))
+    return pa.table({name: _array(matrix[:, i]) for i, name in enumerate(names)})
+
+
+def _array(values: NDArray[Any]) -> Any:
+    """A column of an array; Python objects are read as their texts."""
+    import pyarrow as pa
+
+    if values.dtype.kind in "OUS":
+        return pa.array([None if v is None or v != v else str(v) for v in values.tolist()], type=pa.string())
+    return pa.array(np.ascontiguousarray(values.astype(values.dtype.newbyteorder("="))))
+
+
+def _schema(estimator: Any, frame: Any, target: str) -> Schema:
+    """The declared schema; without one, a draft from the rows, where the caller accepts it as public."""
+    schema = estimator.schema
+    if schema is not None:
+        return schema if isinstance(schema, Schema) else Schema.load(schema)
+    if not estimator.accept_draft_as_public:
+        raise UnusableInputError(
+            "a frame needs a schema, which says what is public about it; give schema=, or open the table with one", None
+        )
+    drafted = draft_schema(frame)
+    return drafted.with_columns([_classes(drafted, target)])
+
+
+def _classes(drafted: Schema, target: str) -> Any:
+    """The target of a draft as classes, and not as a range of numbers."""
+    column = drafted[target]
+    if isinstance(column, Integer) and column.minimum is not None and column.maximum is not None:
+        if column.maximum - column.minimum >= MOST_DRAFTED_CLASSES:
+            raise UnusableInputError(f"Unknown label type: the target {target!r} has a range of numbers", target)
+        return Categorical(target, column.missing, tuple(range(column.minimum, column.maximum + 1)))
+    if column.type in ("number", "datetime", "identifier"):
+        raise UnusableInputError(f"Unknown label type: the target {target!r} is drafted as {column.type}", target)
+    return column
+
+
+def _named(target: str | None, schema: Schema) -> str:
+    if target is None:
+        raise UnusableInputError("a target must be named: the column that shall be predicted", target)
+    return schema[target].name
+
+
+def check_confirmed(schema: Schema, accepted: bool) -> None:
+    """A draft is made from the rows, so it is no public knowledge until a person says so."""
+    if schema.status == DRAFT and not accepted:
+        raise InputError(
+            'the schema is a draft made from the data; check it, then set status = "confirmed" '
+            "(or accept it as public with accept_draft_as_public=True)",
+            schema,
+        )

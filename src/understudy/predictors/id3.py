@@ -1,0 +1,95 @@
+"""Trees whose splits are chosen by noisy counts, as in the private ID3 of the literature (Friedman & Schuster 2010).
+
+At each level the counts of every column by class are bought in all nodes at once: the nodes are parallel, but the
+columns are not, so that each of |A| columns gets the |A|-th part of the level's budget. That is what makes this form
+expensive. Everything after the counts is post-processing, so that every node may have a split of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.predictors.cells import BranchClasses
+from understudy.predictors.purity import by_branch
+from understudy.predictors.split import Split, options
+from understudy.predictors.tree import LEAF, Tree
+from understudy.privacy.budget import Amount
+from understudy.privacy.curator import Curator
+from understudy.privacy.measurement import Measurement
+from understudy.schema.domain import Domain
+
+Floats = NDArray[np.float64]
+COST_OF_NOISE = 1.0
+"""The noise of a branch that a split must be better by, in standard deviations of its counts."""
+
+
+@dataclass(frozen=True)
+class NoisySplits:
+    """How to grow: what is predicted, from which columns, and how many leaves there may be."""
+
+    domain: Domain
+    target: str
+    columns: Sequence[str]
+    leaves: int
+
+    def grow(self, curator: Curator, amount: Amount, levels: int) -> Tree:
+        tree = Tree.single_leaf()
+        for part in amount.split([1.0] * levels):
+            cells = [self._cells(tree, column) for column in self.columns]
+            deeper = self._deeper(tree, curator.partition(self.domain, cells, part))
+            if deeper == tree:
+                break
+            tree = deeper
+        return tree
+
+    def _cells(self, tree: Tree, column: str) -> BranchClasses:
+        return BranchClasses(tree, column, self.domain.size(column), self.target, self.domain.size(self.target))
+
+    def _deeper(self, tree: Tree, measured: Sequence[Measurement]) -> Tree:
+        """The tree with the leaves of its lowest level cut, the best first, as long as there is room for leaves."""
+        offers = [split for column in self.columns for split in options(self.domain[column])]
+        if not offers:
+            return tree
+        gains = np.stack([g for c, m in zip(self.columns, measured, strict=True) for g in self._gains(tree, c, m)])
+        best = gains.argmax(axis=0)
+        lowest = tree.level[tree.leaf_nodes] == tree.depth
+        gain = np.where(lowest, gains.max(axis=0), -np.inf)
+        extra = np.array([s.branches - 1 for s in offers])[best]
+        order = np.argsort(-gain, kind="stable")
+        fits = np.cumsum(np.where(gain[order] > 0, extra[order], 0)) + tree.leaves <= self.leaves
+        cut = order[(gain[order] > 0) & fits]
+        return _cut(tree, offers, dict(zip(tree.leaf_nodes[cut].tolist(), best[cut].tolist(), strict=True)))
+
+    def _gains(self, tree: Tree, column: str, measured: Measurement) -> list[Floats]:
+        """For each split of the column, how much purer it would make each leaf, net of what noise alone would give."""
+        size, classes = self.domain.size(column), self.domain.size(self.target)
+        counts = np.maximum(measured.counts.reshape(tree.leaves, size, classes).astype(np.float64), 0.0)
+        whole = _purity(by_branch(counts, None)[:, None, :])
+        found = []
+        for split in options(self.domain[column]):
+            spread = np.sqrt(np.bincount(split.groups)).sum() * measured.deviation
+            found.append(_purity(by_branch(counts, split)) - whole - COST_OF_NOISE * spread)
+        return found
+
+
+def _purity(counts: Floats) -> Floats:
+    """Of each leaf, over its branches."""
+    rows = np.maximum(counts.sum(axis=-1), 1e-9)
+    return ((counts**2).sum(axis=-1) / rows).sum(axis=-1)
+
+
+def _cut(tree: Tree, offers: Sequence[Split], chosen: dict[int, int]) -> Tree:
+    """The tree with some leaves of its lowest level split."""
+    if not chosen:
+        return tree
+    new = list(dict.fromkeys(offers[i] for i in chosen.values()))
+    place = {split: len(tree.splits) + i for i, split in enumerate(new)}
+    nodes = list(tree.nodes)
+    for node, offer in chosen.items():
+        nodes[node] = place[offers[offer]]
+    below = sum(offers[offer].branches for offer in chosen.values())
+    return Tree((*tree.splits, *new), (*nodes, *[LEAF] * below))

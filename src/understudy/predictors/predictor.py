@@ -1,0 +1,209 @@
+"""What all private predictors share: fit, predict, update, save and load.
+
+A fitted predictor is a function of its parameters and of the curator's recorded answers. So a saved one is just these,
+and to load it is to learn again from the record: the private rows are not needed, and could not be there.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import InputError
+from understudy.predictors.estimator import Estimator
+from understudy.predictors.export import tree_text
+from understudy.predictors.given import check_confirmed, given, is_table, rows_frame
+from understudy.predictors.learning import Task, count_leaves, learn
+from understudy.predictors.leaves import Leaves, mean_shares, votes
+from understudy.predictors.round import Round, certificate_of, check_seed
+from understudy.predictors.rows import codes_of
+from understudy.predictors.rule import Recipe
+from understudy.predictors.tree import merged
+from understudy.privacy.budget import Budget, Spend, compose
+from understudy.privacy.certificate import Certificate
+from understudy.privacy.curator import Curator
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanism import ExactRandomness
+from understudy.schema.domain import Domain
+from understudy.schema.schema import Schema
+from understudy.synthesizers.discovery import discover, provisional
+from understudy.tables.table import Table
+
+MEAN, VOTE = "mean", "vote"
+
+
+class PrivatePredictor(Estimator):
+    """Base of the private trees and forests; it has no structure of its own."""
+
+    epsilon: float
+    delta: float
+    voting: str
+    shrink: bool
+    target: str | None
+    schema: Schema | str | Path | None
+    seed: int | None
+    noise_seed: int | None
+    ledger: Ledger | str | Path | None
+    analyst: str
+    accept_draft_as_public: bool
+
+    classes_: NDArray[Any]
+    leaves_: list[Leaves]
+    rounds_: tuple[Round, ...]
+    seed_: int
+    schema_: Schema
+    target_: str
+    n_features_in_: int
+
+    def recipe(self) -> Recipe:
+        """What is settled by the user, and what is left to the public rule."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None, *, target: str | None = None) -> PrivatePredictor:  # noqa: N803
+        """Learns from a table of `understudy.open`, from a frame with a schema, or from features and classes.
+
+        All of the budget is spent, and debited from the ledger if there is one. Fitting again spends it again.
+        """
+        recipe, budget = self.recipe(), Budget(self.epsilon, self.delta)
+        found = given(self, X, y, target or self.target)
+        check_confirmed(found.table.schema, self.accept_draft_as_public)
+        Task(Domain.of(provisional(found.table.schema)), found.target).check()
+        seed = check_seed(self.seed)
+        self.seed_ = secrets.randbelow(2**63) if seed is None else seed
+        self.schema_, self.target_ = found.table.schema, found.target
+        self._learn(self._curator(found.table, budget, "fit", self.noise_seed), recipe)
+        return self
+
+    def update(self, table: Any, *, epsilon: float, delta: float = 0.0, again: bool = False) -> PrivatePredictor:
+        """Counts the rows of a table (or a frame) in the leaves of the trees, with a budget of its own.
+
+        Rows that came later are added to those counted before. With `again=True` they are the same rows, counted once
+        more: the two counts are averaged by what each is worth. Either way a person in both pays both budgets.
+        """
+        self._demand_fitted()
+        opened: Table = table if is_table(table) else self._opened(table)
+        if opened.schema != self.schema_:
+            raise InputError("the table must have the schema that the predictor was fitted with", opened.schema)
+        later = None if self.noise_seed is None else self.noise_seed + len(self.rounds_)
+        curator = self._curator(opened, Budget(epsilon, delta), "update", later)
+        self._count(curator, again)
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """The share of each class that the trees expect, row by row, in the order of `classes_`."""
+        self._demand_fitted()
+        domain = self.task_.domain
+        columns = merged(leaves.tree.columns for leaves in self.leaves_)
+        frame = rows_frame(self, X, tuple(c for c in self.schema_.names if c != self.target_))
+        return self._expected(codes_of(frame, domain, columns or self.task_.columns[:1]))
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """The likeliest class of each row."""
+        self._demand_fitted()
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def predict_codes(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.int64]:
+        """The place of the likeliest class, of rows that are codes already: for studies of many predictors."""
+        self._demand_fitted()
+        return self._expected(codes).argmax(axis=1)
+
+    def _expected(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.float64]:
+        said = [s[leaves.tree.leaf_of(codes)] for s, leaves in zip(self._shares(), self.leaves_, strict=True)]
+        return votes(said) if self.voting == VOTE else mean_shares(said)
+
+    def score(self, X: Any, y: Any) -> float:  # noqa: N803
+        """The share of rows whose class is predicted."""
+        return float(np.mean(self.predict(X) == np.asarray(y)))
+
+    @property
+    def certificate_(self) -> Certificate:
+        """The claim of the fit, and the spends that it rests on; see `rounds_` for those of later updates."""
+        self._demand_fitted()
+        return self.rounds_[0].certificate
+
+    @property
+    def spends_(self) -> tuple[Spend, ...]:
+        """Every ask, of fit and updates, with its price."""
+        self._demand_fitted()
+        return tuple(s for r in self.rounds_ for s in r.certificate.spends)
+
+    @property
+    def guarantee_(self) -> tuple[float, float]:
+        """The (ε, δ) that holds for a person whose rows were in the fit and in every update."""
+        return compose(self.spends_, max(r.certificate.asked.delta for r in self.rounds_))
+
+    def export_text(self, tree: int = 0) -> str:
+        """One tree as indented text, with what its leaves predict."""
+        self._demand_fitted()
+        return tree_text(self.task_.domain, self.leaves_[tree], self._shares()[tree], self._labels())
+
+    def save(self, path: str | Path) -> None:
+        """Writes parameters, schema, record and certificates as JSON."""
+        from understudy.predictors.storage import save
+
+        self._demand_fitted()
+        save(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> PrivatePredictor:
+        """Reads a predictor back, of whichever kind it is; a file that was changed is a failed check."""
+        from understudy.predictors.storage import load
+
+        return load(Path(path))
+
+    @property
+    def task_(self) -> Task:
+        return self._task
+
+    def _labels(self) -> list[str]:
+        return [str(c) for c in self.classes_.tolist()]
+
+    def _shares(self) -> list[NDArray[np.float64]]:
+        count = len(self.classes_)
+        return [leaves.shares(count) if self.shrink else leaves.plain_shares(count) for leaves in self.leaves_]
+
+    def _learn(self, curator: Curator, recipe: Recipe) -> None:
+        rng = np.random.Generator(np.random.PCG64(self.seed_))
+        self._task = Task(Domain.of(discover(self.schema_, curator)), self.target_)
+        self.leaves_ = learn(curator, self._task, recipe, rng)
+        self.classes_ = _array_of(self._task.classes)
+        self.rounds_ = (Round(curator.record, certificate_of(self, curator, "fit")),)
+
+    def _count(self, curator: Curator, again: bool) -> None:
+        counted = count_leaves(curator, self._task, [leaves.tree for leaves in self.leaves_])
+        self.leaves_ = [
+            old.with_again(*new) if again else old.with_more(*new)
+            for old, new in zip(self.leaves_, counted, strict=True)
+        ]
+        self.rounds_ += (Round(curator.record, certificate_of(self, curator, "update"), again),)
+
+    def _replay(self, rounds: Sequence[Round]) -> None:
+        """Learns again from recorded answers alone; every question, and every spend, must be the recorded one."""
+        first, *later = rounds
+        self._learn(first.curator(self.schema_), self.recipe())
+        for each in later:
+            self._count(each.curator(self.schema_), each.again)
+        for recorded, now in zip(rounds, self.rounds_, strict=True):
+            recorded.check(now)
+        self.rounds_ = tuple(rounds)
+
+    def _curator(self, table: Table, budget: Budget, purpose: str, noise_seed: int | None) -> Curator:
+        ledger = Path(self.ledger) if isinstance(self.ledger, str) else self.ledger
+        said = f"{purpose} {type(self).__name__} on {table.name}"
+        seed = check_seed(noise_seed)
+        randomness = ExactRandomness.system() if seed is None else ExactRandomness.seeded(seed)
+        return Curator.on(table, budget, ledger=ledger, purpose=said, analyst=self.analyst, randomness=randomness)
+
+    def _opened(self, frame: Any) -> Table:
+        from understudy.tables.opening import open as open_table
+
+        return open_table(frame, self.schema_)
+
+
+def _array_of(labels: Sequence[object]) -> NDArray[Any]:
+    return np.array(list(labels))

@@ -1,0 +1,52 @@
+"""Scores for private quantiles: how far each bin of a column is from holding the row of a wanted rank."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.privacy.score import GRID, GRID_BITS
+
+
+@dataclass(frozen=True)
+class Rank:
+    """The row that has the share `probability` of its group's rows below it, moved by a public number of rows."""
+
+    probability: float
+    moved: int = 0
+
+    def describe(self) -> dict[str, Any]:
+        return {"probability": self.probability, "moved": self.moved}
+
+    def scores(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Minus the number of rows between the wanted rank and each bin; 0 for a bin that holds it.
+
+        Bin i holds the ranks from the rows below it to those up to it. One more bin at either end holds every rank
+        beyond the rows, so that some bin always scores 0. One row more or less moves the rows below a bin by 0 or 1,
+        and the wanted rank by `probability`, in the same direction: each difference moves by at most 1, and so does
+        the largest of them. A row replaced moves no rank, and the rows below a bin by at most 1.
+        """
+        up_to = np.cumsum(counts) << GRID_BITS
+        rows = int(up_to[-1])
+        wanted = round(self.probability * GRID) * (rows >> GRID_BITS) + self.moved * GRID
+        below = np.concatenate([[0], up_to[:-1]])
+        inside = np.maximum(0, np.maximum(below - wanted, wanted - up_to))
+        return -np.concatenate([[max(0, wanted)], inside, [max(0, rows - wanted)]]).astype(np.float64) / GRID
+
+
+def rank_exponent(epsilon: float, sensitivity: float) -> float:
+    """ε/(2Δ), rounded down, so that the claim stays above the truth."""
+    return math.nextafter(epsilon / (2.0 * sensitivity), 0.0)
+
+
+def rank_reach(exponent: float, choices: int, miss: float) -> int:
+    """Rows by which a chosen bin misses its rank with probability `miss` at most, rounded up to the next whole number.
+
+    Some bin scores 0, so one that is worse by s is chosen with probability choices × exp(−exponent × s) at most
+    (McSherry & Talwar 2007, Theorem 7).
+    """
+    return math.floor(math.log(choices / miss) / exponent) + 1

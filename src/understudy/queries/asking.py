@@ -1,0 +1,174 @@
+"""`understudy.query`: one metered question about a table behind the boundary.
+
+A question is read and checked first. If the ledger has its answer, that is given again, for nothing. Otherwise the
+whole budget of the question is debited, the curator answers, and the ledger remembers its noisy totals. The figures are
+always made from remembered totals, by a curator that has no rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+
+from understudy.errors import InputError
+from understudy.privacy.budget import Budget
+from understudy.privacy.curator import Curator, no_pure_keys
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.measurement import Answer as Recorded
+from understudy.privacy.mechanism import Randomness
+from understudy.queries.answer import Answer
+from understudy.queries.figure import check_confidence
+from understudy.queries.inquiry import Inquiry
+from understudy.queries.question import QUANTILE, Question
+from understudy.queries.rehearsal import rehearse
+from understudy.releases.synthesis import DEFAULT_DELTA, randomness_of
+from understudy.schema.schema import DRAFT, Schema
+from understudy.tables.table import Table
+
+
+def query(
+    table: Table,
+    sql: str,
+    *,
+    epsilon: float,
+    delta: float = DEFAULT_DELTA,
+    ledger: Ledger | str | Path | None = None,
+    analyst: str = "",
+    confidence: float = 0.95,
+    accept_draft_as_public: bool = False,
+    test_only_noise_seed: int | None = None,
+) -> Answer:
+    """Answers one question with noise, and with the interval that the noise leaves.
+
+    `sql` is `SELECT [columns,] aggregates FROM table [WHERE …] [GROUP BY columns]`, with the aggregates count(*),
+    count(DISTINCT unit), sum(x), avg(x), median(x) and quantile(x, 0.9). The budget is that of the whole question. With
+    a `ledger` it is debited there, from the share of `analyst`; asked again, the same question is answered for nothing.
+
+    >>> import pyarrow as pa, understudy as us
+    >>> schema = us.Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
+    >>> table = us.open(pa.table({"age": [31, 47, 52]}), schema)
+    >>> answer = query(table, "SELECT count(*) FROM data WHERE age > 40", epsilon=1.0, delta=0)
+    >>> answer.figure.low <= answer.figure.high
+    True
+    """
+    budget = Budget(epsilon, delta)
+    question = Question.of(sql, table.schema, names_of(table))
+    inquiry = Inquiry(question, table.schema, check_confidence(confidence))
+    _check(inquiry, budget, accept_draft_as_public)
+    place = Path(ledger) if isinstance(ledger, str) else ledger
+    return query_with(
+        table, inquiry, budget, randomness=randomness_of(test_only_noise_seed), ledger=place, analyst=analyst
+    )
+
+
+def query_with(
+    table: Table,
+    inquiry: Inquiry,
+    budget: Budget,
+    *,
+    randomness: Randomness,
+    ledger: Ledger | Path | None = None,
+    analyst: str = "",
+) -> Answer:
+    """Answers a question that was already checked."""
+    key = record_key(table, inquiry, budget)
+    known = _recalled(ledger, key) if randomness.secure else None
+    if known is None:
+        curator = Curator.on(
+            table,
+            budget,
+            ledger=None if inquiry.public else ledger,
+            purpose=f"query of {table.name}: {inquiry.question.sql}",
+            analyst=analyst,
+            randomness=randomness,
+        )
+        inquiry.ask(curator)
+        answers = _remembered(ledger, key, curator) if curator.secure and not inquiry.public else curator.record
+    else:
+        answers = known
+    groups = inquiry.ask(Curator.replaying(table.schema, budget, answers, secure=randomness.secure))
+    question = inquiry.question
+    return Answer(
+        sql=question.sql,
+        keys=question.keys,
+        names=tuple(a.name for a in question.aggregates),
+        groups=groups,
+        confidence=inquiry.confidence,
+        epsilon=0.0 if inquiry.public else budget.epsilon,
+        delta=0.0 if inquiry.public else budget.delta,
+        recorded=known is not None,
+        secure=randomness.secure,
+    )
+
+
+def names_of(table: Table) -> tuple[str, ...]:
+    """What FROM may call the table: its name, and that without the ending of a file."""
+    name = table.name
+    return tuple(dict.fromkeys((PurePath(name).stem, name))) if name else ()
+
+
+def _check(inquiry: Inquiry, budget: Budget, draft_accepted: bool) -> None:
+    """Refuses whatever can be refused from public facts, before anything is spent."""
+    schema = inquiry.schema
+    if schema.status == DRAFT and not draft_accepted:
+        raise InputError(
+            'the schema is a draft made from the data; check it, then set status = "confirmed" '
+            "(or accept it as public with --accept-draft-as-public)",
+            schema,
+        )
+    private = inquiry.question.private_keys(schema)
+    if private and budget.pure:
+        raise no_pure_keys(private[0])
+    rehearse(inquiry, budget)
+
+
+def record_key(table: Table, inquiry: Inquiry, budget: Budget) -> str:
+    """What makes two questions the same: table, schema, meaning and budget; a quantile's interval is asked for, too."""
+    ranked = any(a.kind == QUANTILE for a in inquiry.question.aggregates)
+    facts = {
+        "query": inquiry.question.sql,
+        "table": f"{table.kind} {table.name}",
+        "schema": _digest(inquiry.schema),
+        "epsilon": budget.epsilon,
+        "delta": budget.delta,
+        **({"confidence": inquiry.confidence} if ranked else {}),
+    }
+    return json.dumps(facts, ensure_ascii=False, sort_keys=True)
+
+
+def _digest(schema: Schema) -> str:
+    return hashlib.sha256(schema.dumps().encode()).hexdigest()
+
+
+def _recalled(ledger: Ledger | Path | None, key: str) -> tuple[Recorded, ...] | None:
+    if isinstance(ledger, Path):
+        ledger = Ledger.open(ledger, create=False) if ledger.exists() else None
+    kept = None if ledger is None else ledger.recall(key)
+    return None if kept is None else _unpacked(kept)
+
+
+def _remembered(ledger: Ledger | Path | None, key: str, curator: Curator) -> Sequence[Recorded]:
+    """What the ledger keeps: of two processes that asked at once, both give the answer that was there first."""
+    if isinstance(ledger, Path):
+        ledger = Ledger.open(ledger, create=False)
+    return curator.record if ledger is None else _unpacked(ledger.remember(key, _packed(curator.record)))
+
+
+def _packed(answers: Sequence[Recorded]) -> bytes:
+    plain = [{"question": a.question, "kind": a.value.dtype.kind, "value": a.value.tolist()} for a in answers]
+    return json.dumps(plain, ensure_ascii=False).encode()
+
+
+def _unpacked(content: bytes) -> tuple[Recorded, ...]:
+    return tuple(Recorded(a["question"], _array(a)) for a in json.loads(content))
+
+
+def _array(answer: dict[str, Any]) -> Any:
+    if answer["kind"] == "U":
+        return np.array(answer["value"], dtype=np.str_).reshape(len(answer["value"]), 2)
+    return np.array(answer["value"], dtype=np.int64)

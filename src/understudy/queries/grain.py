@@ -1,0 +1,108 @@
+"""How fine a column is looked at: the whole steps in which it is added up, and the bins of its quantiles.
+
+Both follow from the schema alone: the declared decimals, as far as integers of the noise can carry them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from datetime import datetime, timedelta
+
+from understudy.errors import InternalError
+from understudy.schema.column import Column, Datetime, Integer, Number
+from understudy.schema.domain import Coding, Domain, units_between
+from understudy.schema.schema import Schema
+from understudy.tables.tally import EvenCoding, ValueSum
+
+MOST_STEPS = 2**31
+"""Of a sum's bounds: then four billion rows fit into 64 bits, and any budget above 0.01 into the noise's range."""
+UNDECLARED_STEPS = 1_000_000
+"""In how many steps a column without decimals is added up: a row is rounded by less than a millionth of its range."""
+MOST_BINS = 4096
+
+
+def bounds_of(column: Column) -> tuple[float, float]:
+    """The declared bounds of a column of numbers."""
+    if not isinstance(column, Integer | Number) or column.minimum is None or column.maximum is None:
+        raise InternalError(f"column {column.name!r} has no bounds to add up its values by", column)
+    return float(column.minimum), float(column.maximum)
+
+
+def steps_of(column: Column) -> float:
+    """How many steps make one unit: a power of ten."""
+    low, high = bounds_of(column)
+    most = math.floor(math.log10(MOST_STEPS / max(abs(low), abs(high), 1e-290)))
+    if isinstance(column, Integer):
+        return 10.0 ** min(0, most)
+    declared = column.decimals if isinstance(column, Number) else None
+    wanted = math.ceil(math.log10(UNDECLARED_STEPS / (high - low))) if declared is None else declared
+    return 10.0 ** min(wanted, most)
+
+
+def plain_sum(column: Column) -> ValueSum:
+    """The sum itself."""
+    return _sum_around(column, 0.0)
+
+
+def centred_sum(column: Column) -> ValueSum:
+    """The sum of distances from the middle of the bounds, which one row moves by half of their width at most."""
+    low, high = bounds_of(column)
+    steps = steps_of(column)
+    return _sum_around(column, round((low + (high - low) / 2) * steps) / steps)
+
+
+def _sum_around(column: Column, centre: float) -> ValueSum:
+    low, high = bounds_of(column)
+    steps = steps_of(column)
+    first, last = math.floor((low - centre) * steps + 0.5), math.floor((high - centre) * steps + 0.5)
+    return ValueSum(column.name, centre, steps, min(first, last), max(first, last, first + 1))
+
+
+def fine_coding(column: Column) -> Coding:
+    """The column in as many bins as a quantile may tell apart: every value where there are not too many."""
+    if isinstance(column, Number):
+        low, high = bounds_of(column)
+        steps = MOST_BINS if column.decimals is None else (high - low) * 10.0**column.decimals
+        bins = max(1, min(MOST_BINS, math.floor(steps)))
+        return EvenCoding(column, edges=(*(low + (high - low) * (i / bins) for i in range(bins)), high))
+    assert isinstance(column, Integer | Datetime)
+    values = dataclasses.replace(column, bins=min(MOST_BINS, _values(column)), cuts=None)
+    return Domain.of(Schema((values,))).codings[0]
+
+
+def _values(column: Integer | Datetime) -> int:
+    if isinstance(column, Datetime):
+        return units_between(column, column.maximum) + 1
+    low, high = bounds_of(column)
+    return int(high - low) + 1
+
+
+def first_value(coding: Coding, place: int) -> float | datetime:
+    """The least value of a bin; before the first bin and behind the last, the column's bounds."""
+    edges = coding.edges or ()
+    return _value(coding, edges[min(max(place, 0), coding.levels - 1)])
+
+
+def last_value(coding: Coding, place: int) -> float | datetime:
+    """The greatest value of a bin."""
+    edges = coding.edges or ()
+    upper = edges[min(max(place, 0), coding.levels - 1) + 1]
+    return _value(coding, upper if isinstance(coding.column, Number) else upper - 1)
+
+
+def middle_value(coding: Coding, place: int) -> float | datetime:
+    """The middle of a bin, or its one value."""
+    edges, inside = coding.edges or (), min(max(place, 0), coding.levels - 1)
+    low, high = edges[inside], edges[inside + 1]
+    return _value(coding, (low + high) / 2 if isinstance(coding.column, Number) else low + (high - 1 - low) // 2)
+
+
+def _value(coding: Coding, position: float) -> float | datetime:
+    column = coding.column
+    if isinstance(column, Datetime):
+        return column.start + timedelta(seconds=column.unit_seconds * int(position))
+    if isinstance(column, Integer):
+        return int(position)
+    decimals = column.decimals if isinstance(column, Number) else None
+    return float(position) if decimals is None else round(float(position), decimals + 1)

@@ -1,0 +1,182 @@
+"""What a question asks the curator, and how its answer follows from the curator's: the only code that does either.
+
+The budget is split evenly over what is asked: a tally for every count and sum, two for an average (the sum around the
+middle of the bounds, and the rows), three ranks for a quantile (itself, and one on either side for its interval).
+Groups of a private column are bought first.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from understudy.errors import InputError
+from understudy.privacy.budget import Amount
+from understudy.privacy.curator import Curator
+from understudy.privacy.measurement import Measurement
+from understudy.privacy.rank import Rank, rank_reach
+from understudy.queries.answer import Group, Key
+from understudy.queries.figure import Figure, average_figures, count_figures, sum_figures
+from understudy.queries.grain import (
+    bounds_of,
+    centred_sum,
+    fine_coding,
+    first_value,
+    last_value,
+    middle_value,
+    plain_sum,
+)
+from understudy.queries.question import AVERAGE, COUNT, PERSONS, QUANTILE, SUM, Aggregate, Question
+from understudy.schema.column import Categorical, Column
+from understudy.schema.domain import Coding, Domain
+from understudy.schema.schema import REPLACE_ONE, Schema
+from understudy.tables.tally import PersonCount, RowCount, Summand, Tally, ValueSum
+
+KEYS_SHARE = 0.25
+"""Of the budget, for the groups of private columns; the rest is for what is asked about them."""
+RANK_SHARES = (2.0, 1.0, 1.0)
+"""Of a quantile's budget, for the quantile itself and the two ends of its interval."""
+MOST_GROUPS = 100_000
+OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """A question about a table of this schema, to be answered with intervals of this confidence."""
+
+    question: Question
+    schema: Schema
+    confidence: float
+
+    @property
+    def public(self) -> bool:
+        """Whether nothing needs noise: the number of all rows, where it is public."""
+        q = self.question
+        counted = all(a.kind == COUNT for a in q.aggregates)
+        return counted and not q.keys and q.where is None and self.schema.neighbours == REPLACE_ONE
+
+    def ask(self, curator: Curator) -> tuple[Group, ...]:
+        """The figures of every group that there could be."""
+        domain = self._domain(self._keys(curator))
+        _check_groups(domain, self.question.keys)
+        tallied = self._summands
+        quantiles = [a for a in self.question.aggregates if a.kind == QUANTILE]
+        weights = [sum(tallied.values())] if tallied else []
+        parts = curator.remaining().split([*weights, *(1.0 for _ in quantiles)])
+        totals = self._totals(curator, domain, tallied, parts[0]) if tallied else {}
+        ranked = {
+            a: self._quantiles(curator, domain, a, part)
+            for a, part in zip(quantiles, parts[len(weights) :], strict=True)
+        }
+        figures = [ranked[a] if a.kind == QUANTILE else self._figures(a, totals) for a in self.question.aggregates]
+        keys = itertools.product(*(key_labels(domain[k]) for k in self.question.keys))
+        return tuple(Group(k, f) for k, f in zip(keys, zip(*figures, strict=True), strict=True))
+
+    def _keys(self, curator: Curator) -> list[Column]:
+        """The columns that are grouped by, with the values of private ones bought."""
+        private = self.question.private_keys(self.schema)
+        bought: dict[str, Column] = {}
+        if private:
+            parts = curator.remaining().part(KEYS_SHARE).split([1.0] * len(private))
+            bought = {name: self._bought(name, curator, part) for name, part in zip(private, parts, strict=True)}
+        return [bought.get(k, self.schema[k]) for k in self.question.keys]
+
+    def _bought(self, name: str, curator: Curator, amount: Amount) -> Column:
+        """The values that enough people share; all others are one more group."""
+        column = self.schema[name]
+        assert isinstance(column, Categorical)
+        other = column.other or OTHER
+        values = tuple(dict.fromkeys(v for v in curator.keys(name, amount).values if v != other))
+        return dataclasses.replace(column, values=(*values, other), other=other)
+
+    def _domain(self, columns: Sequence[Column]) -> Domain:
+        if not columns:
+            return Domain(self.schema, ())
+        narrow = dataclasses.replace(self.schema, columns=tuple(columns), unit=None, rules=())
+        return Domain(self.schema, Domain.of(narrow).codings)
+
+    @property
+    def _summands(self) -> dict[Summand, float]:
+        """Every distinct total that is needed, with its weight in the budget."""
+        weights: dict[Summand, float] = {}
+        for aggregate in self.question.aggregates:
+            needed = self._needed(aggregate)
+            for summand in needed:
+                weights[summand] = weights.get(summand, 0.0) + 1.0 / len(needed)
+        return weights
+
+    def _needed(self, aggregate: Aggregate) -> list[Summand]:
+        match aggregate:
+            case Aggregate(kind="count"):
+                return [RowCount()]
+            case Aggregate(kind="persons"):
+                return [PersonCount()]
+            case Aggregate(kind="sum", column=str(name)):
+                return [plain_sum(self.schema[name])]
+            case Aggregate(kind="avg", column=str(name)):
+                return [centred_sum(self.schema[name]), RowCount(name)]
+        return []
+
+    def _totals(
+        self, curator: Curator, domain: Domain, summands: dict[Summand, float], amount: Amount
+    ) -> dict[Summand, Measurement]:
+        tally = Tally(self.question.keys, self.question.where, tuple(summands))
+        return dict(zip(summands, curator.tally(domain, tally, amount, list(summands.values())), strict=True))
+
+    def _figures(self, aggregate: Aggregate, totals: dict[Summand, Measurement]) -> list[Figure]:
+        needed = self._needed(aggregate)
+        first = totals[needed[0]]
+        if aggregate.kind in (COUNT, PERSONS):
+            return count_figures(first, self.confidence)
+        assert isinstance(needed[0], ValueSum)
+        if aggregate.kind == SUM:
+            return sum_figures(first, needed[0], self.confidence)
+        assert aggregate.kind == AVERAGE
+        bounds = bounds_of(self.schema[needed[0].column])
+        return average_figures(first, totals[needed[1]], needed[0], bounds, self.confidence)
+
+    def _quantiles(self, curator: Curator, groups: Domain, aggregate: Aggregate, amount: Amount) -> list[Figure]:
+        """The bin that holds the wanted rank, and two bins that enclose it with the wanted probability."""
+        assert aggregate.column is not None and aggregate.probability is not None
+        coding = fine_coding(self.schema[aggregate.column])
+        domain = Domain(self.schema, (*groups.codings, coding))
+        exponent = curator.rank_exponent(amount.split(RANK_SHARES)[1], len(self.question.keys))
+        moved = rank_reach(exponent, coding.levels + 2, (1 - self.confidence) / 2)
+        ranks = [Rank(aggregate.probability, m) for m in (0, -moved, moved)]
+        tally = Tally((*self.question.keys, coding.name), self.question.where, (RowCount(),))
+        chosen = curator.ranks(domain, tally, ranks, amount, RANK_SHARES)
+        return [_quantile(coding, *(int(c) - 1 for c in bins)) for bins in zip(*chosen, strict=True)]
+
+
+def _quantile(coding: Coding, at: int, low: int, high: int) -> Figure:
+    """Bins count from 0 here; −1 and one past the last are the ends of the column."""
+    least, most = first_value(coding, low), last_value(coding, high)
+    middle = middle_value(coding, at)
+    return Figure(middle, min(least, middle), max(most, middle))
+
+
+def _check_groups(domain: Domain, keys: Sequence[str], most: int = MOST_GROUPS) -> None:
+    cells = domain.cells(keys)
+    if cells > most:
+        raise InputError(
+            f"the query has {cells:,} groups by {', '.join(keys)}, and may have at most {most:,}; "
+            "leave a column out, or give one fewer bins",
+            keys,
+        )
+
+
+def key_labels(coding: Coding) -> list[Key]:
+    """What stands for each code of a column: its label, its value or its range, and None for a missing value."""
+    missing: list[Key] = [None] if coding.column.missing else []
+    if coding.labels is not None:
+        return [*coding.labels, *missing]
+    places = range(coding.levels)
+    return [*(_range(first_value(coding, i), last_value(coding, i)) for i in places), *missing]
+
+
+def _range(first: object, last: object) -> Key:
+    if first == last:
+        return first if isinstance(first, int) else str(first)
+    return f"{first} to {last}"

@@ -1,0 +1,161 @@
+"""A query whose names are looked up: what is asked, typed, in one form however it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from understudy.errors import InputError
+from understudy.queries.grammar import ALLOWED, Item, Statement, quoted, read
+from understudy.queries.magnitude import check_magnitudes
+from understudy.schema.column import Categorical, Column, Datetime, Integer, Number
+from understudy.schema.domain import ColumnSet
+from understudy.schema.expression import Predicate, parse
+from understudy.schema.schema import Schema
+
+COUNT, PERSONS, SUM, AVERAGE, QUANTILE = "count", "persons", "sum", "avg", "quantile"
+ANY_TABLE = "data"
+"""A name that stands for the table that was opened, whichever it is."""
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One figure per group; `name` is its heading."""
+
+    kind: str
+    name: str
+    column: str | None = None
+    probability: float | None = None
+
+    @property
+    def sql(self) -> str:
+        if self.kind == PERSONS:
+            return f"count(DISTINCT {quoted(str(self.column))})"
+        if self.kind == QUANTILE:
+            return f"quantile({quoted(str(self.column))}, {self.probability!r})"
+        return f"{self.kind}({'*' if self.column is None else quoted(self.column)})"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of the rows. Two texts that mean the same have the same `sql`."""
+
+    keys: ColumnSet
+    aggregates: tuple[Aggregate, ...]
+    where: Predicate | None
+
+    @classmethod
+    def of(cls, sql: str, schema: Schema, tables: Collection[str] = ()) -> Question:
+        """Reads a query and checks every name against the schema; `tables` are the names that FROM may have.
+
+        >>> schema = Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
+        >>> Question.of("select  avg(age) from data where age>40", schema).sql
+        'SELECT avg("age") FROM data WHERE "age" > 40'
+        """
+        statement = read(sql)
+        _check_table(statement, tables)
+        _check_columns(statement, schema)
+        where = None if statement.where is None else parse(statement.where, schema.kinds)
+        if where is not None:
+            _check_condition(where, schema)
+        return cls(statement.group, tuple(_aggregate(i, schema, statement) for i in statement.items), where)
+
+    @property
+    def sql(self) -> str:
+        """The question in its one form."""
+        keys = [quoted(k) for k in self.keys]
+        parts = [f"SELECT {', '.join([*keys, *(a.sql for a in self.aggregates)])} FROM {ANY_TABLE}"]
+        if self.where is not None:
+            parts.append(f"WHERE {self.where.sql().sql()}")
+        return " ".join([*parts, *([f"GROUP BY {', '.join(keys)}"] if keys else [])])
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        return (*self.keys, *(a.name for a in self.aggregates))
+
+    def private_keys(self, schema: Schema) -> ColumnSet:
+        """The columns whose groups must be bought first."""
+        return tuple(k for k in self.keys if schema[k].private)
+
+
+def _check_table(statement: Statement, tables: Collection[str]) -> None:
+    if statement.table not in (ANY_TABLE, *tables):
+        known = " or ".join(dict.fromkeys((*tables, ANY_TABLE)))
+        raise InputError(f"table {statement.table!r} of the query must be {known}, which was opened", statement)
+
+
+def _check_columns(statement: Statement, schema: Schema) -> None:
+    if not statement.items:
+        raise InputError(f"the query has no aggregate, and no row may be shown; {ALLOWED}", statement)
+    if set(statement.columns) != set(statement.group) or len(statement.columns) != len(set(statement.columns)):
+        raise InputError(
+            f"the columns of SELECT ({', '.join(statement.columns) or 'none'}) must be those of GROUP BY "
+            f"({', '.join(statement.group) or 'none'}), each once",
+            statement,
+        )
+    if statement.columns != statement.group:
+        raise InputError("the columns of GROUP BY must stand in the order of SELECT", statement)
+    for name in statement.columns:
+        _check_key(schema[name])
+    headings = [*statement.columns, *(_heading(i) for i in statement.items)]
+    twice = next((h for h in headings if headings.count(h) > 1), None)
+    if twice is not None:
+        raise InputError(f"{twice!r} stands twice in the query; ask for it once, or name it with AS", statement)
+
+
+def _check_key(column: Column) -> None:
+    if not column.modelled:
+        raise InputError(f"column {column.name!r} is an identifier, by which nothing may be grouped", column)
+    if column.private and not isinstance(column, Categorical):
+        raise InputError(
+            f"column {column.name!r} can't be grouped by, since its bounds are private; declare them", column
+        )
+
+
+def _check_condition(where: Predicate, schema: Schema) -> None:
+    for name in sorted(where.columns):
+        if schema[name].private and not isinstance(schema[name], Categorical):
+            raise InputError(f"column {name!r} can't stand in WHERE, since its bounds are private; declare them", name)
+    check_magnitudes(where, schema)
+
+
+def _heading(item: Item) -> str:
+    if item.name is not None:
+        return item.name
+    if item.function == "quantile":
+        return f"median({item.column})" if item.share == 0.5 else f"quantile({item.column}, {item.share:g})"
+    inside = f"distinct {item.column}" if item.distinct else item.column or "*"
+    return f"{item.function}({inside})"
+
+
+def _aggregate(item: Item, schema: Schema, statement: Statement) -> Aggregate:
+    if item.column is None:
+        return Aggregate(COUNT, _heading(item))
+    if item.distinct:
+        _check_unit(item.column, schema)
+        return Aggregate(PERSONS, _heading(item), item.column)
+    _check_measured(item, schema[item.column], statement)
+    return Aggregate(item.function, _heading(item), item.column, item.share)
+
+
+def _check_unit(column: str, schema: Schema) -> None:
+    if schema.unit is None:
+        raise InputError(
+            f"count(distinct {column}) needs a unit in the schema; without one each row is a person, so use count(*)",
+            column,
+        )
+    if column != schema.unit.column:
+        raise InputError(f"count(distinct {column}) must name the unit's column, {schema.unit.column}", column)
+
+
+def _check_measured(item: Item, column: Column, statement: Statement) -> None:
+    numbers = (Integer, Number, Datetime) if item.function == QUANTILE else (Integer, Number)
+    if not isinstance(column, numbers):
+        kinds = " or ".join(k.type for k in numbers)
+        raise InputError(f"{item.function}({column.name}) needs a column of type {kinds}, not {column.type}", column)
+    if column.private:
+        raise InputError(
+            f"{item.function}({column.name}) needs public bounds to clamp by; declare min and max in the schema", column
+        )
+    if item.function == QUANTILE and column.name in statement.group:
+        raise InputError(f"{item.function}({column.name}) can't be grouped by {column.name} itself", column)

@@ -1,0 +1,91 @@
+"""Noise conformance: residuals of the leaves' counts, through the curator, against the scale that the spend declares.
+
+Each check is a Chernoff bound, as in tests/privacy: P[Σx ≥ s] ≤ exp(n·ln M(t) − t·s) for every t ≥ 0. Two sides, each
+refused below 5·10⁻¹⁰: false alarms are rarer than 10⁻⁹ a run, over the randomness of the operating system.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from orchard import ADD_REMOVE, TARGET, Silent, opened, people
+
+from understudy.predictors.learning import Task, learn
+from understudy.predictors.rule import EXPONENTIAL, RANDOM, Recipe
+from understudy.privacy.budget import Budget
+from understudy.privacy.curator import Curator
+from understudy.privacy.mechanism import ExactRandomness
+from understudy.schema.domain import Domain
+
+SIDE = 5e-10
+BUDGETS = {"discrete-laplace": Budget(0.5, 0.0), "discrete-gaussian": Budget(0.5, 1e-6)}
+RECIPES = {
+    "random": Recipe(RANDOM, trees=4, depth=7, leaves=4000, rows=300),
+    "greedy": Recipe(EXPONENTIAL, trees=1, depth=1, leaves=2000, rows=300),
+}
+ROWS = people(300)
+
+
+class Scaled:
+    """Honest choices and noise, but at a wrong scale."""
+
+    secure = True
+
+    def __init__(self, factor: float) -> None:
+        self._honest, self._factor = ExactRandomness.system(), factor
+
+    def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
+        return self._honest.noise(mechanism, scale * self._factor, size)
+
+    def choose(self, scores: NDArray[np.float64], exponent: float, k: int) -> list[int]:
+        return self._honest.choose(scores, exponent, k)
+
+
+def log_moments(mechanism: str, scale: float, t: float) -> float:
+    """ln E[exp(t·size)] of |x|/b (Laplace), exactly, and of (x/σ)² (Gaussian), up to 1e-70 for σ ≥ 5."""
+    if mechanism == "discrete-gaussian":
+        return -0.5 * math.log1p(-2 * t) if t < 0.5 else math.inf
+    r = math.exp(-1 / scale)
+    tail = r * math.exp(t / scale)
+    return math.log((1 - r) / (1 + r) * (1 + 2 * tail / (1 - tail))) if tail < 1 else math.inf
+
+
+def refused(residuals: NDArray[np.float64], mechanism: str, scale: float) -> bool:
+    gaussian = mechanism == "discrete-gaussian"
+    size = (residuals / scale) ** 2 if gaussian else np.abs(residuals) / scale
+    total, count = float(size.sum()), size.size
+    sides = [
+        min(count * log_moments(mechanism, scale, t) - t * total for t in sign * np.geomspace(1e-4, 0.49, 100))
+        for sign in (1.0, -1.0)
+    ]
+    return min(sides) < math.log(SIDE)
+
+
+def residuals_of(budget: Budget, recipe: Recipe, factor: float) -> list[tuple[NDArray[np.float64], float]]:
+    """What was added to each tree's leaves: the same trees are counted again without noise."""
+    task = Task(Domain.of(ADD_REMOVE), TARGET)
+    curator = Curator.on(opened(ROWS), budget, randomness=Scaled(factor))
+    leaves = learn(curator, task, recipe, np.random.default_rng(7))
+    scales = [s.scale for s in curator.spends][-len(leaves) :]
+    exact = Curator.on(opened(ROWS), budget, randomness=Silent())
+    from understudy.predictors.learning import count_leaves
+
+    counted = count_leaves(exact, task, [each.tree for each in leaves])
+    return [((a.counts - b).ravel(), s) for a, (b, _), s in zip(leaves, counted, scales, strict=True)]
+
+
+@pytest.mark.parametrize("mechanism", BUDGETS)
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_leaves_have_the_declared_noise(mechanism: str, recipe: str) -> None:
+    for residuals, scale in residuals_of(BUDGETS[mechanism], RECIPES[recipe], 1.0):
+        assert not refused(residuals, mechanism, scale)
+
+
+@pytest.mark.parametrize("mechanism", BUDGETS)
+@pytest.mark.parametrize("factor", [0.7, 1.4])
+def test_the_same_check_refuses_another_scale(mechanism: str, factor: float) -> None:
+    found = residuals_of(BUDGETS[mechanism], RECIPES["random"], factor)
+    assert any(refused(residuals, mechanism, scale) for residuals, scale in found)
