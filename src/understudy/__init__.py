@@ -7,6 +7,7 @@ release = us.synthesize(table, epsilon=1.0, target="income")
 release.save("out/")
 """
 
+from understudy.audits.auditing import Audit, audit, audit_mutants
 from understudy.errors import (
     BudgetExhausted,
     CheckFailed,
@@ -18,11 +19,13 @@ from understudy.errors import (
     TableError,
     UnderstudyError,
 )
+from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
 from understudy.privacy.budget import Amount, Budget, Spend
 from understudy.privacy.certificate import Certificate
 from understudy.privacy.curator import Curator
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.measurement import Measurement
+from understudy.queries.asking import query
 from understudy.releases.checking import replay, verify
 from understudy.releases.planning import plan
 from understudy.releases.release import Release
@@ -44,6 +47,7 @@ __all__ = [
     "METHODS",
     "Amount",
     "Attacks",
+    "Audit",
     "Budget",
     "BudgetExhausted",
     "Certificate",
@@ -56,6 +60,9 @@ __all__ = [
     "Ledger",
     "Measurement",
     "MethodError",
+    "PrivateDecisionTree",
+    "PrivateForest",
+    "PrivateGreedyTree",
     "Release",
     "ReleaseError",
     "Schema",
@@ -67,11 +74,14 @@ __all__ = [
     "UnderstudyError",
     "__version__",
     "attack",
+    "audit",
+    "audit_mutants",
     "compare",
     "draft_schema",
     "evaluate",
     "open",
     "plan",
+    "query",
     "replay",
     "synthesize",
     "verify",

@@ -247,7 +247,7 @@ def test_the_check_finds_out_lost_and_extra_debits(analysts: ModuleType, tmp_pat
 
 def test_the_check_finds_out_an_overspent_share(analysts: ModuleType, tmp_path: Path):
     ledger = analysts.prepared(tmp_path / "ledger", 2)
-    whole = cost_of(Budget(5.0, 1e-6))
+    whole = cost_of(Budget(1.45, 1e-6))
     assert not _share_fits(analysts.LIMIT, 0.75, whole)
     values = ("", "q", "analyst 0", "add-remove", f"{round_up(whole.rho) * 2**80}/2^80", None, "0/2^80", 5.0, 1e-6)
     database = sqlite3.connect(tmp_path / "ledger")
