@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from understudy.audits.auditing import audit
 from understudy.cli.place import beside, ledger_of, schema_of
 from understudy.cli.screen import print_facts, print_json, progress
 from understudy.errors import InputError, ReleaseError
@@ -84,8 +85,6 @@ def run(request: Request, *, quiet: bool, as_json: bool) -> None:
 
 def _audited(plan: Plan, setting: str, quiet: bool) -> Plan:
     """The plan with an audit of its method. A violation ends the command here, before anything is spent."""
-    from understudy.audits.auditing import audit
-
     budget = plan.budget
     with progress(1, quiet) as begin:
         found = audit(
