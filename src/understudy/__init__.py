@@ -25,6 +25,7 @@ from understudy.privacy.certificate import Certificate
 from understudy.privacy.curator import Curator
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.measurement import Measurement
+from understudy.queries.answer import Answer
 from understudy.queries.asking import query
 from understudy.releases.checking import replay, verify
 from understudy.releases.planning import plan
@@ -46,6 +47,7 @@ __version__ = "0.1.0"
 __all__ = [
     "METHODS",
     "Amount",
+    "Answer",
     "Attacks",
     "Audit",
     "Budget",

@@ -6,6 +6,7 @@ Where size does not matter, particles are few, and so are the rows to grow on an
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -355,6 +356,16 @@ def test_the_factors_of_a_mixture_are_those_of_its_law() -> None:
     for partition, theta in mixture.factors(known):
         ours = ours * np.exp(theta[partition.assign(codes)])
     assert ours / ours.sum() == pytest.approx(law / law.sum())
+
+
+def test_the_margins_of_a_mixture_are_sums_over_leaves() -> None:
+    tree = oblivious(CHOICES[:1], DOMAIN)
+    part = Crossed(tree, "z", (0, 0, 1, 1))
+    counts = np.array([5, 7, 1, 2])
+    measured = replace(crossed_measurement(tree, "z"), counts=counts, partition=part, scale=3.0)
+    (margin,) = LeafMixture(tree, np.ones(2), {}, [measured]).margins()
+    assert margin.columns == ("z",) and margin.counts.tolist() == [6, 9] and margin.variance == 18.0
+    assert margin.margin("z")[1].tolist() == [6, 9] and margin.margin("z")[2] == 18.0
 
 
 def crossed_measurement(tree: Tree, column: str) -> Any:

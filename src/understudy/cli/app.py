@@ -306,6 +306,37 @@ def attack(
 
 
 @app.command()
+def query(
+    data: Data,
+    sql: Annotated[str, typer.Argument(help="SELECT … FROM … WHERE … GROUP BY …", show_default=False)],
+    epsilon: Annotated[float, typer.Option(help="The privacy loss of this question.", show_default=False)],
+    delta: Annotated[
+        float, typer.Option(help="The probability that the claim may fail; 0 asks for pure epsilon.")
+    ] = 1e-6,
+    schema: Annotated[
+        Path | None, typer.Option(help="The schema file \\[default: DATA with the ending .toml].", show_default=False)
+    ] = None,
+    ledger: LedgerPath = None,
+    analyst: Annotated[str, typer.Option(help="Who asks, for the ledger.")] = "",
+    confidence: Annotated[float, typer.Option(help="How sure the interval shall be.")] = 0.95,
+    accept_draft_as_public: Annotated[
+        bool, typer.Option("--accept-draft-as-public", help="Use an unconfirmed draft.")
+    ] = False,
+    test_only_noise_seed: Annotated[
+        int | None, typer.Option(help="Repeatable noise: the answer is stamped TEST-ONLY.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Ask one metered question about a table; the same question again costs nothing."""
+    from understudy.cli.query import show_query
+
+    show_query(
+        data, sql, epsilon, delta, schema, ledger, analyst, confidence, accept_draft_as_public, test_only_noise_seed,
+        json,
+    )  # fmt: skip
+
+
+@app.command()
 def audit(
     method: Annotated[
         list[str] | None,
@@ -436,3 +467,28 @@ def budget_history(data: Data, ledger: LedgerPath = None, json: Json = False) ->
     from understudy.cli.budget import history
 
     history(data, ledger, json)
+
+
+@budget_app.command("share")
+def budget_share(
+    data: Data,
+    analyst: Annotated[str, typer.Argument(help="Who.", show_default=False)],
+    share: Annotated[float, typer.Argument(help="From 0 to 1, as in 0.25.", show_default=False)],
+    ledger: LedgerPath = None,
+) -> None:
+    """Give an analyst a share of the budget, from now on."""
+    from understudy.cli.budget import set_share
+
+    set_share(data, analyst, share, ledger)
+
+
+@budget_app.command("export")
+def budget_export(
+    data: Data,
+    out: Annotated[Path, typer.Argument(help="A .csv or .json file.", show_default=False)],
+    ledger: LedgerPath = None,
+) -> None:
+    """Write the whole history of a data set to a file."""
+    from understudy.cli.budget import export
+
+    export(data, ledger, out)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from understudy.errors import SchemaError
+from understudy.errors import InputError, SchemaError
 from understudy.schema.schema import Schema
 
 
 def beside(data: str, ending: str) -> Path:
     """A path beside the data: `adult.csv` and `.toml` give `adult.toml`; `db.duckdb::people` gives `db.people.toml`."""
+    _demand_file(data, "where to write, with --out")
     where, _, inside = data.partition("::")
     path = Path(where)
     stem = path.name.removesuffix(".gz")
@@ -19,13 +20,29 @@ def beside(data: str, ending: str) -> Path:
 
 def ledger_of(data: str, given: Path | None) -> Path:
     """The ledger carries the whole name of the data file, so that `a.csv` and `a.parquet` have one each."""
+    if given is not None:
+        return given
+    _demand_file(data, "a ledger, with --ledger")
     where, _, inside = data.partition("::")
     path = Path(where)
-    return given or path.with_name(f"{path.name}{'.' + inside if inside else ''}.ledger.sqlite")
+    return path.with_name(f"{path.name}{'.' + inside if inside else ''}.ledger.sqlite")
+
+
+def is_server(data: str) -> bool:
+    """Whether the data are a table on a server."""
+    return "://" in data
+
+
+def _demand_file(data: str, wanted: str) -> None:
+    """A table on a server lies in no folder. Its address may hold a password, and is not repeated."""
+    if is_server(data):
+        raise InputError(f"a table on a server has no folder of its own; give {wanted}", data)
 
 
 def schema_of(data: str, given: Path | None) -> Schema:
     """The schema that was given, or the one that lies beside the data."""
+    if given is None:
+        _demand_file(data, "its schema, with --schema")
     path = given or beside(data, ".toml")
     if given is None and not path.exists():
         raise SchemaError(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.audits.auditing import audit
-from understudy.cli.place import beside, ledger_of, schema_of
+from understudy.cli.place import beside, is_server, ledger_of, schema_of
 from understudy.cli.screen import print_facts, print_json, progress
 from understudy.errors import InputError, ReleaseError
 from understudy.privacy.budget import Budget
@@ -132,6 +132,8 @@ def _expected_bytes(request: Request, schema: Schema) -> int:
     """Room to ask the disk for before anything is spent: as much as the rows asked for, or as the data, need."""
     if request.rows is not None:
         return 4096 + request.rows * len(schema.released) * BYTES_PER_VALUE
+    if is_server(request.data):
+        return 4096  # how large the table is, only its server knows
     return 4096 + 2 * Path(request.data.partition("::")[0]).stat().st_size
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.models.agreement import Reading
 from understudy.models.histogram import settled
 from understudy.models.model import CodeColumns
 from understudy.models.particles import Floats
@@ -77,6 +78,16 @@ class LeafMixture:
     def draw(self, count: int, rng: np.random.Generator) -> CodeColumns:
         leaf = draw_given(np.zeros(count, dtype=CODE), self.rows[None, :], rng)
         return {c: draw_given(leaf, settled(table), rng) for c, table in self.shares.items()}
+
+    def margins(self) -> list[Reading]:
+        """What all leaves together say of each column."""
+        leaves, found = self.tree.cells, []
+        for m in self.measured:
+            assert isinstance(m.partition, Crossed)
+            counts = m.counts.reshape(leaves, -1).sum(axis=0).astype(np.float64)
+            groups = np.array(m.partition.groups, dtype=np.intp)
+            found.append(Reading((m.partition.column,), (groups,), counts, m.variance * leaves))
+        return found
 
     def factors(self, known: Known) -> Iterator[tuple[Tree | Crossed, Floats]]:
         """The log-factors by which this differs from independent columns.

@@ -32,8 +32,8 @@ from understudy.synthesizers.leaves import LeafyModel, LeafyParticles
 from understudy.synthesizers.rake import CalibratedRake, Raking, Schedule
 from understudy.synthesizers.workload import Workload
 
-MOST_PAIRED_COLUMNS = 150
-"""With more columns their pairs are not looked at: the first model is a tree that the rows choose."""
+MOST_PAIRED_COLUMNS = 400
+"""With more columns their pairs, 80,000 by then, are not looked at: the first model is a tree that the rows choose."""
 FIRST_LEAF_ROUND = 0.0
 """When leaves come in, as a share of the rounds after the forest of pairs: from the first on."""
 GRIDS_TOO = True
@@ -105,6 +105,8 @@ class Grove(Raking):
         mixture = grow_directly(known, self.curator, schedule.forest, self.rng)
         if not self.whole:
             self._replace(mixture.draw(rake.PARTICLES, self.rng))
+        self.readings += mixture.margins()
+        self._agree()
         fixed = [self.particles.fix(partition, theta) for partition, theta in mixture.factors(known)]
         for leaves, m in zip(fixed[1:], mixture.measured, strict=True):  # the first are those of the tree alone
             leaves.learn(np.arange(m.counts.size), self._summing_up(m.counts), m.variance, self.particles)
