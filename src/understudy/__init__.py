@@ -19,6 +19,7 @@ from understudy.errors import (
     TableError,
     UnderstudyError,
 )
+from understudy.evaluation.anonymity import anonymity
 from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
 from understudy.privacy.budget import Amount, Budget, Spend
 from understudy.privacy.certificate import Certificate
@@ -75,6 +76,7 @@ __all__ = [
     "TableError",
     "UnderstudyError",
     "__version__",
+    "anonymity",
     "attack",
     "audit",
     "audit_mutants",

@@ -32,6 +32,7 @@ DOCUMENTED = {
     "predictors": ["PrivateDecisionTree", "PrivateForest", "PrivateGreedyTree"],
     "objects": ["Curator", "Ledger", "Table"],
     "functions": [
+        "anonymity",
         "attack",
         "audit",
         "audit_mutants",

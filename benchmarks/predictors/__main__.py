@@ -1,0 +1,115 @@
+"""Runs both sides table by table, keeps what was measured, and prints one Markdown table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .case import EPSILONS, LARGE, ROOT, SEEDS, TARGETS
+from .ours import runs_of
+
+BENCH = ROOT / ".bench" / "diffprivlib"
+REQUIREMENTS = ("diffprivlib==0.6.6", "scikit-learn==1.7.2", "pandas")
+"""0.6.6 imports names that scikit-learn 1.8 and later no longer have."""
+RESULTS = ROOT / "benchmarks" / "results"
+OURS = "PrivateForest"
+
+
+def rival_python() -> Path:
+    """The interpreter of the rival's environment, which is made on first use."""
+    python = BENCH / "bin" / "python"
+    if not (BENCH / ".installed").exists():
+        subprocess.run([sys.executable, "-m", "virtualenv", "--quiet", "--python", "3.11", str(BENCH)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *REQUIREMENTS], check=True)
+        (BENCH / ".installed").touch()
+    return python
+
+
+def rival_runs(table: str, epsilons: tuple[float, ...], seeds: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "runs.json"
+        script = Path(__file__).with_name("rival.py")
+        order = [str(rival_python()), str(script), table, json.dumps(epsilons), str(seeds), str(out)]
+        subprocess.run(order, check=True)
+        found: dict[str, Any] = json.loads(out.read_text())
+        return found
+
+
+def measure(table: str, seeds: int) -> None:
+    rival = rival_runs(table, EPSILONS, seeds)
+    kept = {"rival": rival["version"], "runs": rival["runs"] + runs_of(table, EPSILONS, seeds)}
+    (RESULTS / f"predictors-{table}.json").write_text(json.dumps(kept, indent=0) + "\n")
+
+
+def figures(runs: list[dict[str, Any]], method: str, key: str, epsilon: float | None, large: bool = False) -> Any:
+    wanted = [r[key] for r in runs if r["method"] == method and r["large"] == large and epsilon in (None, r["epsilon"])]
+    return np.array(wanted)
+
+
+def report() -> str:
+    methods = None
+    lines, wins, cells = [], 0, 0
+    for table in TARGETS:
+        path = RESULTS / f"predictors-{table}.json"
+        if not path.exists():
+            continue
+        runs = json.loads(path.read_text())["runs"]
+        if methods is None:
+            methods = list(dict.fromkeys(r["method"] for r in runs))
+            lines += [_row("table", "ε", *methods), _row(*["---"] * (2 + len(methods)))]
+        for epsilon in EPSILONS:
+            found = {m: figures(runs, m, "accuracy", epsilon) for m in methods}
+            means = {m: values.mean() for m, values in found.items() if values.size}
+            wins += means[OURS] > max(v for m, v in means.items() if m.startswith("diffprivlib"))
+            cells += 1
+            lines.append(_row(table, f"{epsilon:g}", *(_accuracy(runs, m, epsilon) for m in methods)))
+    lines += ["", f"{OURS} is better than the better of diffprivlib's two encodings in {wins} of {cells} cells.", ""]
+    return "\n".join([*lines, *_times(methods or [])])
+
+
+def _accuracy(runs: list[dict[str, Any]], method: str, epsilon: float) -> str:
+    values = figures(runs, method, "accuracy", epsilon)
+    if not values.size:
+        return "–"
+    return f"{values.mean():.4f} ± {values.std(ddof=1):.4f}"
+
+
+def _times(methods: list[str]) -> list[str]:
+    size = f"{LARGE['trees']} trees of depth {LARGE['depth']}"
+    lines = [_row("CPU seconds to train", "", *methods), _row(*["---"] * (2 + len(methods)))]
+    for table in TARGETS:
+        path = RESULTS / f"predictors-{table}.json"
+        if path.exists():
+            runs = json.loads(path.read_text())["runs"]
+            for words, large in (("as it comes", False), (size, True)):
+                spent = [figures(runs, m, "seconds", None, large) for m in methods]
+                lines.append(_row(table, words, *(f"{np.median(s):.3f}" if s.size else "–" for s in spent)))
+    return lines
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tables", nargs="*", default=list(TARGETS), choices=list(TARGETS))
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--report", action="store_true", help="print what was measured before, and measure nothing")
+    asked = parser.parse_args()
+    for table in [] if asked.report else asked.tables:
+        measure(table, asked.seeds)
+    text = report()
+    (RESULTS / "predictors.md").write_text(text + "\n")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
