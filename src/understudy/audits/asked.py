@@ -16,6 +16,8 @@ from understudy.releases.synthesis import versions
 from understudy.schema.schema import ADD_REMOVE
 
 LEVEL = 0.05
+SHOWN = ("equal rows", "unique category", "numeric outlier")
+"""Pairs whose difference can be seen in rows. Where nothing else is looked at, runs are better spent on few pairs."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class Asked:
 
     def pairs(self) -> list[Pair]:
         if self.opaque:
-            return [*pairs(self.neighbours, keys=False), switch_pair(self.neighbours)]
+            shown = [p for p in pairs(self.neighbours, keys=False) if p.name in SHOWN]
+            return [*shown, switch_pair(self.neighbours)]
         subject = subject_of(self.method or "", self.budget)
         return pairs(self.neighbours, keys=subject.buys_keys and not self.budget.pure)
 

@@ -36,6 +36,8 @@ MOST_PAIRED_COLUMNS = 400
 """With more columns their pairs, 80,000 by then, are not looked at: the first model is a tree that the rows choose."""
 FIRST_LEAF_ROUND = 0.0
 """When leaves come in, as a share of the rounds after the forest of pairs: from the first on."""
+MOST_LEAF_ROUNDS = 10
+"""After so many rounds of growing trees what is left is for pairs alone: with a large budget rounds are many."""
 GRIDS_TOO = True
 """Whether pairs go on competing with leaves."""
 POOL, PREDICTING = 20, 0.5
@@ -88,13 +90,13 @@ class Grove(Raking):
     def spend(self, schedule: Schedule) -> None:
         """The first model, rounds of pairs, and rounds in which leaves compete with them."""
         self.sow(schedule) if self.direct else self.plant(schedule)
-        before = 0 if self.direct else round(FIRST_LEAF_ROUND * len(schedule.rounds))
+        first = round(FIRST_LEAF_ROUND * len(schedule.rounds))
         for number, amount in enumerate(schedule.rounds):
             triples = number >= rake.FIRST_TRIPLE_ROUND
-            if number < before:
-                self.advance(schedule, amount, triples)
-            else:
+            if self.direct or first <= number < first + MOST_LEAF_ROUNDS:
                 self.branch(schedule, amount, triples)
+            else:
+                self.advance(schedule, amount, triples)
 
     def sow(self, schedule: Schedule) -> None:
         """The first model without pairs: a tree that the rows choose, and all columns by leaf."""
