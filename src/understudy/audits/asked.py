@@ -52,7 +52,7 @@ class Asked:
     def pairs(self) -> list[Pair]:
         if self.opaque:
             shown = [p for p in pairs(self.neighbours, keys=False) if p.name in SHOWN]
-            return [*shown, switch_pair(self.neighbours)]
+            return [*shown, switch_pair(self.neighbours)] if self.function else shown
         subject = subject_of(self.method or "", self.budget)
         return pairs(self.neighbours, keys=subject.buys_keys and not self.budget.pure)
 

@@ -1,0 +1,1 @@
+"""Forests: the non-private one against arfpy, the private one against `rake`."""
