@@ -19,7 +19,7 @@ from understudy.audits.game import RATIO, MeteredPlayer, rounds, white_box_bound
 from understudy.audits.inside import Inside
 from understudy.audits.mutants import MUTANTS, RepeatedSeed, halved
 from understudy.audits.pair import named, pairs
-from understudy.audits.registry import SUBJECTS, applies, rig_of, subject_of
+from understudy.audits.registry import SUBJECTS, SYNTHESES, applies, rig_of, subject_of
 from understudy.audits.rig import Rig
 from understudy.audits.setting import SETTINGS, Setting
 from understudy.privacy.budget import Budget
@@ -66,7 +66,11 @@ def test_honest_methods_pass_with_pure_epsilon(name: str) -> None:
     assert inside(name, delta=0.0).first_violation() == ""
 
 
-@pytest.mark.parametrize("name", SUBJECTS)
+MUTATED = (*SYNTHESES, "private-tree", "private-forest", "query-groups", "query-quantile")
+"""Every method, and one predictor and one query of each way to ask; `understudy audit --mutants` breaks them all."""
+
+
+@pytest.mark.parametrize("name", MUTATED)
 def test_every_mutant_is_caught(name: str) -> None:
     matrix = audit_mutants([name])
     assert matrix.survivors == ()
