@@ -27,21 +27,26 @@ def expected(method: str, epsilon: float = 1.0, rows: int = 20_000, table: str =
     return next(f for f in outlook.forecasts if f.method == method)
 
 
+UNMEASURED = {"polya-tree", "dirichlet"}
+"""Methods that were not measured on enough tables to be foretold; `plan` leaves them out."""
+FORETOLD = [name for name in METHODS if name not in UNMEASURED]
+
+
 def test_every_method_has_coefficients():
-    assert set(COEFFICIENTS) == set(METHODS)
+    assert set(COEFFICIENTS) == set(FORETOLD)
     for of in COEFFICIENTS.values():
         assert all(len(of[name]) == len(FACTS) + 1 for name in ("error", "seconds", "megabytes")) and of["range"][0] > 0
 
 
 @pytest.mark.parametrize("table", SHARED)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FORETOLD)
 def test_more_budget_and_more_rows_mean_less_error(method: str, table: str):
     errors = [expected(method, epsilon, 10_000, table).error for epsilon in (0.1, 1.0, 10.0)]
     assert errors[0] > errors[1] > 0.9 * errors[2]
     assert expected(method, 1.0, 1_000, table).error > expected(method, 1.0, 100_000, table).error
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FORETOLD)
 @pytest.mark.parametrize("rows", [1, 50, 10**9])
 @pytest.mark.parametrize("epsilon", [1e-3, 1e3])
 def test_far_from_what_was_measured_forecasts_stay_possible(method: str, rows: int, epsilon: float):
@@ -76,7 +81,7 @@ def test_no_row_is_read(tmp_path: Path):
     done = CliRunner().invoke(app, ["plan", str(path), "--epsilon", "1", "--rows", "5000", "--json"])
     assert done.exit_code == 0 and not path.exists()
     found = json.loads(done.output)
-    assert {f["method"] for f in found["forecasts"]} == set(METHODS) and found["rows"] == 5000
+    assert {f["method"] for f in found["forecasts"]} == set(FORETOLD) and found["rows"] == 5000
     assert [f["error"] for f in found["forecasts"]] == sorted(f["error"] for f in found["forecasts"])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from understudy.attacks.audit import FAILED, Check, Step
@@ -65,16 +65,20 @@ class Inside:
 
     def first_violation(self) -> str:
         """What catches a mutant first, in a few words; empty where nothing does."""
-        for pair in self.pairs:
-            for words, look in (
-                (SENSITIVITY, lambda pair=pair: sensitivity.check(self._learn(pair), self.asked.budget)),
-                (CONFORMANCE, self._conformance),
-                (TAINT, lambda pair=pair: [self._tainted(pair)]),
-            ):
-                failed = [c for c in look() if c.outcome == FAILED]
-                if failed:
-                    return f"{words[1].lower()}: {failed[0].name}"
+        for words, checks in self._in_turn():
+            failed = [c for c in checks if c.outcome == FAILED]
+            if failed:
+                return f"{words[1].lower()}: {failed[0].name}"
         return ""
+
+    def _in_turn(self) -> Iterator[tuple[tuple[str, str, str], list[Check]]]:
+        """Pair by pair; the noise is looked at early, and once more when all of it was seen."""
+        for place, pair in enumerate(self.pairs):
+            yield SENSITIVITY, sensitivity.check(self._learn(pair), self.asked.budget)
+            if place == 0:
+                yield CONFORMANCE, self._conformance()
+            yield TAINT, [self._tainted(pair)]
+        yield CONFORMANCE, self._conformance()
 
     def _sensitivity(self) -> list[Check]:
         for pair in self.pairs:
