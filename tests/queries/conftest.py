@@ -10,8 +10,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tables"))
 
-from people import PEOPLE, SCHEMA
 from postgres_cluster import cluster, load, skip_without_server
+from townspeople import PEOPLE, SCHEMA
 
 import understudy as us
 from understudy.tables.table import Table

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from people import CLEAN, PEOPLE, SCHEMA, Silent
+from townspeople import CLEAN, PEOPLE, SCHEMA, Silent
 
 import understudy as us
 from understudy.errors import BudgetExhausted, InputError, MethodError

@@ -15,8 +15,8 @@ from urllib.parse import parse_qs, urlsplit
 import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from people import SCHEMA
 from sqlglot import exp
+from townspeople import SCHEMA
 
 from understudy.errors import BudgetExhausted, InputError
 from understudy.privacy.budget import Budget

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from people import SCHEMA
+from townspeople import SCHEMA
 
 from understudy.errors import InputError
 from understudy.queries.grammar import MAX_CHARACTERS, Item, read

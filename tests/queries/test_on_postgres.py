@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from people import Silent
+from townspeople import Silent
 
 import understudy as us
 from understudy.queries.asking import names_of, query_with
