@@ -25,7 +25,7 @@ SLOW = 120
 
 def main(arguments: Sequence[str] | None = None) -> None:
     asked = _parser().parse_args(arguments)
-    cache = Cache.load()
+    cache = Cache.load(any_code=asked.any_code)
     tools = [asked.only] if asked.only else list(METHODS)
     wanted = list(cases(tools, asked.methods, asked.tables, asked.epsilons, asked.seeds))
     if not asked.report:
@@ -70,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=int, default=SEEDS, help="repetitions (default 5)")
     parser.add_argument("--box", type=float, default=BOX, help="seconds after which a runner is stopped (default 2400)")
     parser.add_argument("--retry", action="store_true", help="measure again what failed, and every seed of slow rivals")
+    parser.add_argument("--any-code", action="store_true", help="keep what was measured with other code")
     return parser
 
 

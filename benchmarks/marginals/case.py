@@ -7,7 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 METHODS = {
-    "ours": ("independent", "marginals", "privbayes", "mwem", "mst", "aim", "aim+target", "rake", "rake+target"),
+    "ours": (
+        *("independent", "marginals", "privbayes", "mwem", "mst", "aim", "aim+target"),
+        *("rake", "rake+target", "dp-arf", "dp-arf+target"),
+    ),
     "smartnoise": ("mst", "mwem", "mwem-split", "aim"),
     "dpmm": ("privbayes", "mst", "aim"),
 }
@@ -41,6 +44,6 @@ def cases(
 
 
 def same_task(method: str) -> str:
-    """The method that rivals of this one are compared by: a variant competes with its plain form, and rake with AIM."""
+    """The method that rivals are compared by: a variant competes with its plain form, and our best with AIM."""
     plain = method.removesuffix("+target").removesuffix("-split")
-    return "aim" if plain == "rake" else plain
+    return "aim" if plain in ("rake", "dp-arf") else plain

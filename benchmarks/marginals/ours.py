@@ -13,7 +13,7 @@ from typing import Any
 from .job import Job, Table, run
 
 LAZY = ("duckdb", "pyarrow", "sqlglot")
-WITH_TARGET = {"marginals": "marginals", "aim+target": "aim", "rake+target": "rake"}
+WITH_TARGET = {"marginals": "marginals"} | {f"{m}+target": m for m in ("aim", "rake", "dp-arf")}
 
 
 def prepare(job: Job) -> Callable[[], Table]:

@@ -34,6 +34,7 @@ from understudy.releases.release import Release
 from understudy.releases.synthesis import synthesize
 from understudy.schema.domain import Domain
 from understudy.schema.schema import Schema
+from understudy.specimens.registry import specimen
 from understudy.studies.attacking import Attacks, attack
 from understudy.studies.comparing import compare
 from understudy.studies.evaluating import evaluate
@@ -87,6 +88,7 @@ __all__ = [
     "plan",
     "query",
     "replay",
+    "specimen",
     "synthesize",
     "verify",
 ]

@@ -48,7 +48,8 @@ OWN_FILES = ("schema", "predictors", "releases", "datasets", "studies", "audits"
 bytes or text; never data."""
 MAY_READ_ROWS = ("tables", "specimens", "evaluation", "attacks", "studies")
 """What they compute is internal; none of them takes part in making a release."""
-MAY_IMPORT_SPECIMENS = ("specimens", "attacks", "evaluation", "studies", "audits", "cli")
+MAY_IMPORT_SPECIMENS = ("", "specimens", "attacks", "evaluation", "studies", "audits", "cli")
+"""The first is the package itself, which offers `understudy.specimen`."""
 BROKEN_ON_PURPOSE = ("understudy.audits.mutants",)
 """Mistakes that the auditor must find; some of them count rows behind the curator's back."""
 GENERATORS = ("Generator", "PCG64", "SeedSequence", "default_rng")

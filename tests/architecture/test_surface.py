@@ -43,6 +43,7 @@ DOCUMENTED = {
         "plan",
         "query",
         "replay",
+        "specimen",
         "synthesize",
         "verify",
     ],

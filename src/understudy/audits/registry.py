@@ -26,6 +26,7 @@ CHOOSERS = (
     "mst",
     "aim",
     "rake",
+    "dp-arf",
     "polya-tree",
     "private-forest",
     "private-greedy-tree",

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from understudy.attacks.audit import BLACK_BOX
 from understudy.audits.features import features
 from understudy.audits.pair import Pair
 from understudy.privacy.budget import Budget
-from understudy.schema.schema import Schema
-from understudy.specimens import bnp, published_arf
+from understudy.specimens.registry import SPECIMENS as KINDS
+from understudy.specimens.registry import specimen
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-Make = Callable[["pa.Table", Schema, float, int], "pa.Table"]
-"""From rows, their schema, ε and a seed to synthetic rows."""
-SPECIMENS: dict[str, Make] = {
-    "published-dp-arf": lambda rows, schema, epsilon, seed: published_arf.synthesize(rows, schema, epsilon, seed=seed),
-    "published-bnp": lambda rows, schema, epsilon, seed: bnp.synthesize(rows, schema, epsilon, seed=seed),
-}
+SPECIMENS = tuple(name for name in KINDS if name.startswith("published-"))
+"""Those that claim an ε; a method that claims nothing has nothing to refute."""
 
 
 @dataclass(frozen=True)
@@ -36,5 +27,7 @@ class SpecimenPlayer:
     def play(self, view: str, second: bool) -> dict[str, float]:
         assert view == BLACK_BOX
         rows = self.pair.tables[second]
-        shown = SPECIMENS[self.name](rows, self.pair.schema, self.budget.epsilon, secrets.randbelow(2**31))
-        return features(shown.to_pydict(), self.pair.extra)
+        shown = specimen(
+            rows, self.pair.schema, method=self.name, epsilon=self.budget.epsilon, seed=secrets.randbelow(2**31)
+        )
+        return features(shown.arrow.to_pydict(), self.pair.extra)

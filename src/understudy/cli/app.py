@@ -56,7 +56,9 @@ def root(
 @app.command()
 def synth(
     data: Data,
-    epsilon: Annotated[float, typer.Option(help="The privacy loss that the release may have.", show_default=False)],
+    epsilon: Annotated[
+        float | None, typer.Option(help="The privacy loss that the release may have.", show_default=False)
+    ] = None,
     schema: Annotated[
         Path | None, typer.Option(help="The schema file \\[default: DATA with the ending .toml].", show_default=False)
     ] = None,
@@ -117,15 +119,26 @@ def synth(
             help="quick or full: audit the method first; the certificate carries what was found.", show_default=False
         ),
     ] = None,
+    no_privacy: Annotated[
+        bool,
+        typer.Option("--no-privacy", help="Rows without any guarantee, as one file (methods arf and published-…)."),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
     json: Json = False,
 ) -> None:
     """Make a differentially private stand-in of a table."""
-    from understudy.cli.synth import Request, run
+    from understudy.cli import specimen
+    from understudy.cli.synth import Request, check_format, demanded, run
 
+    check_format(format)
+    if specimen.check_wish(method, no_privacy):
+        specimen.run(
+            data, method, epsilon, schema, rows, out, format, seed, overwrite, quiet=quiet or json, as_json=json
+        )
+        return
     request = Request(
-        data, epsilon, delta, schema, method, tuple(target or ()), tuple(marginal or ()), rows, out, format, seed,
-        ledger, analyst, overwrite, accept_draft_as_public, test_only_noise_seed,
+        data, demanded(epsilon), delta, schema, method, tuple(target or ()), tuple(marginal or ()), rows, out, format,
+        seed, ledger, analyst, overwrite, accept_draft_as_public, test_only_noise_seed,
         weights=tuple(weight or ()), workload=workload, given=tuple(given or ()), audit=audit, by=by, draws=draws,
     )  # fmt: skip
     run(request, quiet=quiet or json, as_json=json)

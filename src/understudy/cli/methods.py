@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from understudy.cli.screen import print_json, print_table
+from understudy.specimens.registry import SPECIMENS
 from understudy.synthesizers.registry import GENERAL, METHODS
 
 
@@ -16,4 +17,9 @@ def show(as_json: bool) -> None:
         f"Methods (auto, the default: marginals if some are named, else by forecast one of {', '.join(GENERAL)})",
         heads,
         rows,
+    )
+    print_table(
+        "Without privacy (synth --no-privacy, for studies and for rows that are public)",
+        ("name", "good for", "limits"),
+        [(kind.name, kind.good_for, kind.limits) for kind in SPECIMENS.values()],
     )

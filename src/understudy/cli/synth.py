@@ -50,10 +50,20 @@ class Request:
     draws: int | None
 
 
+def check_format(format: str) -> None:
+    if format not in FORMATS:
+        raise ReleaseError(f"format ({format!r}) must be one of {', '.join(FORMATS)}", format)
+
+
+def demanded(epsilon: float | None) -> float:
+    """The ε of a release: only rows without privacy do without one."""
+    if epsilon is None:
+        raise InputError("a release needs --epsilon, the privacy loss that it may have, such as --epsilon 1", epsilon)
+    return epsilon
+
+
 def run(request: Request, *, quiet: bool, as_json: bool) -> None:
     """Checks everything that can be checked, then synthesizes, then writes; a refusal spends and leaves nothing."""
-    if request.format not in FORMATS:
-        raise ReleaseError(f"format ({request.format!r}) must be one of {', '.join(FORMATS)}", request.format)
     budget = Budget(request.epsilon, request.delta)
     randomness = randomness_of(request.noise_seed)
     schema = schema_of(request.data, request.schema)

@@ -11,6 +11,7 @@ from understudy.privacy.budget import Budget
 from understudy.schema.schema import Schema
 from understudy.synthesizers.aim import Aim
 from understudy.synthesizers.dirichlet import Dirichlet
+from understudy.synthesizers.dp_arf import DpArf
 from understudy.synthesizers.forecast import ASSUMED_ROWS, Forecast, forecasts
 from understudy.synthesizers.independent import Independent
 from understudy.synthesizers.marginals import Marginals
@@ -23,6 +24,8 @@ from understudy.synthesizers.synthesizer import NOISE, Options, Recipe
 from understudy.synthesizers.workload import PAIRS
 
 AUTO = "auto"
+WITHOUT_PRIVACY = ("arf", "published-dp-arf", "published-bnp")
+"""Names that are no methods of a release: `understudy.specimens` has them."""
 GENERAL = ("rake", "aim", "mst", "independent")
 """The methods that `auto` chooses from: those that need to be told nothing."""
 FAVOURITE, BENEFIT_OF_DOUBT = "rake", 0.75
@@ -104,6 +107,13 @@ METHODS: dict[str, Method] = {
             weighs=True,
         ),
         Method(
+            "dp-arf",
+            "pure ε with delta = 0, else zCDP",
+            "relations of many columns at once, and a target that follows from several: leaves of trees beside pairs",
+            "about twice the time of rake",
+            lambda options: DpArf(options.targets),
+        ),
+        Method(
             "polya-tree",
             "pure ε with delta = 0, else zCDP",
             "columns of numbers at full resolution, and one tree of pairs",
@@ -151,6 +161,12 @@ def choose(name: str, options: Options, schema: Schema, budget: Budget) -> Choic
 
 
 def _named(name: str) -> Choice:
+    if name in WITHOUT_PRIVACY:
+        raise MethodError(
+            f"method {name} has no privacy guarantee, so it makes no release; understudy.specimen makes its rows, "
+            "and so does synth with --no-privacy",
+            name,
+        )
     if name not in METHODS:
         near = difflib.get_close_matches(name, [*METHODS, AUTO], 1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join([*METHODS, AUTO])}"
