@@ -2,13 +2,15 @@
 
 Every method gets the same pure ε, with neighbours that add or remove one row, and gives a distribution over the fine
 codes of the column. Shown is the Wasserstein-1 distance to the rows, in thousandths of the column's range, as the mean
-over ten seeds. By noise and by sampling run through the curator, as in a release.
+over ten seeds. By noise and by sampling run through the curator, as in a release. `--page FILE` writes the page of
+`understudy study nonparametric` with that table in it.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import dataclasses
 import itertools
 import math
 import statistics
@@ -27,7 +29,10 @@ from understudy.models.polya import PolyaTree as Tree
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator
 from understudy.privacy.mechanism import ExactRandomness
+from understudy.reports.layout import Grid
+from understudy.reports.nonparametric import render
 from understudy.schema.domain import Domain
+from understudy.studies.nonparametric import study
 from understudy.synthesizers.polya import PolyaTree
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
@@ -156,10 +161,11 @@ def distance(counts: Integers, estimate: Floats) -> float:
     return float(np.abs(gap).sum() / counts.size)
 
 
-def quality(seeds: int) -> None:
-    print(f"Wasserstein-1 in thousandths of the range, mean of {seeds} seeds, pure epsilon; the best in bold\n")
-    print("| column | rows | epsilon | " + " | ".join(RIVALS) + " |")
-    print("|---|---|---|" + "---|" * len(RIVALS))
+def quality(seeds: int) -> Grid:
+    heads, rows = ("column", "rows", "epsilon", *RIVALS), list[tuple[str, ...]]()
+    title = f"Wasserstein-1 in thousandths of the range, mean of {seeds} seeds, pure epsilon"
+    print(f"{title}; the best in bold\n")
+    print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|")
     for case in CASES:
         table = case.table()
         (counts,) = table.count_by(Domain.of(case.schema), [("x",)])
@@ -169,7 +175,10 @@ def quality(seeds: int) -> None:
                 for run in RIVALS.values()
             ]
             shown = [f"**{m:.3g}**" if m == min(means) else f"{m:.3g}" for m in means]
-            print(f"| {case.name} | {counts.sum():,} | {epsilon:g} | " + " | ".join(shown) + " |", flush=True)
+            rows.append((case.name, f"{counts.sum():,}", f"{epsilon:g}", *shown))
+            print("| " + " | ".join(rows[-1]) + " |", flush=True)
+    plain = tuple(tuple(cell.replace("*", "") for cell in row) for row in rows)
+    return Grid(title, heads, plain, "Lower is better. Every method has the same pure ε.")
 
 
 def sampling_sizes(seeds: int) -> None:
@@ -212,9 +221,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--only-speed", action="store_true")
+    parser.add_argument("--page", type=Path, help="also write the page of the study, with the real columns")
     asked = parser.parse_args()
     if not asked.only_speed:
-        quality(asked.seeds)
+        columns = quality(asked.seeds)
+        if asked.page:
+            asked.page.write_text(render(dataclasses.replace(study(), columns=columns)))
         sampling_sizes(min(asked.seeds, 5))
     speed()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import re
@@ -14,6 +15,7 @@ from scipy import stats
 
 from understudy.models.polya import PolyaTree
 from understudy.reports.boxes import Box
+from understudy.reports.layout import Grid
 from understudy.reports.nonparametric import Study, pictures, render
 from understudy.studies import nonparametric
 from understudy.studies.loss import worst_pair
@@ -119,3 +121,9 @@ def test_the_page_is_self_contained_and_says_what_was_missed(
     assert all(ElementTree.fromstring(f.standalone()).tag.endswith("svg") for f in pictures(small))
     monkeypatch.setattr(nonparametric, "study", lambda seed, size: small)
     assert write(tmp_path / "page.html").read_text() == page
+
+
+def test_real_columns_have_a_table_of_their_own(small: Study) -> None:
+    columns = Grid("Distances of real columns", ("column", "by noise"), (("charges", "3.2"),), "Lower is better.")
+    page = render(dataclasses.replace(small, columns=columns))
+    assert "On real columns" in page and "charges" in page and "On real columns" not in render(small)

@@ -16,6 +16,8 @@ app = typer.Typer(
 )
 budget_app = typer.Typer(help="The ledger of a data set: what may be spent, and what was.", no_args_is_help=True)
 app.add_typer(budget_app, name="budget")
+study_app = typer.Typer(help="Studies of methods on tables that anybody may see, a page each.", no_args_is_help=True)
+app.add_typer(study_app, name="study")
 
 Data = Annotated[str, typer.Argument(help="A CSV or Parquet file, or file.duckdb::table.", show_default=False)]
 Folder = Annotated[Path, typer.Argument(help="The folder of a release.", show_default=False)]
@@ -505,3 +507,15 @@ def budget_export(
     from understudy.cli.budget import export
 
     export(data, ledger, out)
+
+
+@study_app.command("nonparametric")
+def study_nonparametric(
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("nonparametric.html"),
+    seed: Annotated[int, typer.Option(help="Seed of the made-up rows.", min=0)] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+) -> None:
+    """What Polya trees and urns learn, and what their draws cost, exactly and simulated."""
+    from understudy.cli.study import show_nonparametric
+
+    show_nonparametric(out, seed, quiet)

@@ -55,6 +55,8 @@ class Study:
     """What the simulation missed, in a sentence."""
     rows: int
     depth: int
+    columns: Grid | None = None
+    """How trees fare on real columns, beside other ways to bin them; where somebody has measured it."""
 
 
 def render(study: Study) -> str:
