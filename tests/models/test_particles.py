@@ -123,9 +123,15 @@ def test_losses_are_squared_errors_in_units_of_noise():
     for factor in factors:
         particles.add(factor)
     flat = np.full_like(joint, TOTAL / joint.size)
-    wanted = [((f.counts - counted(flat, f.columns, f.groups)) ** 2 / f.variance).mean() for f in factors]
-    found = [x for block in particles.blocks.values() for x in block.losses(particles.codes, particles.weights)]
-    assert np.allclose(found, wanted) and particles.loss() == pytest.approx(np.mean(wanted))
+    expected = [counted(flat, f.columns, f.groups) for f in factors]
+    for noise in (0.0, TOTAL / particles.count):  # so much weight has each particle
+        wanted = [
+            ((f.counts - e) ** 2 / (f.variance + noise * np.maximum(e, f.counts))).mean()
+            for f, e in zip(factors, expected, strict=True)
+        ]
+        found = [x for b in particles.blocks.values() for x in b.losses(particles.codes, particles.weights, noise)]
+        assert np.allclose(found, wanted)
+    assert particles.loss() == pytest.approx(np.mean(wanted))
 
 
 def test_refine_finds_the_coarsest_grouping_that_all_merge():

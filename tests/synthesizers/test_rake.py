@@ -6,7 +6,7 @@ Where size does not matter, particles are few, and so are the rounds of picks an
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from test_mst import along, counts, distance, mean_distance, measured, schema_of
 
 import understudy as us
 from understudy.models import conditional, rounding
+from understudy.models.gibbs import sweep as honest_sweep
 from understudy.models.particles import Particles, Snapshot, refine
 from understudy.synthesizers import rake
 from understudy.synthesizers.forest import Edge
@@ -243,6 +244,34 @@ def test_without_the_guard_the_ruin_stays(silent, drawn, monkeypatch: pytest.Mon
     monkeypatch.setattr(rake, "MOST_LOSS", float("inf"))
     release = silent(tangled(4000), schema_of(COPIES), "rake", epsilon=10.0)
     assert mean_distance(tangled(4000), release.table, COPIES) > 0.5
+
+
+def astray(calls: list[int]) -> Callable[..., None]:
+    """A sweep that every second time also puts every third row into one cell."""
+
+    def strays(particles: Particles, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> None:
+        honest_sweep(particles, rng, fixed)
+        calls.append(particles.count)
+        if len(calls) % 2:
+            places = np.arange(particles.count) % 3 == 0
+            particles.move({c: np.where(places, 0, v) for c, v in particles.codes.items()})
+
+    return strays
+
+
+def test_a_sweep_that_goes_astray_is_raked_and_swept_again(drawn, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(rake, "PARTICLES", 20_000)
+    monkeypatch.setattr(rake, "FINAL_PARTICLES", 20_000)
+    original, errors, usual = tangled(10_000), {}, rake.MOST_REDRAWS
+    for redraws in (usual, 1):
+        calls: list[int] = []
+        monkeypatch.setattr(rake, "MOST_REDRAWS", redraws)
+        monkeypatch.setattr(rake, "sweep", astray(calls))
+        release = made(original, schema_of(COPIES), epsilon=10.0)
+        refreshes = sum(a.question["ask"] == "select" for a in release.record) - 1 + rake.FINAL_REFRESHES
+        assert len(calls) == refreshes if redraws == 1 else len(calls) >= 2 * refreshes
+        errors[redraws] = mean_distance(original, release.table, COPIES)
+    assert errors[usual] < errors[1]
 
 
 def test_honest_refreshes_are_kept(drawn, monkeypatch: pytest.MonkeyPatch):

@@ -59,6 +59,12 @@ class Factor:
         excess = ((self.counts - expected) ** 2 - self.variance).sum() / (expected**2).sum()
         self.spread = float(np.clip(LARGEST_SPREAD * excess, SMALLEST_SPREAD, LARGEST_SPREAD))
 
+    def loss(self, expected: Floats, noise: float) -> float:
+        """The mean squared error of the cells, in units of what noise and so few particles explain."""
+        assert self.counts is not None
+        chance = noise * np.maximum(expected, self.counts)
+        return float(((self.counts - expected) ** 2 / (self.variance + chance)).mean())
+
     def step(self, expected: Floats, noise: float) -> Floats:
         """Moves θ to its optimum with all else fixed; returns the factor by which each cell changes.
 
@@ -141,14 +147,10 @@ class Block:
                 change *= ratio
         weights *= np.take(change, self.cells(codes), mode="clip")  # every cell exists; `clip` spares the check
 
-    def losses(self, codes: CodeColumns, weights: Floats) -> list[float]:
-        """For each piece of evidence the mean squared error of its cells, in units of their noise."""
+    def losses(self, codes: CodeColumns, weights: Floats, noise: float) -> list[float]:
+        """For each piece of evidence the mean squared error of its cells, in units of their noise and chance."""
         table = self.histogram(codes, weights)
-        return [
-            float(((f.counts - self.merged(table, i)) ** 2 / f.variance).mean())
-            for i, f in enumerate(self.factors)
-            if f.counts is not None
-        ]
+        return [f.loss(self.merged(table, i), noise) for i, f in enumerate(self.factors) if f.counts is not None]
 
 
 def _places(maps: tuple[Groups, ...], shape: tuple[int, ...]) -> NDArray[np.intp] | None:
@@ -242,8 +244,9 @@ class Particles:
             self.weights *= self.total / self.weights.sum()
 
     def loss(self) -> float:
-        """The mean loss of all evidence: about 1 where only noise is left."""
-        return float(np.mean([x for b in self.blocks.values() for x in b.losses(self.codes, self.weights)]))
+        """The mean loss of all evidence: about 1 where only noise and the chance of so few particles are left."""
+        noise = self.total / self.effective
+        return float(np.mean([x for b in self.blocks.values() for x in b.losses(self.codes, self.weights, noise)]))
 
     def draw(self, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """Indices of particles, each as often as its weight says, rounded up or down; neighbours in sorted order."""

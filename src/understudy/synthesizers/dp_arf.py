@@ -10,8 +10,9 @@ are grown on the corrected proxy. With very many columns the proxy is a tree tha
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -210,17 +211,11 @@ class Grove(Raking):
         super()._start()
         self.particles = LeafyParticles.of(self.particles)
 
-    def _refresh(self, count: int, passes: int) -> None:
-        """New particles under the same factors; the old ones, where the new are worse by far."""
-        if self.whole:
-            return
-        before, loss = self.particles.snapshot_all(), self.particles.loss()
-        self.particles.resample(count, self.rng)
+    def _sweep(self) -> None:
         self.particles.sweep(self.rng)
-        self.particles.rake(passes)
-        healthy = self.particles.effective >= rake.FEWEST_EFFECTIVE * count
-        if not (healthy and self.particles.loss() <= rake.MOST_LOSS * max(loss, 1.0)):
-            self.particles.restore_all(before)
+
+    def _keep(self) -> Callable[[], None]:
+        return partial(self.particles.restore_all, self.particles.snapshot_all())
 
     def finish(self) -> Model:
         super().finish()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from understudy.models.conditional import resample
 from understudy.models.gibbs import DEEPEST, EXPONENTIALS, GRID, sweep
 from understudy.models.model import CodeColumns
-from understudy.models.particles import Factor, Floats, Groups, Particles
+from understudy.models.particles import Block, Factor, Floats, Groups, Particles
 from understudy.models.particles import Snapshot as GridSnapshot
 from understudy.models.rounding import COMPLETING_SWEEPS, choose_rows
 from understudy.schema.partition import Crossed, Partition, Tree
@@ -80,14 +80,10 @@ class Leaves:
                 change *= ratio
         weights *= change[self.cells(codes)]
 
-    def losses(self, codes: CodeColumns, weights: Floats) -> list[float]:
-        """For each piece of evidence the mean squared error of its cells, in units of their noise."""
+    def losses(self, codes: CodeColumns, weights: Floats, noise: float) -> list[float]:
+        """For each piece of evidence the mean squared error of its cells, in units of their noise and chance."""
         table = self.histogram(codes, weights)
-        return [
-            float(((f.counts - by_group(groups, table)) ** 2 / f.variance).mean())
-            for groups, f in self.factors
-            if f.counts is not None
-        ]
+        return [f.loss(by_group(groups, table), noise) for groups, f in self.factors if f.counts is not None]
 
 
 @dataclass
@@ -129,8 +125,9 @@ class LeafyParticles(Particles):
             super().rake(1, sampling=sampling)
 
     def loss(self) -> float:
-        grids = [x for b in self.blocks.values() for x in b.losses(self.codes, self.weights)]
-        return float(np.mean(grids + [x for leaves in self.leaves for x in leaves.losses(self.codes, self.weights)]))
+        noise = self.total / self.effective
+        evidence: list[Block | Leaves] = [*self.blocks.values(), *self.leaves]
+        return float(np.mean([x for e in evidence for x in e.losses(self.codes, self.weights, noise)]))
 
     def move(self, codes: CodeColumns) -> None:
         super().move(codes)

@@ -16,7 +16,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,9 @@ FINAL_REFRESHES = 2
 ONE_WAY_SPREAD, EDGE_SPREAD = 0.3, 0.04
 COARSER = (4, 2)
 FEWEST_EFFECTIVE, MOST_LOSS = 0.05, 2.0
+CALM, USUAL_REDRAWS = 3.0, 3
+STORMY, MOST_REDRAWS = 15.0, 6
+"""Particles are drawn again where a sweep made the loss larger than that: three times, or six where by very much."""
 
 
 @dataclass(frozen=True)
@@ -382,17 +385,32 @@ class Raking:
         self.links.append((factor, counts))
 
     def _refresh(self, count: int, passes: int) -> None:
-        """New particles under the same factors; the old ones, where the new are worse by far."""
+        """New particles under the same factors; the old ones, where the new are worse by far.
+
+        Factors are fitted to particles. Where columns all but determine each other they may allow rows that no particle
+        was near, and a sweep runs there. To rake what it found, and sweep again, takes these rows away.
+        """
         if self.whole:
             return
-        before, loss = self.particles.snapshot(), self.particles.loss()
-        self.particles.resample(count, self.rng)
-        sweep(self.particles, self.rng)
-        self.particles.rake(passes)
+        restore, loss = self._keep(), self.particles.loss()
+        for redraws in range(MOST_REDRAWS):
+            self.particles.resample(count, self.rng)
+            self._sweep()
+            drift = self.particles.loss()
+            self.particles.rake(passes)
+            if drift <= (CALM if redraws + 1 < USUAL_REDRAWS else STORMY):
+                break
         healthy = self.particles.effective >= FEWEST_EFFECTIVE * count
         # A loss below 1 is less than the noise: nothing is lost by a larger one, as long as it is about that small.
         if not (healthy and self.particles.loss() <= MOST_LOSS * max(loss, 1.0)):
-            self.particles.restore(before)
+            restore()
+
+    def _sweep(self) -> None:
+        sweep(self.particles, self.rng)
+
+    def _keep(self) -> Callable[[], None]:
+        """What brings the particles back to where they are now."""
+        return partial(self.particles.restore, self.particles.snapshot())
 
 
 class Apart:
