@@ -1,4 +1,4 @@
-"""The auditor, measured: `scripts/bench audits honest|mutants|alarms|rivals [--subjects NAME ...] [--report]`.
+"""The auditor, measured: `scripts/bench audits honest|mutants|alarms|rivals [--subjects NAME ...] [--seconds S]`.
 
 `honest` audits every subject at ε = 1, `mutants` breaks each of them in every way, `alarms` audits one correct, cheap
 mechanism many times and counts how often it is called a violation, and `rivals` audits other tools in their own
@@ -28,10 +28,10 @@ RARE = 1e-3
 """How rarely the stated number of false alarms may be exceeded by an auditor that keeps its level."""
 
 
-def honest(subjects: Sequence[str]) -> str:
+def honest(subjects: Sequence[str], seconds: float | None = None) -> str:
     rows = ["| subject | verdict | white-box μ of claimed | largest ε proved | seconds |", "|---|---|---|---|---|"]
     for name in subjects:
-        rows.append(_row(audit(name, progress=None)))
+        rows.append(_row(audit(name, time_limit=seconds)))
         print(rows[-1], flush=True)
     return "\n".join(rows)
 
@@ -84,8 +84,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/bench audits", description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=list(WHAT))
     parser.add_argument("--subjects", nargs="+", choices=KNOWN, metavar="NAME", help="default: all")
+    parser.add_argument("--seconds", type=float, help="of games in each audit of `honest` (default: those of quick)")
     asked = parser.parse_args()
-    text = WHAT[asked.what](asked.subjects or SUBJECTS)
+    more = {"seconds": asked.seconds} if asked.what == "honest" else {}
+    text = WHAT[asked.what](asked.subjects or SUBJECTS, **more)
     (RESULTS / f"audits-{asked.what}.md").write_text(text + "\n")
     print(text)
 
