@@ -30,7 +30,7 @@ EVERY = [
     PrivateDecisionTree(MANY, rows=600),
     PrivateForest(MANY, rows=600, trees=5, structure="random"),
     PrivateForest(MANY, rows=600),
-    PrivateForest(MANY, 1e-6, rows=600, trees=3, voting="vote", shrink=False),
+    PrivateForest(MANY, 1e-6, rows=600, trees=3, voting="vote", shrink=False, seed=0),  # `grade` in every tree
     PrivateGreedyTree(MANY, rows=600),
     PrivateGreedyTree(MANY, rows=600, splits="noisy", depth=3),
 ]

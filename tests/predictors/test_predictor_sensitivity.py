@@ -165,13 +165,14 @@ def test_mutant_attribute_histograms_counted_as_parallel_is_refused(monkeypatch:
 
 def test_mutant_gain_instead_of_purity_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The gain over the parent looks like the same score, but one row can move it by nearly two."""
-    honest = Purity.score
+    honest = Purity.scores
 
-    def gain(self: Purity, counts: Any) -> float:
-        whole = counts.reshape(self.grid.shape).sum(axis=(0, 1))
-        return honest(self, counts) - float((whole**2).sum()) / max(1.0, float(whole.sum()))
+    def gain(self: Purity, counts: Any) -> Any:
+        parts = list(counts)
+        whole = parts[0].sum(axis=(0, 2))
+        return honest(self, parts) - float((whole**2).sum()) / max(1.0, float(whole.sum()))
 
-    monkeypatch.setattr(Purity, "score", gain)
+    monkeypatch.setattr(Purity, "scores", gain)
     crowd = [ROWS[0] | {"name": f"x{i}", "kind": "a", "grade": "low"} for i in range(60)]
     rare = ROWS[0] | {"name": "new", "kind": "b", "grade": "high"}
     curator, found = twins(

@@ -1,41 +1,143 @@
-"""The score of a split: by hand, and its sensitivity by enumeration of all small leaves."""
+"""The score of a split: by hand, against fractions, and its sensitivity by enumeration of all small leaves."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from understudy.predictors.cells import BranchClasses
+from understudy.errors import InternalError
+from understudy.predictors import purity
+from understudy.predictors.cells import Branches
+from understudy.predictors.menu import Menu
 from understudy.predictors.purity import Purity
-from understudy.predictors.split import Split
+from understudy.predictors.split import Split, every_value, options
 from understudy.predictors.tree import Tree
 from understudy.privacy.score import GRID, STEP
+from understudy.schema.domain import Domain
+from understudy.schema.schema import Schema
+from understudy.tables.cache import CachedTable
+from understudy.tables.encoded import EncodedTable
 
-CELLS = BranchClasses(Tree.single_leaf(), "sex", 3, "ill", 2)
+SCHEMA = Schema.loads("""
+[columns.ill]
+type = "boolean"
+[columns.age]
+type = "integer"
+min = 0
+max = 29
+missing = true
+[columns.sex]
+type = "categorical"
+values = ["f", "m", "x"]
+[columns.town]
+type = "categorical"
+values = ["a", "b", "c", "d", "e", "f", "g"]
+missing = true
+""")
+DOMAIN = Domain.of(SCHEMA)
+FEATURES = ("age", "sex", "town")
 
 
-def purity(counts: list[list[int]], groups: tuple[int, ...] | None = None, offset: float = 0.0) -> float:
-    cells = BranchClasses(Tree.single_leaf(), "sex", len(counts), "ill", len(counts[0]))
-    split = Split("sex", groups) if groups else None
-    return Purity(cells.columns, cells, split, offset).score(np.array(counts))
+def scored(counts: Sequence[Any], splits: Sequence[Sequence[Split]], offsets: float = 0.0) -> list[float]:
+    """To stay as it is, and each split of each column, from counts by value, class and leaf."""
+    arrays = [np.array(n) for n in counts]
+    menu = Menu.among([len(n) for n in arrays], splits)
+    grid = Branches(Tree.single_leaf(), FEATURES, DOMAIN, "ill")
+    return Purity(grid, menu, np.full(len(menu.splits), offsets)).scores(arrays).tolist()
+
+
+def column(counts: list[list[int]]) -> Any:
+    """Counts by value and class, in a single leaf."""
+    return np.array(counts)[:, :, None]
 
 
 def test_by_hand() -> None:
-    assert purity([[3, 1], [0, 2]], (0, 1)) == 2.5 + 2.0
-    assert purity([[3, 1], [0, 2]]) == 3.0
-    assert purity([[3, 1], [0, 2], [0, 0]], (0, 1, 1)) == 4.5
-    assert purity([[3, 1], [0, 2]], (0, 1), offset=-0.75) == 3.75
+    two, three = Split("sex", (0, 1)), Split("sex", (0, 1, 1))
+    assert scored([column([[3, 1], [0, 2]])], [[two]]) == [3.0, 2.5 + 2.0]
+    assert scored([column([[3, 1], [0, 2], [0, 0]])], [[three]]) == [3.0, 4.5]
+    assert scored([column([[3, 1], [0, 2]])], [[two]], offsets=-0.75) == [2.25, 3.75]
 
 
-def test_against_fractions() -> None:
-    rng = np.random.default_rng(3)
-    counts = rng.integers(0, 10**6, (5, 3))
-    exact = sum(Fraction(int((row**2).sum()), int(row.sum())) for row in counts)
-    found = Fraction(purity(counts.tolist(), (0, 1, 2, 3, 4)))
-    assert 0 <= exact - found <= Fraction(5, GRID)
+def exact_purity(counts: Any, groups: Sequence[int]) -> int:
+    """A second way, split by split and leaf by leaf, in fractions; in steps of the grid."""
+    total = 0
+    for branch, leaf in itertools.product(range(max(groups) + 1), range(counts.shape[2])):
+        held = counts[np.array(groups) == branch, :, leaf].sum(axis=0)
+        rows = int(held.sum())
+        total += int(Fraction(sum(int(n) ** 2 for n in held) * GRID, rows)) if rows else 0
+    return total
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 4),
+    st.integers(1, 40),
+    st.sampled_from([3, 10**4, 10**7, 3 * 10**8]),
+    st.booleans(),
+    st.sampled_from([(1 << 16, 256), (1, 1)]),
+)
+def test_all_splits_at_once_against_fractions(
+    seed: int, classes: int, leaves: int, most: int, few: bool, blocks: tuple[int, int]
+) -> None:
+    """Whatever the sizes, and whether columns are scored together or by themselves, in doubles or in integers."""
+    rng = np.random.default_rng(seed)
+    leaves = min(leaves, 4) if most > 10**4 else leaves
+    rows = rng.integers(0, most, (classes, leaves)) * (rng.random((classes, leaves)) < 0.7)
+    counts = [_dealt(rows, DOMAIN.size(c), rng) for c in FEATURES]
+    splits = [list(options(DOMAIN[c], few)) for c in FEATURES]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(purity, "MOST_AT_ONCE", blocks[0])
+        patch.setattr(purity, "FEW_TO_A_CODE", blocks[1])
+        found = np.array(scored(counts, splits)) * GRID
+    expected = [exact_purity(counts[0], [0] * len(counts[0]))]
+    expected += [exact_purity(n, split.groups) for n, of in zip(counts, splits, strict=True) for split in of]
+    assert found.tolist() == [float(e) for e in expected]
+
+
+def _dealt(rows: Any, size: int, rng: np.random.Generator) -> Any:
+    """The rows of each class and leaf, dealt to the values of a column."""
+    shares = rng.dirichlet(np.full(size, 0.3))
+    return np.moveaxis(rng.multinomial(rows, shares), -1, 0)
+
+
+@pytest.mark.parametrize("leaves", [1, 3])
+def test_counts_from_codes_are_those_of_the_parts(leaves: int) -> None:
+    """The quick way leaves out leaves without rows; no score can tell."""
+    rng = np.random.default_rng(leaves)
+    codes = {c.name: rng.integers(0, c.size, 300).astype(np.uint8) for c in DOMAIN}
+    codes["sex"] = codes["sex"] % 2  # nobody has the third value
+    tree = Tree.single_leaf() if leaves == 1 else Tree.of_levels([every_value(DOMAIN["sex"])])
+    grid = Branches(tree, FEATURES, DOMAIN, "ill")
+    menu = Menu.of(DOMAIN, FEATURES, few=False)
+    score = Purity(grid, menu, np.zeros(len(menu.splits)))
+    table = EncodedTable(SCHEMA, codes)
+    quick = score.scores(CachedTable(table).count_bundle(DOMAIN, grid))
+    slow = score.scores(grid.joined(table.count_cells(DOMAIN, grid.parts)))
+    assert (quick == slow).all() and len(quick) == len(menu.splits)
+
+
+def test_branches_that_are_no_stretches_are_refused() -> None:
+    with pytest.raises(InternalError, match="stretch of codes"):
+        Menu.among([4], [[Split("sex", (0, 1, 0, 1))]])
+
+
+def test_a_menu_keeps_what_it_is_told_to() -> None:
+    menu = Menu.of(DOMAIN, FEATURES, few=False)
+    counts = [_dealt(np.full((2, 3), 50), DOMAIN.size(c), np.random.default_rng(1)) for c in FEATURES]
+    grid = Branches(Tree.single_leaf(), FEATURES, DOMAIN, "ill")
+    kept = np.arange(len(menu.splits)) % 3 == 0
+    some = menu.kept(kept)
+    every = Purity(grid, menu, np.zeros(len(menu.splits))).scores(counts)
+    assert (Purity(grid, some, np.zeros(len(some.splits))).scores(counts) == every[kept]).all()
+    assert some.place(some.splits[2]) == 2 and some.splits[2] is menu.splits[6]
 
 
 def leaf_purity(leaf: tuple[int, ...]) -> Fraction:
@@ -59,7 +161,8 @@ def test_a_row_moves_the_purity_of_its_leaf_by_one_at_most(classes: int, most: i
 
 
 def test_declared_sensitivity() -> None:
-    score = Purity(CELLS.columns, CELLS)
+    menu = Menu.of(DOMAIN, FEATURES, few=True)
+    score = Purity(Branches(Tree.single_leaf(), FEATURES, DOMAIN, "ill"), menu, np.zeros(len(menu.splits)))
     assert score.sensitivity(1, replaced=False) == 1.0 + STEP
     assert score.sensitivity(1, replaced=True) == 2.0 * (1.0 + STEP)
     assert score.sensitivity(3, replaced=False) == 3.0 * (1.0 + STEP)
@@ -67,4 +170,4 @@ def test_declared_sensitivity() -> None:
 
 def test_large_tables_do_not_overflow() -> None:
     rows = 2**30
-    assert purity([[rows, rows]]) == float(rows)
+    assert scored([column([[rows, rows]])], [[]]) == [float(rows)]

@@ -102,8 +102,8 @@ def test_every_row_is_in_exactly_one_cell(make: str) -> None:
     assigned = cells.assign(codes)
     assert isinstance(cells, Partition) and cells.cells == np.prod(cells.shape)
     leaf = tree.leaf_of(codes)
-    inside = leaf if make == "leaves" else leaf * job + codes["job"]
-    assert (assigned == inside * 3 + codes[TARGET]).all() and assigned.max() < cells.cells
+    by_leaf, by_value = leaf * 3 + codes[TARGET], (codes["job"] * 3 + codes[TARGET]) * tree.leaves + leaf
+    assert (assigned == (by_leaf if make == "leaves" else by_value)).all() and assigned.max() < cells.cells
     assert hash(cells) == hash(type(cells)(**{f: getattr(cells, f) for f in cells.__dataclass_fields__}))
 
 

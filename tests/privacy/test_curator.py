@@ -125,8 +125,8 @@ def declared(relation: str, ask: str, pure: bool) -> float:
     match ask:
         case "select":
             return 2.0 * L1[relation] + STEP  # the largest weight is 2
-        case "quantile":
-            return float(ROWS_PER_UNIT[relation])
+        case "quantile":  # a median: each row that comes or goes moves it by a half, one that is replaced by one
+            return ROWS_PER_UNIT[relation] * (1.0 if relation == "replace-one" else 0.5)
         case "total" if relation == "replace-one":
             return 0.0
     return L1[relation] if pure and ask != "keys" else L2[relation]

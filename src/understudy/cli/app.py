@@ -91,6 +91,12 @@ def synth(
         int | None,
         typer.Option(help="How many draws from a posterior \\[default: a good number].", show_default=False),
     ] = None,
+    pool: Annotated[
+        str, typer.Option(help="The method that makes the pool of dp-select \\[default: mst].", show_default=False)
+    ] = "",
+    numeric: Annotated[
+        str, typer.Option(help="bins, or polya: bins of numbers are bought (methods mst, aim and dp-arf).")
+    ] = "bins",
     given: Annotated[
         list[str] | None,
         typer.Option(help="A value that all rows have, as in sex=Female; may be repeated.", show_default=False),
@@ -142,6 +148,7 @@ def synth(
         data, demanded(epsilon), delta, schema, method, tuple(target or ()), tuple(marginal or ()), rows, out, format,
         seed, ledger, analyst, overwrite, accept_draft_as_public, test_only_noise_seed,
         weights=tuple(weight or ()), workload=workload, given=tuple(given or ()), audit=audit, by=by, draws=draws,
+        pool=pool, numeric=numeric,
     )  # fmt: skip
     run(request, quiet=quiet or json, as_json=json)
 
@@ -519,3 +526,20 @@ def study_nonparametric(
     from understudy.cli.study import show_nonparametric
 
     show_nonparametric(out, seed, quiet)
+
+
+@study_app.command("prediction")
+def study_prediction(
+    folder: Annotated[Path, typer.Argument(help="The folder of the public tables.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("prediction"),
+    tables: Annotated[
+        list[str] | None, typer.Option("--table", help="Only this table; may be repeated.", show_default=False)
+    ] = None,
+    repeats: Annotated[int, typer.Option(help="Splits of each table.", min=1)] = 5,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer sizes.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+) -> None:
+    """Private trees and forests of every size, as heat maps."""
+    from understudy.cli.predict_study import show
+
+    show(folder, out, tables or [], repeats, quick, quiet)

@@ -48,6 +48,8 @@ class Request:
     audit: str | None
     by: str
     draws: int | None
+    pool: str
+    numeric: str
 
 
 def check_format(format: str) -> None:
@@ -74,6 +76,8 @@ def run(request: Request, *, quiet: bool, as_json: bool) -> None:
         request.workload,
         request.by,
         request.draws,
+        request.pool,
+        request.numeric,
     )
     given = _given(request.given)
     plan = Plan.of(schema, budget, request.method, options, request.rows, request.seed, request.accept_draft, given)

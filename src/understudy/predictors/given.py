@@ -12,6 +12,7 @@ from understudy.errors import InputError
 from understudy.predictors.estimator import UnusableInputError, as_labels, as_matrix, check_names
 from understudy.schema.column import Categorical, Integer
 from understudy.schema.schema import DRAFT, Schema
+from understudy.tables.arrow import FrameTable
 from understudy.tables.draft import draft_schema
 from understudy.tables.frame import kind_of, to_arrow
 from understudy.tables.opening import open as open_table
@@ -46,7 +47,15 @@ def given(estimator: Any, data: Any, labels: Any, target: str | None) -> Given:
     schema = _schema(estimator, frame, named)
     if labels is None:
         _count_features(estimator, schema)
-    return Given(open_table(frame, schema), _named(named, schema))
+    return Given(_opened(frame, schema), _named(named, schema))
+
+
+def _opened(frame: Any, schema: Schema) -> Table:
+    """The frame behind the boundary, without an engine as long as none is needed."""
+    kind = kind_of(frame)
+    if kind is None:
+        return open_table(frame, schema)
+    return FrameTable(to_arrow(frame, f"a {kind} frame"), schema, kind=kind, name=f"a {kind} frame")
 
 
 def _count_features(estimator: Any, schema: Schema) -> None:

@@ -7,13 +7,16 @@ the rows add up as well: the curator is asked for one split of each, and debits 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from understudy.predictors.cells import BranchClasses
+import numpy as np
+
+from understudy.predictors.cells import Branches
+from understudy.predictors.menu import Menu
 from understudy.predictors.purity import Purity
-from understudy.predictors.split import Split, options
+from understudy.predictors.split import Split
 from understudy.predictors.tree import Tree
 from understudy.privacy.budget import Amount
 from understudy.privacy.curator import Curator
@@ -40,6 +43,10 @@ class Growing:
             leaves *= split.branches
         return leaves
 
+    @cached_property
+    def tree(self) -> Tree:
+        return Tree.of_levels(self.levels)
+
     def cut(self, split: Split | None) -> Growing:
         """One level deeper; without a split, as it is and finished."""
         return replace(self, grown=True) if split is None else replace(self, levels=(*self.levels, split))
@@ -61,41 +68,43 @@ class Greedy:
     def grow(self, curator: Curator, amount: Amount, levels: int, columns: Sequence[ColumnSet]) -> list[Tree]:
         """A tree for each set of columns. What is not spent, because trees stopped early, is left for their leaves."""
         trees = [Growing(c) for c in columns]
+        menus = {c: Menu.of(self.domain, c, self.few) for c in dict.fromkeys(columns)}
         for part in amount.split([1.0] * levels):
-            growing = [i for i, tree in enumerate(trees) if not tree.grown and self._splits(tree)]
-            if not growing:
+            offers = {i: self._offer(t, menus[t.columns]) for i, t in enumerate(trees) if not t.grown}
+            offers = {i: offer for i, offer in offers.items() if len(offer.splits) > 1}
+            if not offers:
                 break
-            for place, split in self._choose(curator, part, trees, growing).items():
+            for place, split in self._choose(curator, part, trees, offers).items():
                 trees[place] = trees[place].cut(split)
-        return [Tree.of_levels(tree.levels) for tree in trees]
+        return [tree.tree for tree in trees]
 
     def _choose(
-        self, curator: Curator, amount: Amount, trees: Sequence[Growing], growing: Sequence[int]
+        self, curator: Curator, amount: Amount, trees: Sequence[Growing], offers: Mapping[int, Menu]
     ) -> dict[int, Split | None]:
         """A split, or none, for each tree that still grows."""
-        offers = [(i, split) for i in growing for split in (None, *self._splits(trees[i]))]
-        candidates = [self._candidate(trees[i], split) for i, split in offers]
+        candidates = [self._candidate(trees[i], offer) for i, offer in offers.items()]
+        choices = [(i, split) for i, offer in offers.items() for split in offer.splits]
         served: set[int] = set()
 
-        def admits(offer: int) -> bool:
-            first = offers[offer][0] not in served
-            served.add(offers[offer][0])
+        def admits(choice: int) -> bool:
+            first = choices[choice][0] not in served
+            served.add(choices[choice][0])
             return first
 
         chosen = curator.select(
-            self.domain, candidates, amount, k=len(growing), admits=admits if len(growing) > 1 else None
+            self.domain, candidates, amount, k=len(offers), admits=admits if len(offers) > 1 else None
         )
-        return {offers[i][0]: offers[i][1] for i in chosen}
+        return dict(choices[i] for i in chosen)
 
-    def _splits(self, tree: Growing) -> list[Split]:
-        """Those that leave the tree small enough, by public facts alone; none twice."""
-        every = (split for column in tree.columns for split in options(self.domain[column], self.few))
-        return [s for s in every if tree.leaves * s.branches <= self.leaves and s not in tree.levels]
+    def _offer(self, tree: Growing, menu: Menu) -> Menu:
+        """To stay as it is, and the splits that leave the tree small enough, by public facts alone; none twice."""
+        fits = tree.leaves * menu.arity <= self.leaves
+        used = [menu.place(split) for split in tree.levels]
+        fits[used] = False
+        fits[0] = True
+        return menu.kept(fits)
 
-    def _candidate(self, tree: Growing, split: Split | None) -> Purity:
-        column = split.column if split else tree.columns[0]
-        leaves = tree.leaves * (split.branches if split else 1)
-        so_far = Tree.of_levels(tree.levels)
-        cells = BranchClasses(so_far, column, self.domain.size(column), self.target, self.domain.size(self.target))
-        cost = COST_OF_A_LEAF * self.noise * leaves + COST_OF_A_BIT * self.rows * math.log2(leaves)
-        return Purity(cells.columns, cells, split, -cost)
+    def _candidate(self, tree: Growing, offer: Menu) -> Purity:
+        leaves = tree.leaves * offer.arity
+        cost = COST_OF_A_LEAF * self.noise * leaves + COST_OF_A_BIT * self.rows * np.log2(leaves)
+        return Purity(Branches(tree.tree, tree.columns, self.domain, self.target), offer, -cost)

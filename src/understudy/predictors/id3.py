@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.predictors.cells import BranchClasses
-from understudy.predictors.purity import by_branch
 from understudy.predictors.split import Split, options
 from understudy.predictors.tree import LEAF, Tree
 from understudy.privacy.budget import Amount
@@ -67,19 +66,25 @@ class NoisySplits:
     def _gains(self, tree: Tree, column: str, measured: Measurement) -> list[Floats]:
         """For each split of the column, how much purer it would make each leaf, net of what noise alone would give."""
         size, classes = self.domain.size(column), self.domain.size(self.target)
-        counts = np.maximum(measured.counts.reshape(tree.leaves, size, classes).astype(np.float64), 0.0)
-        whole = _purity(by_branch(counts, None)[:, None, :])
+        counts = np.maximum(measured.counts.reshape(size, classes, tree.leaves).astype(np.float64), 0.0)
+        whole = _purity(counts.sum(axis=0, keepdims=True))
         found = []
         for split in options(self.domain[column]):
             spread = np.sqrt(np.bincount(split.groups)).sum() * measured.deviation
-            found.append(_purity(by_branch(counts, split)) - whole - COST_OF_NOISE * spread)
+            found.append(_purity(_by_branch(counts, split)) - whole - COST_OF_NOISE * spread)
         return found
 
 
 def _purity(counts: Floats) -> Floats:
     """Of each leaf, over its branches."""
-    rows = np.maximum(counts.sum(axis=-1), 1e-9)
-    return ((counts**2).sum(axis=-1) / rows).sum(axis=-1)
+    rows = np.maximum(counts.sum(axis=1), 1e-9)
+    return ((counts**2).sum(axis=1) / rows).sum(axis=0)
+
+
+def _by_branch(counts: Floats, split: Split) -> Floats:
+    """Counts by value, class and leaf, summed over the values of each branch."""
+    groups = np.array(split.groups)
+    return np.stack([counts[groups == branch].sum(axis=0) for branch in range(split.branches)])
 
 
 def _cut(tree: Tree, offers: Sequence[Split], chosen: dict[int, int]) -> Tree:

@@ -6,6 +6,7 @@ import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -92,8 +93,14 @@ def certificate_of(predictor: PrivatePredictor, curator: Curator, what: str) -> 
         seed=predictor.seed_,
         secure=curator.secure,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions={"python": platform.python_version()} | {n: version(n) for n in ("understudy", "numpy")},
+        versions={"python": platform.python_version()} | _versions(),
     )
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Looked up once: it reads the metadata of the packages."""
+    return {name: version(name) for name in ("understudy", "numpy")}
 
 
 def _unit(schema: Schema) -> dict[str, Any]:

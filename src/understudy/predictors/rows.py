@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from understudy.errors import TableError
 from understudy.schema.column import SPACES, Boolean, Categorical, Datetime, Integer, as_datetime
 from understudy.schema.domain import Coding, Domain
+from understudy.tables.arrow import quick_codes
 from understudy.tables.frame import kind_of, to_arrow
 
 if TYPE_CHECKING:
@@ -39,16 +40,11 @@ def codes_of(frame: Any, domain: Domain, columns: Sequence[str]) -> Codes:
 
 
 def _codes(coding: Coding, column: pa.ChunkedArray, missing: frozenset[str]) -> NDArray[np.int32]:
-    if coding.edges is not None and not isinstance(coding.column, Datetime) and _is_number(column) and missing == {""}:
-        return _bins(coding, column.cast("double").to_numpy())
+    quick = quick_codes(coding, column, tuple(missing - {""}))
+    if quick is not None:
+        return quick.astype(np.int32)
     distinct, places = _distinct(column)
     return np.array([_code(coding, value, missing) for value in distinct], dtype=np.int32)[places]
-
-
-def _is_number(column: pa.ChunkedArray) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_integer(column.type) or pa.types.is_floating(column.type))
 
 
 def _distinct(column: pa.ChunkedArray) -> tuple[list[object], NDArray[np.integer]]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.schema.domain import Coding
 
@@ -31,6 +33,30 @@ class Split:
     @cached_property
     def branches(self) -> int:
         return max(self.groups) + 1
+
+    @cached_property
+    def stretches(self) -> tuple[tuple[int, int], ...] | None:
+        """The codes, from … to below …, of every branch; of two branches one is enough.
+
+        None where the codes of a branch don't lie side by side.
+        """
+        groups = self.groups
+        if self.branches == 2 and groups.count(1) == 1:
+            return ((groups.index(1), groups.index(1) + 1),)
+        if list(groups) != sorted(groups):
+            return None
+        starts = [groups.index(branch) for branch in range(self.branches)]
+        found = tuple(zip(starts, [*starts[1:], len(groups)], strict=True))
+        return found[:1] if self.branches == 2 else found
+
+    def branch_of(self, codes: NDArray[np.integer]) -> NDArray[Any]:
+        """The branch that each row takes: one comparison where a cut or a single code decides, else a look-up."""
+        groups = self.groups
+        if self.branches == 2 and groups.count(1) == 1:
+            return codes == groups.index(1)
+        if self.branches == 2 and list(groups) == sorted(groups):
+            return codes >= groups.index(1)
+        return np.array(groups, dtype=np.uint16 if len(groups) <= 1 << 16 else np.int64).take(codes, mode="clip")
 
 
 def is_ordered(coding: Coding) -> bool:

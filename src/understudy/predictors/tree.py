@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from understudy.predictors.split import Split
 from understudy.schema.domain import ColumnSet
+from understudy.tables.counting import cell_type
 
 LEAF = -1
 
@@ -44,6 +45,14 @@ class Tree:
             nodes += [place] * width
             width *= split.branches
         return cls(tuple(levels), (*nodes, *[LEAF] * width))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """A tree of thousands of nodes is a key of many look-ups."""
+        return hash((self.splits, self.nodes))
 
     @cached_property
     def columns(self) -> ColumnSet:
@@ -87,22 +96,53 @@ class Tree:
     def leaves(self) -> int:
         return len(self.leaf_nodes)
 
+    @cached_property
+    def uniform(self) -> tuple[Split, ...] | None:
+        """The split of each level where all nodes of a level have the same one; else None."""
+        nodes, levels = np.array(self.nodes), []
+        for depth in range(self.depth):
+            here = nodes[self.level == depth]
+            if (here != here[0]).any():
+                return None
+            levels.append(self.splits[here[0]])
+        return tuple(levels)
+
     def leaf_of(self, codes: Mapping[str, NDArray[np.integer]]) -> Ints:
-        """The leaf of each row. A leaf leads to itself, so that all rows walk the same number of steps.
+        """The leaf of each row, by its number."""
+        return self.assign(codes).astype(np.int64)
+
+    def assign(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.integer]:
+        """The leaf of each row, in whichever type was fastest to find it."""
+        if not self.splits:
+            return np.zeros(len(next(iter(codes.values()), ())), dtype=np.uint16)
+        return self._walked(codes) if self.uniform is None else self._numbered(self.uniform, codes)
+
+    def _numbered(self, levels: Sequence[Split], codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.integer]:
+        """Where levels have one split each, the branches that a row takes are the digits of its leaf's number."""
+        wide = cell_type(self.leaves)
+        leaf: NDArray[np.integer] = levels[0].branch_of(codes[levels[0].column]).astype(wide)
+        for split in levels[1:]:
+            leaf *= wide.type(split.branches)
+            np.add(leaf, split.branch_of(codes[split.column]), out=leaf, casting="unsafe")
+        return leaf
+
+    def _walked(self, codes: Mapping[str, NDArray[np.integer]]) -> Ints:
+        """From node to node. A leaf leads to itself, so that all rows walk the same number of steps.
 
         Two look-ups a step: the row's code of the node's column, and the child for that code. Codes stay as narrow as
-        they come, which keeps them in the cache.
+        they come, which keeps them in the cache; what look-ups are made with is as wide as they need it.
         """
-        if not self.splits:
-            return np.zeros(len(next(iter(codes.values()), ())), dtype=np.int64)
         walk = self._walk
         flat = np.concatenate([np.asarray(codes[c]) for c in self.columns])
         rows = len(flat) // len(self.columns)
-        place, node = np.arange(rows, dtype=np.int32), np.zeros(rows, dtype=np.int32)
-        start = walk.column * np.int32(rows)
+        place, node = np.arange(rows, dtype=np.intp), np.zeros(rows, dtype=np.intp)
+        start = walk.column * rows
         for _ in range(self.depth):
-            code = flat.take(start.take(node, mode="clip") + place, mode="clip")
-            node = walk.child.take(node * np.int32(walk.width) + code, mode="clip")
+            at = start.take(node, mode="clip")
+            at += place
+            node *= walk.width
+            node += flat.take(at, mode="clip")
+            node = walk.child.take(node, mode="clip")
         return walk.leaf[node]
 
     @cached_property
@@ -122,8 +162,8 @@ class Tree:
 class _Walk:
     """What a step from a node to its child needs: its column, and the child for each code, `width` codes to a node."""
 
-    column: NDArray[np.int32]
-    child: NDArray[np.int32]
+    column: NDArray[np.intp]
+    child: NDArray[np.intp]
     width: int
     leaf: Ints
 
@@ -131,12 +171,12 @@ class _Walk:
     def of(cls, tree: Tree) -> _Walk:
         names = {name: place for place, name in enumerate(tree.columns)}
         width = max(len(s.groups) for s in tree.splits)
-        groups = np.zeros((len(tree.splits) + 1, width), dtype=np.int32)  # the last one is that of leaves
+        groups = np.zeros((len(tree.splits) + 1, width), dtype=np.intp)  # the last one is that of leaves
         for place, split in enumerate(tree.splits):
             groups[place, : len(split.groups)] = split.groups
         nodes = np.array(tree.nodes)
-        column = np.array([*(names[s.column] for s in tree.splits), 0], dtype=np.int32)
-        first = np.where(nodes == LEAF, np.arange(len(nodes)), tree.first_child).astype(np.int32)
+        column = np.array([*(names[s.column] for s in tree.splits), 0], dtype=np.intp)
+        first = np.where(nodes == LEAF, np.arange(len(nodes)), tree.first_child).astype(np.intp)
         child = (first[:, None] + groups[nodes]).ravel()
         return cls(column[nodes], child, width, np.cumsum(nodes == LEAF) - 1)
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
-from functools import reduce
+from functools import cached_property, reduce
 from numbers import Real
 from typing import Any
 
@@ -28,6 +28,7 @@ from understudy.privacy.accountant import (
     upper_float,
 )
 from understudy.privacy.posterior import epsilon_of_draws
+from understudy.privacy.subsampling import Course, epsilon_of_course
 
 __all__ = [
     "MAX_EPSILON",
@@ -53,16 +54,27 @@ _ZERO = Fraction(0)
 class Cost:
     """What one ask, or many, costs: zCDP `rho`, pure `epsilon` (None when not pure), failure probability `delta`.
 
+    `direct` is the summed ε of parts that are known to be (ε, δ)-DP and no better, such as a training by noisy
+    gradients; their δ is in `delta`. It stays beside ρ instead of becoming ε²/2 of it, and a claim adds it as it is:
+
+    Let P and Q be the laws of all answers for two neighbours, each answer drawn given those before it. Each (ε, δ)-DP
+    part is, but for a probability δ, drawn from laws whose ratio is at most e^ε (Kairouz, Oh & Viswanath 2015; Murtagh
+    & Vadhan 2016). Leaving the failures out, P = Z·T and Q = Z'·T' with T ≤ e^E·T' pointwise, E being the sum. Then
+    ∫ (P − e^(E+ε) Q)₊ ≤ ∫ (Z·T − e^ε Z'·T)₊: both sides draw those parts from T, which is a way of asking the zCDP
+    parts adaptively, so that it is at most the δ at which ρ-zCDP gives ε. In all: (E + ε(ρ, δ'), δ' + Σδ)-DP.
+
     >>> Cost.zero() + Cost(Fraction(1, 8), None, Fraction(0))
-    Cost(rho=Fraction(1, 8), epsilon=None, delta=Fraction(0, 1))
+    Cost(rho=Fraction(1, 8), epsilon=None, delta=Fraction(0, 1), direct=Fraction(0, 1))
     """
 
     rho: Fraction
     epsilon: Fraction | None
     delta: Fraction
+    direct: Fraction = _ZERO
 
     def __post_init__(self) -> None:
-        for name, value in (("rho", self.rho), ("epsilon", self.epsilon), ("delta", self.delta)):
+        parts = {"rho": self.rho, "epsilon": self.epsilon, "delta": self.delta, "direct": self.direct}
+        for name, value in parts.items():
             if value is not None and value < 0:
                 raise InternalError(f"{name} ({value}) of a cost must be at least 0.", self)
 
@@ -74,12 +86,12 @@ class Cost:
     @property
     def pure(self) -> bool:
         """Whether pure ε-DP holds: every part is pure, and nothing may fail."""
-        return self.epsilon is not None and self.delta == 0
+        return self.epsilon is not None and self.delta == 0 and self.direct == 0
 
     def __add__(self, other: Cost) -> Cost:
         """Sequential composition."""
         pure = None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon
-        return Cost(self.rho + other.rho, pure, self.delta + other.delta)
+        return Cost(self.rho + other.rho, pure, self.delta + other.delta, self.direct + other.direct)
 
 
 @dataclass(frozen=True)
@@ -89,7 +101,9 @@ class Spend:
     `sensitivity` is in the norm of the mechanism: L2 for Gaussian noise, L1 for Laplace noise, L∞ of the scores for
     the exponential mechanism. `scale` is σ, b or ε in that order. `cells` says how many numbers came back; it is free.
     Draws from a posterior have no noise: their `sensitivity` is the rows of one person, their `scale` the number of
-    draws, and `prior` the pseudo-counts of the levels of their tree.
+    draws, and `prior` the pseudo-counts of the levels of their tree. A training adds Gaussian noise to `steps` sums
+    over random batches that each row joins with probability `rate`: `scale` is the noise in units of the longest
+    gradient of a row, `sensitivity` how many of these a neighbour can differ by in one batch, `delta` all it costs.
 
     >>> Spend("discrete-gaussian", "count by age", sensitivity=1.0, scale=2.0).cost.rho
     Fraction(1, 8)
@@ -102,23 +116,27 @@ class Spend:
     delta: float = 0.0
     cells: int = 1
     prior: tuple[float, ...] = ()
+    rate: float = 0.0
+    steps: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "prior", tuple(self.prior))
-        for name in ("sensitivity", "scale", "delta"):
+        for name in ("sensitivity", "scale", "delta", "rate"):
             value = getattr(self, name)
             self._demand(name, _is_real(value) and math.isfinite(value) and value >= 0, "a finite number, at least 0")
             object.__setattr__(self, name, float(value))
-        self._demand("cells", isinstance(self.cells, int) and self.cells >= 0, "a whole number, at least 0")
+        for name in ("cells", "steps"):
+            value = getattr(self, name)
+            self._demand(name, isinstance(value, int) and value >= 0, "a whole number, at least 0")
         self._demand("mechanism", isinstance(self.mechanism, str), "a name")
 
     def _demand(self, name: str, holds: bool, bound: str) -> None:
         if not holds:
             raise InternalError(f"{name} ({getattr(self, name)}) of spend '{self.asked}' must be {bound}.", self)
 
-    @property
+    @cached_property
     def cost(self) -> Cost:
-        """The cost, recomputed; an unknown mechanism is a bug and never free."""
+        """The cost, recomputed from the record; an unknown mechanism is a bug and never free."""
         price = _PRICES.get(self.mechanism)
         if price is None:
             known = ", ".join(sorted(_PRICES))
@@ -127,8 +145,8 @@ class Spend:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON, where Python's floats come back exactly."""
-        record = asdict(self)
-        return record | {"prior": list(self.prior)} if self.prior else {k: v for k, v in record.items() if k != "prior"}
+        record = asdict(self) | {"prior": list(self.prior)}
+        return {k: v for k, v in record.items() if v or k not in ("prior", "rate", "steps")}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Spend:
@@ -173,6 +191,16 @@ def _draws_price(spend: Spend) -> Cost:
     return Cost(rho_from_pure(epsilon), epsilon, round_up(spend.delta))
 
 
+def _training_price(spend: Spend) -> Cost:
+    # (ε, δ)-DP by the privacy loss distribution of all steps, and no better known: it stays beside ρ (see `Cost`).
+    if spend.delta == 0:
+        raise InternalError(f"delta (0) of training '{spend.asked}' must be greater than 0.", spend)
+    if spend.sensitivity not in (1.0, 2.0):
+        raise InternalError(f"sensitivity ({spend.sensitivity}) of training '{spend.asked}' must be 1 or 2.", spend)
+    course = Course(spend.rate, spend.scale, spend.steps, replace_one=spend.sensitivity == 2.0)
+    return Cost(_ZERO, None, round_up(spend.delta), round_up(epsilon_of_course(course, spend.delta, spend.cells)))
+
+
 def _public_price(spend: Spend) -> Cost:
     if spend.delta != 0:
         raise InternalError(f"delta ({spend.delta}) of public fact '{spend.asked}' must be 0.", spend)
@@ -190,6 +218,7 @@ _PRICES: dict[str, Callable[[Spend], Cost]] = {
     "exponential": _exponential_price,
     "posterior-draws": _draws_price,
     "public": _public_price,
+    "sampled-gaussian": _training_price,
     "thresholded-gaussian": _thresholded_price,
 }
 
@@ -358,7 +387,7 @@ class Meter:
 
     def remaining(self) -> Amount:
         """What is left in the budget's own currency, given the δ already spent."""
-        left = _capacity(self.budget, self._spent.delta) - self._used
+        left = _capacity(self.budget, self._spent.delta, self._spent.direct) - self._used
         if left <= 0:
             raise BudgetExhausted(f"nothing is left of the budget ({self.budget}); ask for a larger one.", self)
         return Amount(left, self.budget.pure)
@@ -381,12 +410,13 @@ class Meter:
             )
 
     def _refusal(self, asked: Cost) -> str:
-        left = max(_ZERO, _capacity(self.budget, self._spent.delta) - self._used)
+        left = max(_ZERO, _capacity(self.budget, self._spent.delta, self._spent.direct) - self._used)
         unit, price = ("epsilon", asked.epsilon) if self.budget.pure else ("rho", asked.rho)
         failure = f" and delta {float(asked.delta):.4g}" if asked.delta else ""
+        trained = f" and epsilon {float(asked.direct):.4g}" if asked.direct else ""
         return (
-            f"{unit} ({float(price or 0):.4g}){failure} must be at most the {float(left):.4g} left of the budget "
-            f"({self.budget}); ask for less, or for a larger budget."
+            f"{unit} ({float(price or 0):.4g}){trained}{failure} must be at most the {float(left):.4g} left of the "
+            f"budget ({self.budget}); ask for less, or for a larger budget."
         )
 
 
@@ -407,7 +437,8 @@ def covers(budget: Budget, cost: Cost) -> bool:
     """
     if budget.pure:
         return cost.pure and (cost.epsilon or _ZERO) <= _capacity(budget, _ZERO)
-    return cost.delta <= Fraction(budget.delta) and cost.rho <= _capacity(budget, cost.delta)
+    within = cost.delta <= Fraction(budget.delta) and cost.direct <= Fraction(budget.epsilon)
+    return within and cost.rho <= _capacity(budget, cost.delta, cost.direct)
 
 
 def claim(cost: Cost, delta: float) -> float:
@@ -420,7 +451,10 @@ def claim(cost: Cost, delta: float) -> float:
         return upper_float(cost.epsilon) if cost.pure and cost.epsilon is not None else math.inf
     # δ-approximate ρ-zCDP is (ε(ρ, δ'), δ' + δ)-DP, so the δ already spent isn't there for the conversion.
     left = Fraction(delta) - cost.delta
-    return math.inf if left < 0 else epsilon_from_rho(cost.rho, left)
+    if left < 0:
+        return math.inf
+    counted = epsilon_from_rho(cost.rho, left)
+    return upper_float(Fraction(counted) + cost.direct) if cost.direct and math.isfinite(counted) else counted
 
 
 def compose(spends: Iterable[Spend], delta: float) -> tuple[float, float]:
@@ -432,12 +466,12 @@ def compose(spends: Iterable[Spend], delta: float) -> tuple[float, float]:
     return claim(total(spend.cost for spend in spends), delta), delta
 
 
-def _capacity(budget: Budget, failed: Fraction) -> Fraction:
-    """ε of a pure budget, or the ρ that fits into the δ that earlier failures left over."""
+def _capacity(budget: Budget, failed: Fraction, direct: Fraction = _ZERO) -> Fraction:
+    """ε of a pure budget, or the ρ that fits into the δ that earlier failures, and the ε that trainings left over."""
     if budget.pure:
         return round_down(budget.epsilon)
-    left = Fraction(budget.delta) - failed
-    return rho_from_epsilon(budget.epsilon, lower_float(left)) if left > 0 else _ZERO
+    left, epsilon = Fraction(budget.delta) - failed, Fraction(budget.epsilon) - direct
+    return rho_from_epsilon(lower_float(epsilon), lower_float(left)) if left > 0 and epsilon > 0 else _ZERO
 
 
 def _is_real(value: object) -> bool:

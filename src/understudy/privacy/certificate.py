@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from understudy.errors import CheckFailed
+from understudy.privacy.accountant import upper_float
 from understudy.privacy.budget import Budget, Spend, compose
 
 FORMAT = "understudy-certificate/1"
@@ -15,6 +16,11 @@ TEST_ONLY = "TEST-ONLY"
 BOUGHT = "bought"
 UNCONFIRMED = "draft accepted as public"
 NEVER_READ = "never read"
+ARITHMETIC = (
+    "gradients clipped and summed in float64, rounded to a grid; discrete Gaussian noise on the grid, drawn exactly; "
+    "batches by exact coins; all from one source of random bits"
+)
+"""How the noise of a training is made; `secure_randomness` says which source the bits came from."""
 READ_TO_CAP = "read only to cap the rows of a person"
 
 
@@ -55,7 +61,11 @@ class Certificate:
 
     @property
     def accountant(self) -> str:
-        return "pure epsilon, summed" if self.asked.pure else "zCDP, summed, then converted at delta"
+        if self.asked.pure:
+            return "pure epsilon, summed"
+        counted = "zCDP, summed, then converted at delta"
+        trained = any(s.steps for s in self.spends)
+        return f"{counted}; plus the privacy loss distribution of the training" if trained else counted
 
     @property
     def stamp(self) -> str | None:
@@ -146,4 +156,5 @@ def _canonical(body: dict[str, Any]) -> bytes:
 def _spend_record(spend: Spend) -> dict[str, Any]:
     cost = spend.cost
     price = {"rho": float(cost.rho)} | ({} if cost.epsilon is None else {"epsilon": float(cost.epsilon)})
-    return spend.to_dict() | price
+    trained = {"epsilon_at_delta": upper_float(cost.direct), "arithmetic": ARITHMETIC} if spend.steps else {}
+    return spend.to_dict() | price | trained

@@ -11,31 +11,37 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import BudgetExhausted, CheckFailed, MethodError, TableError
+from understudy.errors import BudgetExhausted, CheckFailed, InternalError, MethodError, TableError
 from understudy.privacy.accountant import lower_float, rho_from_epsilon, rho_from_pure, round_up
 from understudy.privacy.budget import Amount, Budget, Cost, Meter, Spend
 from understudy.privacy.budget import total as composed
+from understudy.privacy.gradient import Groups
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.measurement import Answer, Keys, Measurement, frozen
 from understudy.privacy.mechanism import ExactRandomness, Randomness
 from understudy.privacy.noise import LARGEST_SCALE
 from understudy.privacy.posterior import Prior, check_leaves
-from understudy.privacy.rank import Rank, rank_exponent
-from understudy.privacy.score import Candidate, Departure, Dependence, rank_scores
+from understudy.privacy.rank import Rank, rank_exponent, rank_sensitivity
+from understudy.privacy.score import Scored, rank_scores
+from understudy.privacy.subsampling import Course, check_trainable
+from understudy.privacy.teachers import Teachers, votes_sensitivity
 from understudy.privacy.threshold import key_threshold
+from understudy.privacy.training import Shape, Training
 from understudy.schema.column import Categorical
 from understudy.schema.domain import ColumnSet, Domain
-from understudy.schema.partition import Partition, shape_of
+from understudy.schema.partition import Grid, Partition, shape_of
 from understudy.schema.schema import REPLACE_ONE, Schema
 from understudy.tables.cache import CachedTable
-from understudy.tables.table import Table
+from understudy.tables.counting import is_bundle
+from understudy.tables.table import Table, read_codes
 from understudy.tables.tally import Setting, Summand, Tally
 
 FEWEST_ROWS = 2
@@ -44,8 +50,6 @@ MOST_CELLS = 20_000_000
 """The most cells that one marginal may have: each of them gets noise, and memory."""
 
 Exact = TypeVar("Exact")
-Scored = Candidate | Dependence | Departure
-"""What a selection can be among."""
 
 
 class Gate(Protocol):
@@ -80,6 +84,8 @@ class RowGate:
         self._table, self._budget, self._ledger = table, budget, ledger
         self._purpose, self._analyst, self._randomness = purpose, analyst, randomness
         self._paid = False
+        self.whole = whole_cost(budget, table.schema)
+        """What the ledger is debited before the first draw; a curator that trains divides its budget otherwise."""
 
     @property
     def secure(self) -> bool:
@@ -101,10 +107,9 @@ class RowGate:
         """One entry for the whole budget, on disk before any draw: concurrent curators can't run dry half-way."""
         if not self._paid:
             self._table.check_readable()
-            cost = whole_cost(self._budget, self._table.schema)
             ledger = Ledger.open(self._ledger) if isinstance(self._ledger, Path) else self._ledger
             if ledger is not None:
-                ledger.debit(cost, self._budget, self._table.schema.neighbours, self._purpose, self._analyst)
+                ledger.debit(self.whole, self._budget, self._table.schema.neighbours, self._purpose, self._analyst)
             self._paid = True
 
 
@@ -157,6 +162,8 @@ class Curator:
         self.schema, self.budget = schema, budget
         self._gate = gate
         self._meter = Meter(budget)
+        self._counting = budget
+        self._training: Budget | None = None
         self._whole = whole_cost(budget, schema)
         self._record: list[Answer] = []
 
@@ -206,6 +213,25 @@ class Curator:
     def public_rows(self) -> bool:
         """Whether the row count is public: under replace-one no neighbour changes it."""
         return self.schema.neighbours == REPLACE_ONE
+
+    def reserve(self, epsilon_share: float, delta_share: float) -> Budget:
+        """Sets these shares of ε and δ aside for one training, before anything is asked; the rest is for counting.
+
+        The claim is that of both together: (ε_t + ε_c, δ_t + δ_c).
+        """
+        check_trainable(self.budget.pure, self.schema)
+        if self._record or self._training:
+            raise MethodError("the budget must be divided once, and before anything is asked of the rows", self)
+        self._counting, self._training = divided(self.budget, epsilon_share, delta_share)
+        self._whole = whole_cost(self._counting, self.schema) + trained_cost(self._training)
+        if isinstance(self._gate, RowGate):
+            self._gate.whole = self._whole
+        return self._training
+
+    @property
+    def reserved(self) -> Budget | None:
+        """What was set aside for a training."""
+        return self._training
 
     def remaining(self) -> Amount:
         """What is left of the budget, to be split by shares; never more than a ledger is debited for it."""
@@ -295,27 +321,33 @@ class Curator:
     ) -> list[int]:
         """The k candidates (by index, in order) that score highest by the exponential mechanism.
 
+        A candidate of several choices stands for as many indices, one after the other.
+
         One set of Gumbels gives the law of k draws without replacement (Durfee & Rogers 2019), so k draws are paid.
         `admits` is asked in that order, and passes over a candidate for good (one that closes a cycle, or is too
         large). It may depend on public facts and on what it admitted before: then each draw is the exponential
         mechanism among those that are still admissible, since the race of exponential clocks behind the Gumbels has
         no memory.
         """
-        _check_candidates(domain, candidates, k)
+        choices = sum(c.choices for c in candidates)
+        _check_candidates(domain, candidates, k, choices)
         # Every candidate's score has at most this sensitivity, whichever is drawn.
         sensitivity = max(c.sensitivity(self.schema.rows_per_unit, self.public_rows) for c in candidates)
         epsilon = amount.split([1.0] * k)[0].selection_epsilon()
-        ranked = len(candidates) if admits else k
+        ranked = choices if admits else k
         question = {"ask": "select", "candidates": [list(c.columns) for c in candidates], "k": k, "epsilon": epsilon}
-        asked = f"{k} of {len(candidates)} sets of columns"
+        if choices > len(candidates):
+            question["choices"] = [c.choices for c in candidates]
+        asked = f"{k} of {choices} {'sets of columns' if choices == len(candidates) else 'splits'}"
 
         def exact(table: Table) -> NDArray[np.float64]:
-            return np.array([c.score(n) for c, n in zip(candidates, _counts(table, domain, candidates), strict=True)])
+            counts = _counts(table, domain, candidates)
+            return np.concatenate([c.scores(n) for c, n in zip(candidates, counts, strict=True)])
 
         def admissible(order: list[int]) -> list[int]:
             return list(itertools.islice(filter(admits, order), k)) if admits else order
 
-        return self._choose(question, asked, exact, epsilon, sensitivity, k, len(candidates), ranked, admissible)
+        return self._choose(question, asked, exact, epsilon, sensitivity, k, choices, ranked, admissible)
 
     def quantile(self, domain: Domain, column: str, probability: float, amount: Amount) -> float:
         """A cut point of the column's public bins that has about this share of its (not missing) values below it."""
@@ -332,8 +364,8 @@ class Curator:
             return rank_scores(counts[: coding.levels], probability)
 
         asked = f"quantile {probability:g} of {column}"
-        rows = float(self.schema.rows_per_unit)
-        (cut,) = self._choose(question, asked, exact, epsilon, rows, 1, len(coding.edges), 1, list)
+        moved = rank_sensitivity(probability, self.schema.rows_per_unit, replaced=self.public_rows)
+        (cut,) = self._choose(question, asked, exact, epsilon, moved, 1, len(coding.edges), 1, list)
         return float(coding.edges[cut])
 
     def keys(self, column: str, amount: Amount) -> Keys:
@@ -342,7 +374,7 @@ class Curator:
             raise no_pure_keys(column)
         if not (isinstance(self.schema[column], Categorical) and self.schema[column].private):
             raise MethodError(f"{column!r} is not a categorical column with private values; use its schema", column)
-        sigma, delta = amount.noise_scale(self._l2), key_delta(self.budget, self.schema)
+        sigma, delta = amount.noise_scale(self._l2), key_delta(self._counting, self.schema)
         _check_scale(f"values of {column}", sigma)
         threshold = key_threshold(sigma, delta, self.schema.rows_per_unit, worlds=2 if self.public_rows else 1)
         question = {"ask": "keys", "column": column, "scale": sigma, "threshold": threshold}
@@ -388,11 +420,13 @@ class Curator:
         """For each wanted rank and each group, the bin of the tally's last column that holds the row of that rank.
 
         Bins count from 1; 0 and one past the last stand for ranks beyond the rows. Groups are disjoint: a person moves
-        the scores of a group by as many rows as they have there, so that by parallel composition the losses of all
-        groups add up to those of one group that holds all rows (add-remove), or two with half of it each (replace-one).
+        the scores of a group in proportion to the rows that they have there, so that by parallel composition the losses
+        of all groups add up to those of one group that holds all rows (add-remove), or two with half of it each
+        (replace-one).
         """
         *groups, column = tally.by
-        coding, sensitivity = domain[column], self._rank_sensitivity(len(groups))
+        coding = domain[column]
+        moved = [self._rank_sensitivity(rank.probability, len(groups)) for rank in ranks]
         check_cells(tally.by, domain.cells(tally.by))
         epsilons = [part.selection_epsilon() for part in amount.split(weights)]
         questions = [
@@ -400,8 +434,8 @@ class Curator:
             for rank, epsilon in zip(ranks, epsilons, strict=True)
         ]
         spends = [
-            Spend("exponential", f"rank {r.probability:g} of {column}", sensitivity, e, cells=coding.levels + 2)
-            for r, e in zip(ranks, epsilons, strict=True)
+            Spend("exponential", f"rank {r.probability:g} of {column}", m, e, cells=coding.levels + 2)
+            for r, m, e in zip(ranks, moved, epsilons, strict=True)
         ]
 
         def exact(table: Table) -> NDArray[np.int64]:
@@ -410,18 +444,94 @@ class Curator:
 
         def draw(counts: NDArray[np.int64], randomness: Randomness) -> list[NDArray[Any]]:
             return [
-                np.array([randomness.choose(r.scores(n), rank_exponent(e, sensitivity), 1)[0] for n in counts])
-                for r, e in zip(ranks, epsilons, strict=True)
+                np.array([randomness.choose(r.scores(n), rank_exponent(e, m), 1)[0] for n in counts])
+                for r, m, e in zip(ranks, moved, epsilons, strict=True)
             ]
 
         return self._ask(questions, spends, exact, draw)
 
-    def _rank_sensitivity(self, groups: int) -> float:
-        return 2.0 if self.public_rows and groups else float(self.schema.rows_per_unit)
+    def train(
+        self,
+        domain: Domain,
+        grid: Grid,
+        shape: Shape,
+        course: Course,
+        question: dict[str, Any],
+        parts: Sequence[str],
+        learn: Callable[[Training], list[NDArray[Any]]],
+    ) -> list[NDArray[Any]]:
+        """What `learn` makes of the noisy gradients of a training: one array per named part, which are the answers.
 
-    def rank_exponent(self, amount: Amount, groups: int) -> float:
-        """The exponent with which `ranks` would choose for this amount: how sharp its choice is, per row."""
-        return rank_exponent(amount.selection_epsilon(), self._rank_sensitivity(groups))
+        `learn` meets the rows, by group of the grid, through `Training.gradients` alone. The question is public, and
+        whatever `learn` does with the noisy sums is post-processing; so thousands of sums need not be recorded.
+        """
+        if self._training is None:
+            raise MethodError("a training needs a part of the budget; reserve it before anything is asked", self)
+        if course.replace_one != self.public_rows or shape.sizes != grid.shape:
+            raise InternalError(
+                "a training must be of the schema's own neighbours, and of the grid's own groups.", grid
+            )
+        asked = {"ask": "train", **question, **grid.describe(), **asdict(course), **asdict(shape)}
+        questions = [asked | {"sizes": list(shape.sizes), "part": part} for part in parts]
+        spend = Spend(
+            "sampled-gaussian",
+            f"{course.steps:,} noisy gradients over {', '.join(grid.columns)}",
+            2.0 if course.replace_one else 1.0,
+            course.noise,
+            self._training.delta,
+            shape.cells,
+            rate=course.rate,
+            steps=course.steps,
+        )
+
+        def draw(codes: NDArray[np.integer[Any]], randomness: Randomness) -> list[NDArray[Any]]:
+            return learn(self._begin(codes, shape, course, randomness))
+
+        return self._ask(questions, [spend], lambda table: read_codes(table, domain, grid), draw)
+
+    def consult(
+        self,
+        domain: Domain,
+        grid: Grid,
+        teachers: int,
+        votes: int,
+        amount: Amount,
+        question: dict[str, Any],
+        parts: Sequence[str],
+        learn: Callable[[Teachers], list[NDArray[Any]]],
+    ) -> list[NDArray[Any]]:
+        """What `learn` makes of the noisy votes of teachers who share the rows, each row having one teacher."""
+        check_trainable(amount.pure, self.schema)
+        sensitivity = votes_sensitivity(votes)
+        scale = amount.noise_scale(sensitivity)
+        _check_scale(f"{votes:,} votes", scale)
+        asked = {"ask": "consult", **question, **grid.describe(), "teachers": teachers, "votes": votes, "scale": scale}
+        spend = Spend(amount.mechanism, f"{votes:,} votes of {teachers:,} teachers", sensitivity, scale, cells=votes)
+
+        def draw(codes: NDArray[np.integer[Any]], randomness: Randomness) -> list[NDArray[Any]]:
+            return learn(self._gather(codes, Groups(grid.shape), teachers, votes, scale, randomness))
+
+        questions = [asked | {"part": part} for part in parts]
+        return self._ask(questions, [spend], lambda table: read_codes(table, domain, grid), draw)
+
+    def _gather(
+        self, codes: NDArray[np.integer[Any]], groups: Groups, teachers: int, votes: int, scale: float, by: Randomness
+    ) -> Teachers:
+        return Teachers(codes, groups, teachers, votes, scale, by)
+
+    def _begin(self, codes: NDArray[np.integer[Any]], shape: Shape, course: Course, randomness: Randomness) -> Training:
+        return Training(codes, shape, course, randomness)
+
+    def _rank_sensitivity(self, probability: float, groups: int) -> float:
+        rows, replaced = self.schema.rows_per_unit, self.public_rows
+        return rank_sensitivity(probability, rows, replaced=replaced, grouped=groups > 0)
+
+    def rank_exponent(self, amount: Amount, groups: int, probability: float = 1.0) -> float:
+        """The exponent with which `ranks` would choose for this amount: how sharp its choice is, per row.
+
+        Without a probability it is that of an extreme, than which no rank is chosen less sharply.
+        """
+        return rank_exponent(amount.selection_epsilon(), self._rank_sensitivity(probability, groups))
 
     def _choose(
         self,
@@ -439,8 +549,8 @@ class Curator:
         spends = [Spend("exponential", asked, sensitivity, epsilon, cells=choices) for _ in range(k)]
         exponent = math.nextafter(epsilon / (2.0 * sensitivity), 0.0)  # rounded down: the claim stays above the truth
 
-        def draw(scores: NDArray[np.float64], randomness: Randomness) -> list[NDArray[Any]]:
-            return [np.array(admissible(randomness.choose(scores, exponent, ranked)), dtype=np.int64)]
+        def draw(found: NDArray[np.float64], randomness: Randomness) -> list[NDArray[Any]]:
+            return [np.array(admissible(randomness.choose(found, exponent, ranked)), dtype=np.int64)]
 
         (chosen,) = self._ask([question], spends, exact, draw)
         return [int(i) for i in chosen]
@@ -484,8 +594,10 @@ class Curator:
         call for; another split of the same (ε, δ) would be paid by nobody.
         """
         self._meter.check(spends)
+        if self.budget.pure:
+            return
         cost = composed((self._meter.spent, *(s.cost for s in spends)))
-        if not self.budget.pure and (cost.rho > self._whole.rho or cost.delta > self._whole.delta):
+        if cost.rho > self._whole.rho or cost.delta > self._whole.delta:
             raise BudgetExhausted(
                 f"rho ({float(cost.rho):.4g}) and delta ({float(cost.delta):.4g}) of all asks together must be at most "
                 f"the {float(self._whole.rho):.4g} and {float(self._whole.delta):.4g} that the budget ({self.budget}) "
@@ -519,6 +631,21 @@ def key_delta(budget: Budget, schema: Schema) -> float:
     return budget.delta / 2 / columns if columns else 0.0
 
 
+def divided(budget: Budget, epsilon_share: float, delta_share: float) -> tuple[Budget, Budget]:
+    """What is left for counting, and what goes to training; both rounded down."""
+    if not (0 < epsilon_share < 1 and 0 < delta_share < 1):
+        raise MethodError(f"shares ({epsilon_share}, {delta_share}) of a training must be between 0 and 1", budget)
+    trained = Budget(budget.epsilon * epsilon_share, budget.delta * delta_share)
+    epsilon = lower_float(Fraction(budget.epsilon) - Fraction(trained.epsilon))
+    delta = lower_float(Fraction(budget.delta) - round_up(trained.delta))
+    return Budget(epsilon, delta), trained
+
+
+def trained_cost(budget: Budget) -> Cost:
+    """What a ledger is debited for a training of this (ε, δ)."""
+    return Cost(Fraction(0), None, round_up(budget.delta), round_up(budget.epsilon))
+
+
 def whole_cost(budget: Budget, schema: Schema) -> Cost:
     """What a ledger is debited for a whole (ε, δ) release: all of its ε if pure, else all of its ρ and its keys' δ."""
     columns = sum(isinstance(c, Categorical) for c in schema.private)
@@ -548,24 +675,36 @@ def check_cells(columns: Sequence[str], cells: int) -> None:
         )
 
 
-def _check_candidates(domain: Domain, candidates: Sequence[Scored], k: int) -> None:
-    if not 1 <= k <= len(candidates):
-        raise MethodError(
-            f"k ({k}) of a selection must be from 1 to its {len(candidates)} candidates; ask for fewer", k
-        )
+def _check_candidates(domain: Domain, candidates: Sequence[Scored], k: int, choices: int) -> None:
+    if not 1 <= k <= choices:
+        raise MethodError(f"k ({k}) of a selection must be from 1 to its {choices} candidates; ask for fewer", k)
     for candidate in candidates:
-        check_cells(candidate.columns, candidate.grid.cells if candidate.grid else domain.cells(candidate.columns))
+        grid = candidate.grid
+        parts = grid.parts if is_bundle(grid) else [cast(Partition, grid)] if grid else []
+        for part in parts:
+            check_cells(part.columns, part.cells)
+        if not parts:
+            check_cells(candidate.columns, domain.cells(candidate.columns))
 
 
-def _counts(table: Table, domain: Domain, candidates: Sequence[Scored]) -> Iterator[NDArray[np.int64]]:
+def _counts(table: Table, domain: Domain, candidates: Sequence[Scored]) -> Iterator[Any]:
     """The exact counts of each candidate, by group where it merges values, by cell where it has a partition."""
-    merged = [c.grid for c in candidates if c.grid]
+    merged = [cast(Partition, c.grid) for c in candidates if c.grid and not is_bundle(c.grid)]
     whole = [c.columns for c in candidates if not c.grid]
-    by_group = iter(table.count_cells(domain, merged) if merged else ())
+    by_group = iter(zip(merged, table.count_cells(domain, merged) if merged else (), strict=True))
     by_code = iter(table.count_by(domain, whole) if whole else ())
     for candidate in candidates:
-        shape = shape_of(candidate.grid) if candidate.grid else domain.shape(candidate.columns)
-        yield next(by_group if candidate.grid else by_code).reshape(shape)
+        if is_bundle(candidate.grid):
+            yield _remembering(table).count_bundle(domain, candidate.grid)
+        elif candidate.grid:
+            grid, counts = next(by_group)
+            yield counts.reshape(shape_of(grid))
+        else:
+            yield next(by_code).reshape(domain.shape(candidate.columns))
+
+
+def _remembering(table: Table) -> CachedTable:
+    return table if isinstance(table, CachedTable) else CachedTable(table)
 
 
 def _check_scale(asked: str, scale: float) -> None:

@@ -43,6 +43,9 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.03
 _TYPED = Fraction(1, 2**50)
 """Pure limits are typed in decimals and stored as floats: three debits of 0.1 must fit into 0.3."""
 
+_DIRECT = "+"
+"""Marks the ε of trainings, which a claim adds to that of everything else (see `budget.Cost`)."""
+
 _TABLES = """
 CREATE TABLE limits (
     id INTEGER PRIMARY KEY, time TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, neighbours TEXT NOT NULL);
@@ -549,12 +552,14 @@ def _totals(database: sqlite3.Connection) -> dict[str, Cost]:
     sums: dict[str, list[int]] = {}
     impure: set[str] = set()
     for analyst, rho, epsilon, delta in database.execute("SELECT analyst, rho, epsilon, delta FROM debits"):
-        sums[analyst] = list(map(operator.add, sums.get(analyst, (0, 0, 0)), map(_quanta, (rho, epsilon, delta))))
-        if epsilon is None:
+        pure, direct = _split(epsilon)
+        found = map(_quanta, (rho, pure, delta, direct))
+        sums[analyst] = list(map(operator.add, sums.get(analyst, (0, 0, 0, 0)), found))
+        if pure is None:
             impure.add(analyst)
     return {
-        name: Cost(rho * QUANTUM, None if name in impure else epsilon * QUANTUM, delta * QUANTUM)
-        for name, (rho, epsilon, delta) in sums.items()
+        name: Cost(rho * QUANTUM, None if name in impure else epsilon * QUANTUM, delta * QUANTUM, direct * QUANTUM)
+        for name, (rho, epsilon, delta, direct) in sums.items()
     }
 
 
@@ -564,7 +569,8 @@ def _entries(database: sqlite3.Connection) -> list[Entry]:
 
 def _entry(row: tuple[Any, ...]) -> Entry:
     number, time, purpose, analyst, neighbours, rho, epsilon, delta, asked_epsilon, asked_delta = row
-    cost = Cost(_fraction(rho), None if epsilon is None else _fraction(epsilon), _fraction(delta))
+    pure, direct = _split(epsilon)
+    cost = Cost(_fraction(rho), None if pure is None else _fraction(pure), _fraction(delta), _quanta(direct) * QUANTUM)
     return Entry(number, time, purpose, analyst, neighbours, cost, Budget(asked_epsilon, asked_delta))
 
 
@@ -574,7 +580,18 @@ def _answer(database: sqlite3.Connection, question: str) -> bytes | None:
 
 
 def _texts(cost: Cost) -> tuple[str, str | None, str]:
-    return _text(cost.rho), None if cost.epsilon is None else _text(cost.epsilon), _text(cost.delta)
+    epsilon = None if cost.epsilon is None else _text(cost.epsilon)
+    return _text(cost.rho), _DIRECT + _text(cost.direct) if cost.direct else epsilon, _text(cost.delta)
+
+
+def _split(epsilon: str | None) -> tuple[str | None, str | None]:
+    """The pure ε and the direct ε of a stored cost: what has a direct part isn't pure, so that one column holds either.
+
+    Programs that know no direct parts refuse to read it, and so can't forget them.
+    """
+    if epsilon is not None and str(epsilon).startswith(_DIRECT):
+        return None, str(epsilon).removeprefix(_DIRECT)
+    return epsilon, None
 
 
 def _text(value: Fraction) -> str:
@@ -643,7 +660,24 @@ def _share_fits(limit: Budget, share: float, spent: Cost) -> bool:
     """Whether a share covers what its analyst spent: of ε if pure, else of the ρ and of the δ of the limit."""
     if limit.pure:
         return spent.pure and (spent.epsilon or 0) <= Fraction(share) * _pure_ceiling(limit)
-    return spent.rho <= _share_rho(limit, share) and spent.delta <= Fraction(share) * Fraction(limit.delta)
+    return _share_spent(limit, spent) <= _share_rho(limit, share) and _failed(limit, spent) <= Fraction(share)
+
+
+def _share_spent(limit: Budget, spent: Cost) -> Fraction:
+    """What counts against a share of the limit's ρ: trainings count as the ρ that would be claimed as their (ε, δ) is.
+
+    That is a way to share, no claim: the limit holds for all together, whatever the shares.
+    """
+    if not spent.direct:
+        return spent.rho
+    reached = claim(spent, limit.delta)
+    whole = rho_from_epsilon(reached, limit.delta) if math.isfinite(reached) else _share_rho(limit, 1.0) + 1
+    return max(spent.rho, whole)
+
+
+def _failed(limit: Budget, spent: Cost) -> Fraction:
+    """The part of the limit's δ that is used up."""
+    return spent.delta / Fraction(limit.delta)
 
 
 def _share_rho(limit: Budget, share: float) -> Fraction:
@@ -656,7 +690,7 @@ def _share_left(limit: Budget, share: float, spent: Cost) -> float:
         return 0.0
     if limit.pure:
         return lower_float(Fraction(share) * _pure_ceiling(limit) - (spent.epsilon or 0))
-    return _bought(limit, _share_rho(limit, share) - spent.rho)
+    return _bought(limit, _share_rho(limit, share) - _share_spent(limit, spent))
 
 
 def _share_used(limit: Budget, share: float, spent: Cost) -> float:
@@ -664,7 +698,7 @@ def _share_used(limit: Budget, share: float, spent: Cost) -> float:
     if limit.pure:
         whole, part = Fraction(share) * Fraction(limit.epsilon), spent.epsilon or Fraction(0)
     else:
-        whole, part = _share_rho(limit, share), spent.rho
+        whole, part = _share_rho(limit, share), _share_spent(limit, spent)
     return min(1.0, float(part / whole)) if whole else 1.0
 
 
@@ -693,7 +727,10 @@ def _left(limit: Budget, spent: Cost) -> float:
         return 0.0
     if limit.pure:
         return min(limit.epsilon, lower_float(_pure_ceiling(limit) - (spent.epsilon or 0)))
-    return _bought(limit, rho_from_epsilon(limit.epsilon, lower_float(Fraction(limit.delta) - spent.delta)) - spent.rho)
+    epsilon, delta = Fraction(limit.epsilon) - spent.direct, Fraction(limit.delta) - spent.delta
+    if epsilon <= 0 or delta <= 0:
+        return 0.0
+    return _bought(limit, rho_from_epsilon(lower_float(epsilon), lower_float(delta)) - spent.rho)
 
 
 def _bought(limit: Budget, rho: Fraction) -> float:

@@ -26,9 +26,7 @@ class Rank:
         """Minus the number of rows between the wanted rank and each bin; 0 for a bin that holds it.
 
         Bin i holds the ranks from the rows below it to those up to it. One more bin at either end holds every rank
-        beyond the rows, so that some bin always scores 0. One row more or less moves the rows below a bin by 0 or 1,
-        and the wanted rank by `probability`, in the same direction: each difference moves by at most 1, and so does
-        the largest of them. A row replaced moves no rank, and the rows below a bin by at most 1.
+        beyond the rows, so that some bin always scores 0. How far a row moves a score: `rank_sensitivity`.
         """
         up_to = np.cumsum(counts) << GRID_BITS
         rows = int(up_to[-1])
@@ -36,6 +34,23 @@ class Rank:
         below = np.concatenate([[0], up_to[:-1]])
         inside = np.maximum(0, np.maximum(below - wanted, wanted - up_to))
         return -np.concatenate([[max(0, wanted)], inside, [max(0, rows - wanted)]]).astype(np.float64) / GRID
+
+
+def rank_sensitivity(probability: float, rows: int, *, replaced: bool, grouped: bool = False) -> float:
+    """How far a person of at most `rows` rows can move the scores of a rank, all groups together.
+
+    With p the share on the public grid, a score is minus the largest of 0 and of differences ±(B − p·n − moved), where
+    B is the rows below or up to a bin, and n all rows of the group. One row more moves B by b, which is 0 or 1, and p·n
+    by p: each difference moves by b − p, which is −p or 1 − p, and so by max(p, 1 − p) at most. No maximum of terms
+    moves further than the furthest of them. One row less is the same backwards; several rows move it one after the
+    other; −|B − p·n| is the case without bins, ±1 the case p = 0 or p = 1, and ±½ that of the median.
+    One row that replaces another leaves n as it is, and moves B by 1 at most; if it takes or leaves the group (by a
+    condition, or a missing value), that is a row more or less. With groups it may leave one and join another, either of
+    which moves by max(p, 1 − p) ≥ ½: twice that in all, which covers 1 as well.
+    """
+    share = round(probability * GRID) / GRID
+    one = max(share, 1.0 - share)
+    return rows * (one if not replaced else 2.0 * one if grouped else 1.0)
 
 
 def rank_exponent(epsilon: float, sensitivity: float) -> float:

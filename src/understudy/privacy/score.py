@@ -7,6 +7,7 @@ neighbouring tables by more than one row can cause, in their last digits.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +15,48 @@ from numpy.typing import NDArray
 from understudy.errors import InternalError
 from understudy.schema.domain import ColumnSet
 from understudy.schema.partition import Partition
+from understudy.tables.counting import Bundle
 
 GRID_BITS = 20
 GRID = 1 << GRID_BITS
 STEP = 1.0 / GRID
 
 
+class Scored(Protocol):
+    """What a selection can be among: one choice, or several that are scored from the same exact counts."""
+
+    @property
+    def columns(self) -> ColumnSet: ...
+
+    @property
+    def grid(self) -> Partition | Bundle | None: ...
+
+    @property
+    def choices(self) -> int: ...
+
+    def scores(self, counts: Any) -> NDArray[np.float64]:
+        """The score of each choice, from the exact counts of its columns or cells; of a bundle, those of each part."""
+        ...
+
+    def sensitivity(self, rows: int, replaced: bool) -> float:
+        """How far one unit of at most `rows` rows can move any of the scores, when it comes or goes, or is replaced."""
+        ...
+
+
+class OneChoice:
+    """A candidate that is a single choice."""
+
+    choices = 1
+
+    def score(self, counts: NDArray[np.int64]) -> float:
+        raise NotImplementedError
+
+    def scores(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.array([self.score(counts)])
+
+
 @dataclass(frozen=True)
-class Candidate:
+class Candidate(OneChoice):
     """A set of columns that might be measured next, and the model's present estimate of its counts.
 
     Its score is weight × ‖counts − estimate‖₁ + offset: large where the model is worst. `estimate`, `weight`, `offset`
@@ -52,7 +87,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Dependence:
+class Dependence(OneChoice):
     """How much the first column depends on the others: R = ½ Σ |n(x, π) − n(x)·n(π)/n|, in rows.
 
     It is n times the total variation distance from independence (the score R of PrivBayes; Zhang et al. 2017).
@@ -81,7 +116,7 @@ class Dependence:
 
 
 @dataclass(frozen=True)
-class Departure:
+class Departure(OneChoice):
     """How far a column departs from `share`, its distribution in all rows, inside the cells of a partition.
 
     Σ_L Σ_b |n(L, b) − n_L·share(b)|, where L is a cell, b a group of the column and n_L the rows of L: large where the
@@ -121,9 +156,8 @@ def error_sensitivity(candidates: list[Candidate], change: int) -> float:
 def rank_scores(counts: NDArray[np.int64], probability: float) -> NDArray[np.float64]:
     """Score of each cut point i = 0 … len(counts) as the `probability` quantile: −|rows below i − probability × rows|.
 
-    One row more or less moves rows-below by at most 1 and probability × rows by `probability`, in the same direction
-    or only the latter, so a score moves by at most max(probability, 1−probability) ≤ 1; one row replaced moves it by
-    at most 1. (Smith 2011, with the row count as part of the query.) Integer arithmetic on the grid.
+    (Smith 2011, with the row count as part of the query.) How far a row moves them: `privacy.rank.rank_sensitivity`.
+    Integer arithmetic on the grid.
     """
     below = np.concatenate([[0], np.cumsum(counts)]) << GRID_BITS
     wanted = round(probability * GRID) * int(counts.sum())

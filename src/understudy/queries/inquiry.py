@@ -142,7 +142,8 @@ class Inquiry:
         assert aggregate.column is not None and aggregate.probability is not None
         coding = fine_coding(self.schema[aggregate.column])
         domain = Domain(self.schema, (*groups.codings, coding))
-        exponent = curator.rank_exponent(amount.split(RANK_SHARES)[1], len(self.question.keys))
+        part, keys = amount.split(RANK_SHARES)[1], len(self.question.keys)
+        exponent = curator.rank_exponent(part, keys, aggregate.probability)
         moved = rank_reach(exponent, coding.levels + 2, (1 - self.confidence) / 2)
         ranks = [Rank(aggregate.probability, m) for m in (0, -moved, moved)]
         tally = Tally((*self.question.keys, coding.name), self.question.where, (RowCount(),))

@@ -34,8 +34,9 @@ from understudy.schema.encoding import check_decodable
 from understudy.schema.evidence import Evidence, Plain, check_stated
 from understudy.schema.schema import DRAFT, Schema
 from understudy.synthesizers.discovery import discover, provisional
+from understudy.synthesizers.numeric import with_bought_bins
 from understudy.synthesizers.registry import Choice, choose
-from understudy.synthesizers.synthesizer import NOISE, Options
+from understudy.synthesizers.synthesizer import BINS, NOISE, POLYA, Options
 from understudy.synthesizers.workload import PAIRS, stated_targets, stated_weights
 from understudy.tables.table import Table
 
@@ -58,6 +59,8 @@ def synthesize(
     workload: str = PAIRS,
     by: str = NOISE,
     draws: int | None = None,
+    pool: str = "",
+    numeric: str = BINS,
     given: Mapping[str, object] | None = None,
     rows: int | None = None,
     seed: int | None = None,
@@ -73,7 +76,8 @@ def synthesize(
     `delta=0` asks for pure ε. `target` names the column, or a list of columns, that people will want to predict.
     `weights` says which sets of two or three columns matter more, such as `{("age", "income"): 5}`, and
     `workload="triples"` that all sets of three do (methods aim, mwem and rake). `by="sampling"` makes the privacy of
-    polya-tree that of `draws` draws from a posterior instead of noise on counts.
+    polya-tree that of `draws` draws from a posterior instead of noise on counts. `pool` is the method out of whose rows
+    dp-select selects. `numeric="polya"` buys the bins of numbers for which the schema declares none.
 
     `given={"sex": "Female"}` gives every synthetic row these values, and draws the others given them; it is
     post-processing, and changes neither what is measured nor the budget.
@@ -102,6 +106,8 @@ def synthesize(
                 workload,
                 by,
                 draws,
+                pool,
+                numeric,
             ),
             rows,
             seed,
@@ -217,7 +223,8 @@ class Plan:
         """All that is asked of the curator, and what is made of the answers before a row is drawn."""
         if self.schema.private:
             progress(STEPS[0])
-        domain = self._domain(discover(self.schema, curator))
+        known = discover(self.schema, curator)
+        domain = self._domain(with_bought_bins(known, curator) if self.options.numeric == POLYA else known)
         progress(STEPS[1])
         recipe = self.choice.method.recipe(self.options)
         return domain, recipe.calibrate(domain, curator.remaining()).fit(curator, self._generator(0))

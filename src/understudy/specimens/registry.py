@@ -11,7 +11,7 @@ from typing import Any
 
 from understudy.errors import InputError, MethodError
 from understudy.schema.schema import Schema
-from understudy.specimens import adversarial, bnp, published_arf
+from understudy.specimens import adversarial, bnp, published_arf, published_select
 from understudy.specimens.specimen import Specimen
 
 Make = Callable[[Any, Schema | None, float, dict[str, Any]], Specimen]
@@ -42,6 +42,12 @@ SPECIMENS: dict[str, Kind] = {
             "studies: the private forest as its document prints it",
             "no finite ε: its noise is scaled by the rows that it should hide",
             lambda rows, schema, epsilon, more: published_arf.specimen(rows, schema, epsilon, **more),
+        ),
+        Kind(
+            published_select.METHOD,
+            "studies: rows selected from a pool as its document prints it",
+            "no finite ε: marginals are chosen without privacy, and |D| is published",
+            lambda rows, schema, epsilon, more: published_select.specimen(rows, schema, epsilon, **more),
         ),
         Kind(
             bnp.METHOD,

@@ -1,4 +1,4 @@
-"""The evaluation of seed 002: trees and forests of every size on public tables (`python -m predictors.grid`).
+"""The evaluation of seed 002: trees and forests of every size on public tables (`understudy study prediction`).
 
 Private and not, of depth 1 to 7, with 1 to 100 trees, at ε from 0.001 to 10. Adult is made as the document made it:
 seven columns in few bins, and as many rich as poor. Private predictors take the document's form (random structure,
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,17 +34,12 @@ from understudy.reports.grid import (
     PredictionGrid,
     render,
 )
-from understudy.schema.domain import ColumnSet, Domain
-from understudy.schema.partition import Partition
+from understudy.schema.domain import Domain
 from understudy.schema.schema import Schema
 from understudy.studies.billionaire import town
 from understudy.studies.census import ADULT_BINNED, grouped_education
-from understudy.tables.counting import count_marginals, count_partitions
+from understudy.tables.encoded import EncodedTable
 from understudy.tables.reading import Rows
-from understudy.tables.tally import Tally
-
-if TYPE_CHECKING:
-    pass
 
 TARGETS = {"adult": "income", "mushroom": "class", "nursery": "classification", "votes": "Class"}
 FILES = {"adult": "adult.train.csv"}
@@ -53,37 +48,6 @@ EPSILONS = (0.001, 0.01, 0.1, 1.0, 10.0)
 HELD_OUT = 1 / 3
 
 Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class EncodedTable:
-    """Public rows that were encoded once, for thousands of fits; implements `tables.table.Table`."""
-
-    schema: Schema
-    codes: dict[str, NDArray[np.int32]]
-    kind: str = "pyarrow"
-    name: str = "a public table"
-
-    def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
-        return count_marginals(domain, sets, [self.codes])
-
-    def count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
-        return count_partitions(partitions, [self.codes])
-
-    def count_tally(self, domain: Domain, tally: Tally) -> list[NDArray[np.int64]]:
-        raise InputError("sums are not counted in this study", tally)
-
-    def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
-        raise InputError(f"the values of {column!r} are declared", column)
-
-    def count_rows(self) -> int:
-        return len(next(iter(self.codes.values())))
-
-    def has_rows(self, at_least: int) -> bool:
-        return len(next(iter(self.codes.values()))) >= at_least
-
-    def check_readable(self) -> None:
-        pass
 
 
 @dataclass(frozen=True)
@@ -161,6 +125,11 @@ def prediction_grid(
     return PredictionGrid(tuple(outcomes), baselines, rows, repeats, town())
 
 
+def sizes(depths: Sequence[int], trees: Sequence[int], epsilons: Sequence[float]) -> int:
+    """How many outcomes a table has."""
+    return len(depths) * (1 + len(trees)) + len(depths) * len(epsilons) * (2 + len(trees))
+
+
 def _outcomes(
     name: str,
     splits: Sequence[tuple[Data, Data]],
@@ -194,7 +163,7 @@ def _private(splits: Sequence[tuple[Data, Data]], make: Callable[[], PrivatePred
     for train, test in splits:
         predictor = make().set_params(rows=train.rows)
         assert isinstance(predictor, PrivatePredictor)
-        predictor.fit(EncodedTable(train.domain.schema, train.codes), target=train.target)
+        predictor.fit(EncodedTable.of(train.domain, train.codes), target=train.target)
         found.append(float(np.mean(predictor.predict_codes(test.codes) == test.codes[test.target])))
     return tuple(found)
 

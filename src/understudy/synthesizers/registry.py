@@ -12,22 +12,28 @@ from understudy.schema.schema import Schema
 from understudy.synthesizers.aim import Aim
 from understudy.synthesizers.dirichlet import Dirichlet
 from understudy.synthesizers.dp_arf import DpArf
+from understudy.synthesizers.dp_ctgan import dp_ctgan
+from understudy.synthesizers.dp_gan import dp_gan
+from understudy.synthesizers.dp_select import DpSelect
 from understudy.synthesizers.forecast import ASSUMED_ROWS, Forecast, forecasts
 from understudy.synthesizers.independent import Independent
 from understudy.synthesizers.marginals import Marginals
 from understudy.synthesizers.mst import Mst
 from understudy.synthesizers.mwem import Mwem
+from understudy.synthesizers.pate_gan import PateGan
 from understudy.synthesizers.polya import PolyaTree
 from understudy.synthesizers.privbayes import PrivBayes
 from understudy.synthesizers.rake import Rake
-from understudy.synthesizers.synthesizer import NOISE, Options, Recipe
+from understudy.synthesizers.synthesizer import BINS, NOISE, POLYA, Options, Recipe
 from understudy.synthesizers.workload import PAIRS
 
-AUTO = "auto"
-WITHOUT_PRIVACY = ("arf", "published-dp-arf", "published-bnp")
+AUTO, USUAL_POOL = "auto", "mst"
+WITHOUT_PRIVACY = ("arf", "published-dp-arf", "published-dp-select", "published-bnp")
 """Names that are no methods of a release: `understudy.specimens` has them."""
 GENERAL = ("rake", "aim", "mst", "independent")
 """The methods that `auto` chooses from: those that need to be told nothing."""
+BUYING_BINS = ("mst", "aim", "dp-arf")
+"""Methods that can buy the bins of numbers; others group numbers by themselves."""
 FAVOURITE, BENEFIT_OF_DOUBT = "rake", 0.75
 """A forecast is that of a typical table, and two of them differ by chance. The method that erred least in nearly all
 measured releases (`scripts/bench marginals`) is taken unless another is expected to err less by a quarter."""
@@ -48,6 +54,8 @@ class Method:
     """Whether it can be told which sets of columns matter more."""
     samples: bool = False
     """Whether it can draw from a posterior, and be told how often."""
+    selects: bool = False
+    """Whether it takes rows out of another method's pool."""
 
 
 METHODS: dict[str, Method] = {
@@ -114,6 +122,35 @@ METHODS: dict[str, Method] = {
             lambda options: DpArf(options.targets),
         ),
         Method(
+            "dp-gan",
+            "(ε, δ) by the privacy loss distribution of its training",
+            "what networks can do: a generator against a critic that learns by noisy gradients",
+            "needs the extra gan, a delta above 0 and minutes; statistics first are better",
+            lambda options: dp_gan(options.targets),
+        ),
+        Method(
+            "dp-ctgan",
+            "(ε, δ) by the privacy loss distribution of its training",
+            "the best of the networks: a generator that is asked for rows with a value",
+            "needs the extra gan, a delta above 0 and minutes; statistics first are better",
+            lambda options: dp_ctgan(options.targets),
+        ),
+        Method(
+            "pate-gan",
+            "zCDP of the votes",
+            "the classic of teachers and a student, as a baseline",
+            "needs the extra gan, a delta above 0, and many rows for its teachers",
+            lambda options: PateGan(),
+        ),
+        Method(
+            "dp-select",
+            "that of its pool, and zCDP, or pure ε with delta = 0",
+            "a weak generator: rows are selected out of its pool by measured marginals",
+            "can't make what its pool lacks",
+            lambda options: DpSelect(pool_of(options), targets=options.targets),
+            selects=True,
+        ),
+        Method(
             "polya-tree",
             "pure ε with delta = 0, else zCDP",
             "columns of numbers at full resolution, and one tree of pairs",
@@ -131,6 +168,11 @@ METHODS: dict[str, Method] = {
         ),
     )
 }
+
+
+def pool_of(options: Options) -> Recipe:
+    """The recipe of the pool, told the same as what selects from it."""
+    return METHODS[options.pool or USUAL_POOL].recipe(options)
 
 
 @dataclass(frozen=True)
@@ -157,7 +199,29 @@ def choose(name: str, options: Options, schema: Schema, budget: Budget) -> Choic
             f"{' or '.join(m.name for m in METHODS.values() if m.samples)}",
             options,
         )
+    if options.pool:
+        _check_pool(method, options.pool)
+    if options.numeric != BINS:
+        _check_numeric(method, options.numeric)
     return choice
+
+
+def _check_pool(method: Method, pool: str) -> None:
+    if not method.selects:
+        raise MethodError(f"method {method.name} selects from no pool; leave pool ({pool}) out, or use dp-select", pool)
+    known = [m.name for m in METHODS.values() if not m.selects]
+    if pool not in known:
+        raise MethodError(f"pool ({pool!r}) must be one of {', '.join(known)}", pool)
+
+
+def _check_numeric(method: Method, numeric: str) -> None:
+    if numeric != POLYA:
+        raise MethodError(f"numeric ({numeric!r}) must be {BINS} or {POLYA}", numeric)
+    if method.name not in BUYING_BINS:
+        raise MethodError(
+            f"method {method.name} can't buy the bins of numbers; leave numeric out, or use {' or '.join(BUYING_BINS)}",
+            numeric,
+        )
 
 
 def _named(name: str) -> Choice:

@@ -22,6 +22,9 @@ from understudy.synthesizers.workload import PAIRS, Stated, stated_targets
 NOISE, SAMPLING = "noise", "sampling"
 """Where the privacy of a method comes from: noise on its counts, or draws from a posterior."""
 
+BINS, POLYA = "bins", "polya"
+"""Where numbers get their bins from, if no schema has them: of one width, or from noisy counts of halves."""
+
 
 class Calibrated(Protocol):
     """A recipe settled for one domain and one amount of budget."""
@@ -47,20 +50,31 @@ class Options:
     workload: str = PAIRS
     by: str = NOISE
     draws: int | None = None
+    pool: str = ""
+    """The method that makes the pool out of which rows are selected."""
+    numeric: str = BINS
 
     def to_dict(self) -> dict[str, Any]:
         """As certificates have it: several targets are a list, one is its name, and none is null."""
-        return {
-            "target": self.targets[0] if len(self.targets) == 1 else list(self.targets) or None,
-            "marginals": [list(m) for m in self.marginals],
-            "weights": [[list(columns), weight] for columns, weight in self.weights],
-            "workload": self.workload,
-        } | self._sampling()
+        return (
+            {
+                "target": self.targets[0] if len(self.targets) == 1 else list(self.targets) or None,
+                "marginals": [list(m) for m in self.marginals],
+                "weights": [[list(columns), weight] for columns, weight in self.weights],
+                "workload": self.workload,
+            }
+            | self._sampling()
+            | self._further()
+        )
 
     def _sampling(self) -> dict[str, Any]:
         """Only where it was asked for: most methods know no such thing."""
         stated = {"by": self.by, "draws": self.draws}
         return {} if (self.by, self.draws) == (NOISE, None) else stated
+
+    def _further(self) -> dict[str, Any]:
+        """Only where they were asked for, too."""
+        return {n: v for n, v, usual in (("pool", self.pool, ""), ("numeric", self.numeric, BINS)) if v != usual}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Options:
@@ -71,4 +85,6 @@ class Options:
             data.get("workload", PAIRS),
             data.get("by", NOISE),
             data.get("draws"),
+            data.get("pool", ""),
+            data.get("numeric", BINS),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from understudy.schema.domain import ColumnSet, Domain
 from understudy.schema.partition import Grid, Partition
 from understudy.schema.schema import Schema
-from understudy.tables.table import Table
+from understudy.tables.counting import Bundle, CodeBatch, count_partitions
+from understudy.tables.duck import DuckTable
+from understudy.tables.encoded import EncodedTable
+from understudy.tables.table import Table, read_codes
 from understudy.tables.tally import Tally
 
 MOST_CELLS = 1 << 26
@@ -19,6 +22,9 @@ MOST_CELLS = 1 << 26
 
 MOST_GRID_CELLS = 1 << 21
 """Grids over columns with more cells than that are counted from the rows."""
+
+MOST_CODE_BYTES = 1 << 27
+"""Codes of more rows than that are made again for every ask."""
 
 Key = TypeVar("Key", ColumnSet, Partition)
 
@@ -31,6 +37,7 @@ class CachedTable:
         self._domain: Domain | None = None
         self._counts: dict[Any, NDArray[np.int64]] = {}
         self._cells = 0
+        self._codes = _Codes(table)
 
     @property
     def schema(self) -> Schema:
@@ -56,11 +63,24 @@ class CachedTable:
         whole = dict(zip([g.columns for g in grids], self.count_by(domain, [g.columns for g in grids]), strict=True))
         counted = {id(g): _merged(whole[g.columns], g) for g in grids}
         others = [p for p in partitions if id(p) not in counted]
-        counted |= zip(map(id, others), self._table.count_cells(domain, others) if others else (), strict=True)
+        counted |= zip(map(id, others), self._count_others(domain, others) if others else (), strict=True)
         return [counted[id(p)] for p in partitions]
+
+    def _count_others(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
+        """From remembered codes where the rows are few enough; a server counts by itself."""
+        codes = self._codes.of(domain, tuple(dict.fromkeys(c for p in partitions for c in p.columns)))
+        return self._table.count_cells(domain, partitions) if codes is None else count_partitions(partitions, [codes])
+
+    def count_bundle(self, domain: Domain, bundle: Bundle) -> Iterator[NDArray[np.int64]]:
+        """Every part of the bundle, one after the other; from remembered codes where there are any."""
+        codes = self._codes.of(domain, bundle.columns)
+        return bundle.joined(self._table.count_cells(domain, bundle.parts)) if codes is None else bundle.count(codes)
 
     def count_tally(self, domain: Domain, tally: Tally) -> list[NDArray[np.int64]]:
         return self._table.count_tally(domain, tally)
+
+    def read_codes(self, domain: Domain, grid: Grid) -> NDArray[np.integer[Any]]:
+        return read_codes(self._table, domain, grid)
 
     def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
         return self._table.count_values(column)
@@ -86,6 +106,42 @@ class CachedTable:
                 self._counts[key] = counts
                 self._cells += counts.size
         return [self._counts[k] if k in self._counts else new[k] for k in keys]
+
+
+class _Codes:
+    """The codes of the rows, read once for a strategy that asks for many trees, one after the other."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table if isinstance(table, DuckTable | EncodedTable) else None
+        self._domain: Domain | None = None
+        self._known: dict[str, NDArray[np.integer]] = {}
+
+    def of(self, domain: Domain, columns: ColumnSet) -> CodeBatch | None:
+        """The codes of these columns; None where there are too many rows to remember, or no codes to be had."""
+        if domain is not self._domain and domain != self._domain:
+            self._domain, self._known = domain, {}
+        if not columns:
+            return None  # without a column there is nothing to tell how many rows there are
+        if self._table is not None and any(c not in self._known for c in columns):
+            # All of them in one scan: two scans might give the rows in two orders.
+            asked = tuple(dict.fromkeys((*self._known, *columns)))
+            self._known = self._read(self._table, domain, asked)
+        return {c: self._known[c] for c in columns} if all(c in self._known for c in columns) else None
+
+    def _read(
+        self, table: DuckTable | EncodedTable, domain: Domain, columns: ColumnSet
+    ) -> dict[str, NDArray[np.integer]]:
+        batches: list[CodeBatch] = []
+        room = MOST_CODE_BYTES
+        for batch in table._codes(domain, columns):  # of the same package
+            room -= sum(codes.nbytes for codes in batch.values())
+            if room < 0:
+                self._table = None
+                return {}
+            batches.append(batch)
+        if len(batches) < 2:
+            return dict(batches[0]) if batches else {}
+        return {c: np.concatenate([b[c] for b in batches]) for c in columns}
 
 
 def _merged(counts: NDArray[np.int64], grid: Grid) -> NDArray[np.int64]:

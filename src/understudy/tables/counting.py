@@ -7,8 +7,8 @@ them. Flat cell numbers are formed in 16 bits where they fit: a quarter of the m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,51 @@ BLOCK = 1 << 16
 CodeBatch = Mapping[str, NDArray[np.integer]]
 
 
+class Leafed(Protocol):
+    """Puts every row into a leaf."""
+
+    def assign(self, codes: CodeBatch) -> NDArray[np.integer]: ...
+
+
+class Rooted(Protocol):
+    """A partition that cuts the leaves of a tree further; many of them share one tree, which is walked once."""
+
+    @property
+    def tree(self) -> Leafed: ...
+
+    def within(self, leaves: NDArray[Any], codes: CodeBatch) -> NDArray[np.integer]: ...
+
+
+class Bundle(Protocol):
+    """Several partitions of the same rows, which are counted faster together."""
+
+    @property
+    def columns(self) -> ColumnSet: ...
+
+    @property
+    def parts(self) -> Sequence[Partition]: ...
+
+    def count(self, codes: CodeBatch) -> Iterator[NDArray[np.int64]]:
+        """The counts of each part from codes, in a layout of its own."""
+        ...
+
+    def joined(self, counts: Sequence[NDArray[np.int64]]) -> Iterator[NDArray[np.int64]]:
+        """In the same layout, from the histograms of its parts."""
+        ...
+
+
+def is_bundle(asked: object) -> TypeGuard[Bundle]:
+    return hasattr(asked, "parts")
+
+
 def code_type(size: int) -> np.dtype[np.unsignedinteger]:
     """The narrowest type that holds the codes of a domain of this size."""
     return np.dtype(np.uint8) if size <= 1 << 8 else np.dtype(np.uint16) if size <= 1 << 16 else np.dtype(np.uint32)
+
+
+def cell_type(cells: int) -> np.dtype[np.integer]:
+    """The narrowest type in which flat cell numbers can be formed; none of them overflows on the way."""
+    return np.dtype(np.uint16 if cells <= 1 << 16 else np.uint32 if cells <= 1 << 32 else np.int64)
 
 
 def count_marginals(domain: Domain, sets: Sequence[ColumnSet], batches: Iterable[CodeBatch]) -> list[NDArray[np.int64]]:
@@ -39,26 +81,31 @@ def count_marginals(domain: Domain, sets: Sequence[ColumnSet], batches: Iterable
 
 def count_partitions(partitions: Sequence[Partition], batches: Iterable[CodeBatch]) -> list[NDArray[np.int64]]:
     """The histogram of each public partition, over all batches."""
-    counts = [np.zeros(p.cells, dtype=np.int64) for p in partitions]
+    counts: list[NDArray[np.int64]] = []
     for batch in batches:
         for block in _blocks(batch):
-            merged = _MergedColumns(block)
-            for partition, total in zip(partitions, counts, strict=True):
-                cells = merged.cells(partition) if isinstance(partition, Grid) else partition.assign(block)
-                total += np.bincount(cells, minlength=len(total))
-    return counts
+            shared = _Shared(block)
+            new = (np.bincount(shared.cells(p), minlength=p.cells) for p in partitions)
+            counts = [np.add(c, n, out=c) for c, n in zip(counts, new, strict=True)] if counts else list(new)
+    return counts or [np.zeros(p.cells, dtype=np.int64) for p in partitions]
 
 
-class _MergedColumns:
-    """A block's columns by group, each merged once however many grids share it."""
+class _Shared:
+    """What the partitions of one block share: columns by group, each merged once, and leaves, each tree walked once."""
 
     def __init__(self, block: CodeBatch) -> None:
         self._block = block
         self._known: dict[tuple[str, tuple[int, ...]], NDArray[np.integer]] = {}
+        self._leaves: dict[int, NDArray[np.integer]] = {}
 
-    def cells(self, grid: Grid) -> NDArray[np.integer]:
-        columns = {c: self._merged(c, g) for c, g in zip(grid.columns, grid.groups, strict=True)}
-        return _cells(columns, grid.columns, grid.shape)
+    def cells(self, partition: Partition) -> NDArray[np.integer]:
+        if isinstance(partition, Grid):
+            columns = {c: self._merged(c, g) for c, g in zip(partition.columns, partition.groups, strict=True)}
+            return _cells(columns, partition.columns, partition.shape)
+        if hasattr(partition, "within"):  # as `isinstance(…, Rooted)`, which is slow
+            rooted = cast(Rooted, partition)
+            return rooted.within(self._walked(rooted.tree), self._block)
+        return partition.assign(self._block)
 
     def _merged(self, column: str, groups: tuple[int, ...]) -> NDArray[np.integer]:
         key = (column, groups)
@@ -66,6 +113,12 @@ class _MergedColumns:
             lookup = np.array(groups, dtype=code_type(max(groups) + 1))
             self._known[key] = lookup[self._block[column]]
         return self._known[key]
+
+    def _walked(self, tree: Leafed) -> NDArray[np.integer]:
+        """By identity: equal trees are rarely two, and comparing large ones takes long."""
+        if id(tree) not in self._leaves:
+            self._leaves[id(tree)] = tree.assign(self._block)
+        return self._leaves[id(tree)]
 
 
 def _blocks(batch: CodeBatch) -> Iterable[CodeBatch]:
@@ -78,11 +131,11 @@ def _blocks(batch: CodeBatch) -> Iterable[CodeBatch]:
 def _cells(block: CodeBatch, columns: ColumnSet, shape: tuple[int, ...]) -> NDArray[np.integer]:
     """Row-major cell number of each row, in the narrowest type that can't overflow."""
     cells = int(np.prod(shape))
-    wide = np.uint16 if cells <= 1 << 16 else np.int64
+    wide = cell_type(cells)
     if not columns:
         return np.zeros(len(next(iter(block.values()))), dtype=wide)
     flat: NDArray[Any] = block[columns[0]].astype(wide, copy=False)
     for column, size in zip(columns[1:], shape[1:], strict=True):
-        flat = flat * wide(size)
+        flat = flat * wide.type(size)
         np.add(flat, block[column], out=flat, casting="unsafe")  # a code is below its size, so the sum fits
     return flat

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from understudy.errors import TableError
 from understudy.schema.column import Column, Datetime, Identifier
 from understudy.schema.domain import ColumnSet, Domain
-from understudy.schema.partition import Partition
+from understudy.schema.partition import Grid, Partition
 from understudy.schema.schema import Schema
 from understudy.tables.counting import CodeBatch, code_type, count_marginals, count_partitions
+from understudy.tables.grouping import group_rows
 from understudy.tables.sql import Source, Stored, capped, select_codes, select_values
 from understudy.tables.tally import Tally
 from understudy.tables.tallying import dense, select_tally
@@ -56,6 +57,9 @@ class DuckTable:
     def count_tally(self, domain: Domain, tally: Tally) -> list[NDArray[np.int64]]:
         found = self._fetch(select_tally(self._source, self.schema, domain, tally, "UINT"))
         return dense(found, domain.shape(tally.by), len(tally.summands))
+
+    def read_codes(self, domain: Domain, grid: Grid) -> NDArray[np.integer[Any]]:
+        return group_rows(grid, self._codes(domain, grid.columns))
 
     def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
         query = select_values(self._source, self.schema.unit, column, self.schema.missing_values)

@@ -8,6 +8,7 @@ from typing import Any
 
 from understudy.errors import TableError
 from understudy.schema.schema import Schema
+from understudy.tables.arrow import FrameTable
 from understudy.tables.duck import DuckTable
 from understudy.tables.file import (
     CSV_ENDINGS,
@@ -49,8 +50,7 @@ def open(source: Any, schema: Schema | str | Path, *, name: str | None = None) -
 
 
 def _open_frame(source: Any, schema: Schema, kind: str, name: str) -> Table:
-    connection, relation = frame_relation(source, name)
-    return DuckTable(connection, relation, schema, kind=kind, name=name)
+    return FrameTable(to_arrow(source, name), schema, kind=kind, name=name)
 
 
 def _open_path(source: str, schema: Schema, name: str | None) -> Table:

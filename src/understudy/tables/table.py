@@ -6,13 +6,14 @@ Only the curator may call it. Whatever comes back is exact and private until noi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.errors import MethodError
 from understudy.schema.domain import ColumnSet, Domain
-from understudy.schema.partition import Partition
+from understudy.schema.partition import Grid, Partition
 from understudy.schema.schema import Schema
 from understudy.tables.tally import Tally
 
@@ -70,3 +71,22 @@ class Table(Protocol):
     def has_rows(self, at_least: int) -> bool:
         """Whether there are that many rows; cheap where `count_rows` would scan."""
         ...
+
+
+@runtime_checkable
+class CodedTable(Protocol):
+    """A table that can also hand its rows to the curator as codes, which training by gradients needs."""
+
+    def read_codes(self, domain: Domain, grid: Grid) -> NDArray[np.integer[Any]]:
+        """One line per row, one column per column of the grid: the group that the row's value is in."""
+        ...
+
+
+def read_codes(table: Table, domain: Domain, grid: Grid) -> NDArray[np.integer[Any]]:
+    """The rows by group, where the engine hands them out."""
+    if not isinstance(table, CodedTable):
+        raise MethodError(
+            f"{table.name} is a {table.kind} table, which hands out counts only; export it to a file to train on it",
+            table.name,
+        )
+    return table.read_codes(domain, grid)

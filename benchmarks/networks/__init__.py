@@ -1,0 +1,1 @@
+"""Networks against each other: our methods that train, and the conditional GAN of smartnoise-synth."""

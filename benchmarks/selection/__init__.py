@@ -1,0 +1,1 @@
+"""Selection against its pool, sweeps of its parameters, and what it costs."""

@@ -1,0 +1,65 @@
+"""The study of seed 001: `PYTHONPATH=src:benchmarks .venv/bin/python -m selection [--tables adult …] [--seeds 5] …`.
+
+Trials are kept in benchmarks/results/selection.jsonl; what is there is not measured again. Writes the page
+benchmarks/results/selection.html, and prints its tables as Markdown. `--report` measures nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from understudy.datasets import schema
+from understudy.reports.layout import Grid
+from understudy.reports.selection import QUANTITIES, Results, _grid, _sweep_grid, verdict
+from understudy.studies import selection
+from understudy.studies.selection import Size, sweeps
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA, RESULTS = ROOT.parent / "shared" / "data", ROOT / "benchmarks" / "results"
+
+
+def main() -> None:
+    asked = _parser().parse_args()
+    size = Size(tuple(asked.pools), tuple(asked.epsilons), asked.seeds, asked.swept, 2.0, asked.swept_seeds)
+    schemas = {name: schema(name) for name in asked.tables}
+    page = RESULTS / "selection.html"
+    if not asked.report:
+        selection.write(page, DATA, schemas, 0, size, lambda text: print(text, flush=True))
+    print(markdown(Results(list(selection._recorded(page.with_suffix(".jsonl")).values())), size, asked.tables))
+
+
+def markdown(results: Results, size: Size, tables: Sequence[str]) -> str:
+    blocks = []
+    for table in tables:
+        cases = results.compared(table)
+        blocks += [f"## {table}", verdict(results, cases)]
+        blocks += [_block(_grid(results, cases, quantity)) for quantity in QUANTITIES]
+        by_parameter: dict[str, list[selection.Sweep]] = {}
+        for sweep in sweeps(size, [table]):
+            by_parameter.setdefault(sweep.parameter, []).append(sweep)
+        blocks += [_block(_sweep_grid(results, name, some)) for name, some in by_parameter.items()]
+    return "\n\n".join(blocks)
+
+
+def _block(grid: Grid) -> str:
+    lines = [grid.heads, ("---",) * len(grid.heads), *grid.rows]
+    return f"### {grid.title}\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _parser() -> argparse.ArgumentParser:
+    usual = Size()
+    parser = argparse.ArgumentParser(prog="selection", description=__doc__.splitlines()[0])
+    parser.add_argument("--report", action="store_true", help="print what is kept, and measure nothing")
+    parser.add_argument("--tables", nargs="+", default=list(selection.TARGETS))
+    parser.add_argument("--pools", nargs="+", default=list(usual.pools))
+    parser.add_argument("--epsilons", nargs="+", type=float, default=list(usual.epsilons))
+    parser.add_argument("--seeds", type=int, default=usual.seeds)
+    parser.add_argument("--swept", default=usual.swept)
+    parser.add_argument("--swept-seeds", type=int, default=usual.swept_seeds)
+    return parser
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,297 @@
+"""Methods that train: too slow for thousands of games, so that their training is looked at from inside.
+
+Five looks. How far one row moves what is summed or voted; whether the noise is as large as declared; whether rows join
+batches by independent coins; whether one-way counts got the noise that was paid for; and one run with many canaries
+(`canaries`), whose score is how much of each canary's gradient is in the noisy sums. A mutant makes one mistake, which
+one of the looks must find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.attacks.audit import FAILED, PASSED, Check
+from understudy.audits.canaries import OneRun, play
+from understudy.audits.rig import opened
+from understudy.errors import InputError
+from understudy.privacy.budget import Budget
+from understudy.privacy.curator import Curator, RowGate
+from understudy.privacy.gradient import Deep, Groups, pair_counts
+from understudy.privacy.mechanism import ExactRandomness, Randomness
+from understudy.privacy.subsampling import GRID_SCALE, Course
+from understudy.privacy.teachers import Teachers
+from understudy.privacy.training import Shape, Training
+from understudy.schema.column import Categorical
+from understudy.schema.domain import Domain
+from understudy.schema.schema import Schema
+from understudy.synthesizers.adversarial import School
+from understudy.synthesizers.networks import Network
+
+LEVEL, SIDE = 0.05, 1e-10
+COLUMNS, VALUES = 8, 6
+CANARIES, GUESSED = 600, 0.2
+TRIALS = 40
+SCHOOL = School(steps=60, lessons=1, batch=100, hidden=6, deep_share=0.2)
+
+Codes = NDArray[np.integer[Any]]
+
+
+class Unclipped(Training):
+    """Sums gradients as long as they are."""
+
+    def _clipped(self, critic: Deep, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        return critic.clipped_sum(rows, 1e9) * self._deep_steps
+
+
+class HalfNoise(Training):
+    """Draws noise of half the scale."""
+
+    def _noise(self, size: int) -> NDArray[np.int64]:
+        return self._randomness.noise("discrete-gaussian", GRID_SCALE / 2, size)
+
+
+class Shuffled(Training):
+    """Goes through the shuffled rows in batches of one size, and is accounted as if rows had joined by coins."""
+
+    _order: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+
+    def _batch(self) -> NDArray[np.intp]:
+        size = round(self.course.rate * len(self._codes))
+        if len(self._order) < size:
+            keys = self._randomness.noise("discrete-gaussian", GRID_SCALE, len(self._codes))
+            self._order = np.argsort(keys, kind="stable")
+        batch, self._order = self._order[:size], self._order[size:]
+        return batch
+
+
+class Colleagues(Teachers):
+    """Every row is known to three teachers."""
+
+    def _taught(self, codes: Codes) -> Any:
+        of = self.assigned(len(codes))
+        parts = [super(Colleagues, self)._known(codes, (of + k) % self.teachers) for k in range(3)]
+        return sum(c for c, _ in parts), sum(n for _, n in parts)
+
+
+@dataclass(frozen=True)
+class RawLaw:
+    """No noise on the counts that make the law of conditions; all else is honest."""
+
+    honest: Randomness
+    secure: bool = True
+
+    def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
+        counted = mechanism == "discrete-gaussian" and scale < GRID_SCALE / 4
+        return np.zeros(size, dtype=np.int64) if counted else self.honest.noise(mechanism, scale, size)
+
+    def choose(self, scores: NDArray[np.float64], exponent: float, k: int) -> list[int]:
+        return self.honest.choose(scores, exponent, k)
+
+    def draw(self, counts: NDArray[np.int64], prior: Any, draws: int) -> NDArray[np.int64]:
+        return self.honest.draw(counts, prior, draws)
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """The parts of a training, any of which may be broken."""
+
+    training: type[Training] = Training
+    teachers: type[Teachers] = Teachers
+    randomness: Callable[[], Randomness] = ExactRandomness.system
+
+
+HONEST = Workshop()
+MUTANTS: dict[str, Workshop] = {
+    "no-clipping": Workshop(training=Unclipped),
+    "half-gradient-noise": Workshop(training=HalfNoise),
+    "shuffled-batches": Workshop(training=Shuffled),
+    "shared-teachers": Workshop(teachers=Colleagues),
+    "raw-condition-law": Workshop(randomness=lambda: RawLaw(ExactRandomness.system())),
+}
+
+
+def workshop_of(mutant: str | None) -> Workshop:
+    if mutant is None:
+        return HONEST
+    if mutant not in MUTANTS:
+        raise InputError(f"mutant {mutant!r} is not known; there are {', '.join(MUTANTS)}", mutant)
+    return MUTANTS[mutant]
+
+
+def audit_training(recipe: Network, budget: Budget, mutant: str | None = None) -> list[Check]:
+    """Every look at one method; `recipe` decides whether the generator is conditional."""
+    workshop, seed = workshop_of(mutant), np.random.SeedSequence().entropy
+    rng = np.random.Generator(np.random.PCG64(seed))
+    return [
+        sensitivity_check(workshop, rng),
+        votes_check(workshop, rng),
+        noise_check(workshop, rng),
+        batch_check(workshop, rng),
+        *canary_checks(recipe, budget, workshop, rng),
+    ]
+
+
+def _shape() -> Shape:
+    return Shape((VALUES,) * COLUMNS, 6, 0.2)
+
+
+def _codes(rows: int, rng: np.random.Generator) -> Codes:
+    return rng.integers(0, VALUES, (rows, COLUMNS))
+
+
+def _critic(shape: Shape, size: float, rng: np.random.Generator) -> Deep:
+    return Deep.of(
+        size * rng.standard_normal(shape.hidden * (shape.groups.width + 2)), shape.groups.width, shape.hidden
+    )
+
+
+def sensitivity_check(workshop: Workshop, rng: np.random.Generator) -> Check:
+    """One row more or less, critics small and large: the sums move by one length at most."""
+    shape, worst = _shape(), 0.0
+    training = workshop.training(_codes(0, rng), shape, Course(0.1, 1.0, 1), workshop.randomness())
+    for trial in range(TRIALS):
+        rows, critic = _codes(2 + trial, rng), _critic(shape, 10.0 ** rng.uniform(-2, 2), rng)
+        change = training._sums(rows, critic) - training._sums(rows[1:], critic)
+        worst = max(worst, float(np.linalg.norm(change.astype(np.float64))) / GRID_SCALE)
+    return _check("sensitivity of gradients", worst <= 1.0, f"one row moves the sums by {worst:.6f} lengths, 1 allowed")
+
+
+def votes_check(workshop: Workshop, rng: np.random.Generator) -> Check:
+    """The same coins, one row replaced: no count of votes moves by more than one."""
+    groups, worst = Groups((VALUES,) * COLUMNS), 0
+    made = groups.one_hot(_codes(60, rng))
+    shares = np.maximum(pair_counts(groups, made) / len(made), 1e-3)
+    for _ in range(TRIALS):
+        rows, coins = _codes(30, rng), int(rng.integers(2**32))
+        other = rows.copy()
+        other[0] = _codes(1, rng)[0]
+        heard = [
+            workshop.teachers(r, groups, 10, 60, 1.0, ExactRandomness.seeded(coins))._judged(made, shares)
+            for r in (rows, other)
+        ]
+        worst = max(worst, int(np.abs(heard[0] - heard[1]).max()))
+    return _check("sensitivity of votes", worst <= 1, f"one row moves a count of votes by {worst}, 1 allowed")
+
+
+def noise_check(workshop: Workshop, rng: np.random.Generator) -> Check:
+    """Of no rows, noise is all there is to see."""
+    shape, steps = _shape(), 20
+    training = workshop.training(_codes(0, rng), shape, Course(0.1, 1.0, steps), workshop.randomness())
+    critic = _critic(shape, 1.0, rng)
+    noise = np.concatenate([training.gradients(critic).pairs * training._wide_steps for _ in range(steps)])
+    return _spread("noise of gradients", noise / GRID_SCALE)
+
+
+def batch_check(workshop: Workshop, rng: np.random.Generator) -> Check:
+    """Batches of independent coins have sizes that vary as a binomial number does; neither more nor less."""
+    rows, steps, rate = 4_000, 60, 0.1
+    training = workshop.training(_codes(rows, rng), _shape(), Course(rate, 1.0, steps), workshop.randomness())
+    sizes = np.array([len(training._batch()) for _ in range(steps)])
+    return _spread("sizes of batches", (sizes - rate * rows) / np.sqrt(rows * rate * (1 - rate)))
+
+
+def _spread(name: str, normal: NDArray[np.float64]) -> Check:
+    """χ² of what should be standard normal, two-sided."""
+    from scipy.stats import chi2
+
+    total, count = float((normal**2).sum()), normal.size
+    side = float(min(chi2.cdf(total, count), chi2.sf(total, count)))
+    return _check(name, side > SIDE, f"variance {total / count:.4f} of what was declared, over {count:,} draws")
+
+
+def canary_checks(recipe: Network, budget: Budget, workshop: Workshop, rng: np.random.Generator) -> list[Check]:
+    """One run with canaries, and the noise of the one-way counts that it paid for."""
+    seen: list[Check] = []
+
+    def train(coins: NDArray[np.bool_]) -> NDArray[np.float64]:
+        canaries = _codes(len(coins), rng)
+        watched = run(replace(recipe, school=SCHOOL), budget, workshop, canaries[coins], rng)
+        seen.append(watched.law_check(canaries[coins]))
+        return watched.scores(canaries)
+
+    found = play(train, CANARIES, GUESSED)
+    return [*seen, _one_run(found, budget)]
+
+
+def _one_run(found: OneRun, budget: Budget) -> Check:
+    lower = found.epsilon(LEVEL, budget.delta)
+    said = (
+        f"{found.right} of {found.guesses} guesses right: epsilon of at least {lower:.3g}, {budget.epsilon:g} claimed"
+    )
+    return _check("one run with canaries", lower <= budget.epsilon, said)
+
+
+def _check(name: str, holds: bool, found: str) -> Check:
+    return Check(name, PASSED if holds else FAILED, found)
+
+
+def canary_schema() -> Schema:
+    """Columns of equally likely values, so that two canaries have few pairs in common."""
+    values = tuple(f"v{i}" for i in range(VALUES))
+    return Schema(tuple(Categorical(f"c{i}", values=values) for i in range(COLUMNS)))
+
+
+class Watching(Curator):
+    """A curator whose trainings remember the sums that they hand out."""
+
+    workshop = HONEST
+
+    def _begin(self, codes: Codes, shape: Shape, course: Course, randomness: Randomness) -> Training:
+        self.training = self.workshop.training(codes, shape, course, randomness)
+        self.noisy: list[NDArray[np.float64]] = []
+        handed = self.training.gradients
+
+        def gradients(critic: Deep | None = None) -> Any:
+            noisy = handed(critic)
+            self.noisy.append(noisy.pairs)
+            return noisy
+
+        self.training.gradients = gradients  # type: ignore[method-assign]
+        return self.training
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What a run showed."""
+
+    curator: Watching
+    domain: Domain
+
+    def scores(self, canaries: Codes) -> NDArray[np.float64]:
+        """The wide gradient of each canary, summed over all that was handed out; the deep one is a fifth of it."""
+        groups, total = self.curator.training.shape.groups, np.sum(self.curator.noisy, axis=0)
+        table = np.zeros((groups.width, groups.width))
+        table[groups.upper] = total
+        rows = groups.one_hot(self._grouped(canaries))
+        return np.asarray(np.einsum("ij,ij->i", rows @ table, rows), dtype=np.float64)
+
+    def _grouped(self, canaries: Codes) -> Codes:
+        groups = next(a.question["groups"] for a in self.curator.record if a.question["ask"] == "train")
+        return np.stack([np.array(g)[canaries[:, i]] for i, g in enumerate(groups)], axis=1)
+
+    def law_check(self, rows: Codes) -> Check:
+        """The answers to one-way counts, less the truth, in units of the noise that was declared for them."""
+        noise = [
+            (a.value - np.bincount(rows[:, i], minlength=VALUES)) / a.question["scale"]
+            for i, a in enumerate([a for a in self.curator.record if a.question["ask"] == "marginal"])
+        ]
+        return _spread("noise of the law of conditions", np.concatenate(noise))
+
+
+def run(recipe: Network, budget: Budget, workshop: Workshop, rows: Codes, rng: np.random.Generator) -> Watched:
+    """One training on these rows, watched from inside."""
+    import pyarrow as pa
+
+    schema = canary_schema()
+    names = [c.name for c in schema]
+    table = opened(pa.table({n: [f"v{v}" for v in rows[:, i]] for i, n in enumerate(names)}), schema)
+    curator = Watching(schema, budget, RowGate(table, budget, None, "", "", workshop.randomness()))
+    curator.workshop = workshop
+    domain = Domain.of(schema)
+    recipe.calibrate(domain, curator.remaining()).fit(curator, rng)
+    return Watched(curator, domain)

@@ -1,0 +1,119 @@
+"""A training behind the boundary: it owns the rows, and hands out noisy sums of clipped gradients, step by step."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import InternalError, MethodError
+from understudy.privacy.gradient import Deep, Floats, Groups, cells_of, lengths, pair_counts
+from understudy.privacy.mechanism import Randomness
+from understudy.privacy.subsampling import GRID_SCALE, Course, poisson_rows
+
+BLOCK = 1 << 12
+"""Rows whose gradients are summed in floats; blocks are added up as whole numbers."""
+MARGIN = 2.0**-14
+"""How much shorter than allowed a row's deep gradient is clipped: room for rounding, see `Training`."""
+MOST_NOISE = 2.0**12
+LARGEST_WEIGHT = 1e6
+"""Of a critic, which is public: no row's gradient overflows, so that clipping always has a number to clip."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The public form of a critic's gradient."""
+
+    sizes: tuple[int, ...]
+    hidden: int = 0
+    deep_share: float = 0.0
+
+    def __post_init__(self) -> None:
+        if bool(self.hidden) != (self.deep_share > 0) or not 0 <= self.deep_share <= 1:
+            raise InternalError(
+                f"deep share ({self.deep_share}) must be above 0 just where there are hidden units.", self
+            )
+
+    @property
+    def groups(self) -> Groups:
+        return Groups(self.sizes)
+
+    @property
+    def cells(self) -> int:
+        return cells_of(self.sizes, self.hidden)
+
+
+@dataclass(frozen=True, eq=False)
+class Noisy:
+    """The noisy sums of one step: rows by pair of groups, and gradients in units of their longest."""
+
+    pairs: Floats
+    deep: Floats
+
+
+class Training:
+    """One training's access to rows: `course.steps` noisy sums, and nothing else.
+
+    Each row joins a batch by its own coin, and its gradient is no longer than 1 in all (`lengths`). One length is
+    1/noise · GRID_SCALE steps of a grid, on which the noise is drawn exactly (`noise.discrete_gaussian`). The wide sum
+    is a count times a whole number of steps. The deep sum is made of floats and rounded to the grid: with d numbers in
+    k blocks, a row moves the rounded sum by at most its clipped length plus (k + 1)·√d steps of rounding and what the
+    last digits of floats add up to, below 1e-6 lengths for blocks of BLOCK rows. MARGIN lengths leave room for both,
+    for thousands of blocks.
+    """
+
+    def __init__(self, codes: NDArray[np.integer[Any]], shape: Shape, course: Course, randomness: Randomness) -> None:
+        if course.noise > MOST_NOISE:
+            raise MethodError(
+                f"noise ({course.noise:.4g}) must be at most {MOST_NOISE:g}; ask with a larger epsilon", course
+            )
+        self._codes, self._randomness = codes, randomness
+        self.shape, self.course = shape, course
+        self._left = course.steps
+        wide, deep = lengths(shape.groups, shape.deep_share)
+        self._length = GRID_SCALE / course.noise
+        self._wide_steps = math.floor(self._length * wide / math.sqrt(max(1, shape.groups.pairs)))
+        self._deep_steps = self._length * deep * (1.0 - MARGIN)
+
+    @property
+    def left(self) -> int:
+        """How many steps are still paid for."""
+        return self._left
+
+    def gradients(self, critic: Deep | None = None) -> Noisy:
+        """The next noisy sums; an empty batch gives noise alone."""
+        if self._left < 1:
+            raise InternalError(f"a training of {self.course.steps} steps can't take another one.", self)
+        self._left -= 1
+        sums = self._sums(self._codes[self._batch()], critic)
+        noisy = sums + self._noise(len(sums))
+        wide = len(noisy) - (critic.cells if critic else 0)
+        return Noisy(noisy[:wide] / max(1, self._wide_steps), noisy[wide:] / (self._deep_steps or 1.0))
+
+    def _batch(self) -> NDArray[np.intp]:
+        return poisson_rows(self.course.rate, len(self._codes), self._randomness)
+
+    def _noise(self, size: int) -> NDArray[np.int64]:
+        return self._randomness.noise("discrete-gaussian", GRID_SCALE, size)
+
+    def _sums(self, batch: NDArray[np.integer[Any]], critic: Deep | None) -> NDArray[np.int64]:
+        """Whole steps of the grid."""
+        if bool(self.shape.hidden) != (critic is not None):
+            raise InternalError("a training with hidden units needs the critic that has them.", self.shape)
+        if critic is not None and not np.abs(critic.flat()).max() <= LARGEST_WEIGHT:
+            raise InternalError(f"weights of a critic must be finite and at most {LARGEST_WEIGHT:g}.", critic)
+        groups = self.shape.groups
+        total = np.zeros(self.shape.cells, dtype=np.int64)
+        for start in range(0, len(batch), BLOCK):
+            rows = groups.one_hot(batch[start : start + BLOCK])
+            parts = [pair_counts(groups, rows) * self._wide_steps]
+            if critic is not None:
+                parts.append(np.rint(self._clipped(critic, rows)).astype(np.int64))
+            total += np.concatenate(parts)
+        return total
+
+    def _clipped(self, critic: Deep, rows: Floats) -> Floats:
+        return critic.clipped_sum(rows, 1.0) * self._deep_steps
