@@ -24,3 +24,9 @@ def test_a_page_that_cannot_be_written(desk: Path, refused):
     assert "can't be written" in refused("study", "nonparametric", "--out", "nowhere/page.html")
     (desk / "folder.html").mkdir()
     assert "is a folder" in refused("study", "nonparametric", "--out", "folder.html")
+
+
+def test_the_page_of_selection_needs_known_tables(desk: Path, refused):
+    assert "must be the folder" in refused("study", "selection", "nowhere")
+    assert "'towns' is not known" in refused("study", "selection", ".", "--table", "towns")
+    assert "must end in .html" in refused("study", "selection", ".", "--out", "page.txt")

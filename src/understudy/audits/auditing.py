@@ -17,8 +17,9 @@ from understudy.audits.game import cut
 from understudy.audits.games import Games
 from understudy.audits.inside import CONFORMANCE, SENSITIVITY, TAINT, Inside
 from understudy.audits.mutants import MUTANTS
-from understudy.audits.registry import SUBJECTS, applies, is_opaque, rig_of
+from understudy.audits.registry import SUBJECTS, TRAINED, applies, is_opaque, rig_of
 from understudy.audits.setting import SETTINGS, setting_of
+from understudy.audits.training import DRAWN, MOVED, ONE_RUN, looks_at
 from understudy.audits.witness import Ask
 from understudy.errors import InputError
 from understudy.files import write_atomically
@@ -34,6 +35,9 @@ CANARIES = ("canaries", "Canaries in one run", "Are people who were trained on r
 OUTSIDE = "only its rows can be looked at: it is not run through a curator of ours"
 TOO_SHORT = "time was up before a game had enough runs"
 NO_GRADIENTS = "it trains nothing by gradients"
+TOO_SLOW = "training takes too long for thousands of runs; canaries are looked for in one"
+TRAINED_BEFORE = "what is asked before the training is asked by other methods, too, and looked at there"
+VOTES_ALONE = "its rows are only voted on, and votes have the noise of other counts"
 
 
 class Audit(typed.Audit):
@@ -86,6 +90,8 @@ def audit(
         raise InputError(f"level ({level}) must be above 0 and at most 0.5", level)
     if time_limit is not None and not time_limit > 0:
         raise InputError(f"the time limit ({time_limit}) must be above 0 seconds", time_limit)
+    if method in TRAINED:
+        return _audit_training(str(method), Claim(epsilon, delta, neighbours, None, None), setting, level, mutant)
     chosen = setting_of(setting)
     chosen = chosen if time_limit is None else dataclasses.replace(chosen, seconds=float(time_limit))
     rig_of(mutant)
@@ -131,6 +137,26 @@ def _audit(asked: Asked, jobs: int, out: Path | None, progress: Progress) -> Aud
         datetime.now(UTC).isoformat(timespec="seconds"),
         versions(),
     )
+
+
+def _audit_training(method: str, claim: Claim, setting: str, level: float, mutant: str | None) -> Audit:
+    """From inside, and in one run: see `training`."""
+    begun = time.monotonic()
+    found = {c.name: c for c in looks_at(method, Budget(claim.epsilon, claim.delta), mutant)}
+    steps = [
+        Step(*words, tuple(found[n] for n in names if n in found), reason=reason)
+        for words, names, reason in (
+            (SENSITIVITY, MOVED, ""),
+            (CONFORMANCE, DRAWN, "" if found.keys() & set(DRAWN) else VOTES_ALONE),
+            (TAINT, (), TRAINED_BEFORE),
+            (GAME, (), TOO_SLOW),
+            (CANARIES, (ONE_RUN,), "" if ONE_RUN in found else VOTES_ALONE),
+        )
+    ]
+    name = f"{method} with mutant {mutant}" if mutant else method
+    taken, made = round(time.monotonic() - begun, 1), datetime.now(UTC).isoformat(timespec="seconds")
+    kind = "mutant" if mutant else "synthesizer"
+    return Audit(name, kind, setting, claim, level, (), tuple(steps), (), None, taken, made, versions())
 
 
 def _claim(asked: Asked, asks: Sequence[Ask]) -> Claim:

@@ -16,10 +16,12 @@ from understudy.errors import InputError, MethodError
 from understudy.privacy.budget import Budget
 from understudy.synthesizers.registry import METHODS
 
-SYNTHESES = (*METHODS, f"polya-tree{BY_SAMPLING}")
+TRAINED = ("dp-gan", "dp-ctgan", "pate-gan")
+"""Those that train, which takes too long for games: `training` looks at them from inside, in one run."""
+SYNTHESES = (*(m for m in METHODS if m not in TRAINED), f"polya-tree{BY_SAMPLING}")
 SUBJECTS = (*SYNTHESES, *PREDICTORS, *QUERIES)
 """Those that learn through a curator, and are audited from both sides of it."""
-KNOWN = (*SUBJECTS, *SPECIMENS)
+KNOWN = (*SUBJECTS, *TRAINED, *SPECIMENS)
 CHOOSERS = (
     "privbayes",
     "mwem",
@@ -27,6 +29,7 @@ CHOOSERS = (
     "aim",
     "rake",
     "dp-arf",
+    "dp-select",
     "polya-tree",
     "private-forest",
     "private-greedy-tree",

@@ -23,13 +23,15 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator, RowGate
 from understudy.privacy.gradient import Deep, Groups, pair_counts
 from understudy.privacy.mechanism import ExactRandomness, Randomness
-from understudy.privacy.subsampling import GRID_SCALE, Course
+from understudy.privacy.subsampling import GRID_SCALE, Course, check_trainable
 from understudy.privacy.teachers import Teachers
 from understudy.privacy.training import Shape, Training
 from understudy.schema.column import Categorical
 from understudy.schema.domain import Domain
 from understudy.schema.schema import Schema
 from understudy.synthesizers.adversarial import School
+from understudy.synthesizers.dp_ctgan import dp_ctgan
+from understudy.synthesizers.dp_gan import dp_gan
 from understudy.synthesizers.networks import Network
 
 LEVEL, SIDE = 0.05, 1e-10
@@ -37,6 +39,10 @@ COLUMNS, VALUES = 8, 6
 CANARIES, GUESSED = 600, 0.2
 TRIALS = 40
 SCHOOL = School(steps=60, lessons=1, batch=100, hidden=6, deep_share=0.2)
+
+MOVED = ("sensitivity of gradients", "sensitivity of votes")
+DRAWN = ("noise of gradients", "sizes of batches", "noise of the law of conditions")
+ONE_RUN = "one run with canaries"
 
 Codes = NDArray[np.integer[Any]]
 
@@ -123,6 +129,14 @@ def workshop_of(mutant: str | None) -> Workshop:
     return MUTANTS[mutant]
 
 
+def looks_at(method: str, budget: Budget, mutant: str | None = None) -> list[Check]:
+    """Every look at a method by its name; of one whose rows are voted on, how far votes move."""
+    check_trainable(budget.pure, canary_schema())
+    if method == "pate-gan":
+        return [votes_check(workshop_of(mutant), np.random.Generator(np.random.PCG64()))]
+    return audit_training({"dp-gan": dp_gan, "dp-ctgan": dp_ctgan}[method](), budget, mutant)
+
+
 def audit_training(recipe: Network, budget: Budget, mutant: str | None = None) -> list[Check]:
     """Every look at one method; `recipe` decides whether the generator is conditional."""
     workshop, seed = workshop_of(mutant), np.random.SeedSequence().entropy
@@ -158,7 +172,7 @@ def sensitivity_check(workshop: Workshop, rng: np.random.Generator) -> Check:
         rows, critic = _codes(2 + trial, rng), _critic(shape, 10.0 ** rng.uniform(-2, 2), rng)
         change = training._sums(rows, critic) - training._sums(rows[1:], critic)
         worst = max(worst, float(np.linalg.norm(change.astype(np.float64))) / GRID_SCALE)
-    return _check("sensitivity of gradients", worst <= 1.0, f"one row moves the sums by {worst:.6f} lengths, 1 allowed")
+    return _check(MOVED[0], worst <= 1.0, f"one row moves the sums by {worst:.6f} lengths, 1 allowed")
 
 
 def votes_check(workshop: Workshop, rng: np.random.Generator) -> Check:
@@ -175,7 +189,7 @@ def votes_check(workshop: Workshop, rng: np.random.Generator) -> Check:
             for r in (rows, other)
         ]
         worst = max(worst, int(np.abs(heard[0] - heard[1]).max()))
-    return _check("sensitivity of votes", worst <= 1, f"one row moves a count of votes by {worst}, 1 allowed")
+    return _check(MOVED[1], worst <= 1, f"one row moves a count of votes by {worst}, 1 allowed")
 
 
 def noise_check(workshop: Workshop, rng: np.random.Generator) -> Check:
@@ -184,7 +198,7 @@ def noise_check(workshop: Workshop, rng: np.random.Generator) -> Check:
     training = workshop.training(_codes(0, rng), shape, Course(0.1, 1.0, steps), workshop.randomness())
     critic = _critic(shape, 1.0, rng)
     noise = np.concatenate([training.gradients(critic).pairs * training._wide_steps for _ in range(steps)])
-    return _spread("noise of gradients", noise / GRID_SCALE)
+    return _spread(DRAWN[0], noise / GRID_SCALE)
 
 
 def batch_check(workshop: Workshop, rng: np.random.Generator) -> Check:
@@ -192,7 +206,7 @@ def batch_check(workshop: Workshop, rng: np.random.Generator) -> Check:
     rows, steps, rate = 4_000, 60, 0.1
     training = workshop.training(_codes(rows, rng), _shape(), Course(rate, 1.0, steps), workshop.randomness())
     sizes = np.array([len(training._batch()) for _ in range(steps)])
-    return _spread("sizes of batches", (sizes - rate * rows) / np.sqrt(rows * rate * (1 - rate)))
+    return _spread(DRAWN[1], (sizes - rate * rows) / np.sqrt(rows * rate * (1 - rate)))
 
 
 def _spread(name: str, normal: NDArray[np.float64]) -> Check:
@@ -223,7 +237,7 @@ def _one_run(found: OneRun, budget: Budget) -> Check:
     said = (
         f"{found.right} of {found.guesses} guesses right: epsilon of at least {lower:.3g}, {budget.epsilon:g} claimed"
     )
-    return _check("one run with canaries", lower <= budget.epsilon, said)
+    return _check(ONE_RUN, lower <= budget.epsilon, said)
 
 
 def _check(name: str, holds: bool, found: str) -> Check:
@@ -280,7 +294,7 @@ class Watched:
             (a.value - np.bincount(rows[:, i], minlength=VALUES)) / a.question["scale"]
             for i, a in enumerate([a for a in self.curator.record if a.question["ask"] == "marginal"])
         ]
-        return _spread("noise of the law of conditions", np.concatenate(noise))
+        return _spread(DRAWN[2], np.concatenate(noise))
 
 
 def run(recipe: Network, budget: Budget, workshop: Workshop, rows: Codes, rng: np.random.Generator) -> Watched:

@@ -543,3 +543,19 @@ def study_prediction(
     from understudy.cli.predict_study import show
 
     show(folder, out, tables or [], repeats, quick, quiet)
+
+
+@study_app.command("selection")
+def study_selection(
+    folder: Annotated[Path, typer.Argument(help="The folder of the public tables.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("selection.html"),
+    tables: Annotated[
+        list[str] | None, typer.Option("--table", help="Only this table; may be repeated.", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the first release.", min=0)] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+) -> None:
+    """Rows selected out of pools, privately and as printed, over every parameter."""
+    from understudy.cli.study import show_selection
+
+    show_selection(folder, out, tables or [], seed, quiet)

@@ -228,11 +228,6 @@ class Curator:
             self._gate.whole = self._whole
         return self._training
 
-    @property
-    def reserved(self) -> Budget | None:
-        """What was set aside for a training."""
-        return self._training
-
     def remaining(self) -> Amount:
         """What is left of the budget, to be split by shares; never more than a ledger is debited for it."""
         left = self._meter.remaining()

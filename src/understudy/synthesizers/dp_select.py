@@ -26,14 +26,11 @@ from understudy.privacy.curator import Curator
 from understudy.schema.domain import ColumnSet, Domain
 from understudy.synthesizers import rake
 from understudy.synthesizers.groundwork import measure_columns, public_rows
-from understudy.synthesizers.networks import Network
 from understudy.synthesizers.pool import draw_pool, within
 from understudy.synthesizers.rake import CalibratedRake, Rake, Raking, Schedule
 from understudy.synthesizers.synthesizer import Calibrated, Recipe
 
 POOL_SHARE = 0.3
-TRAINED_EPSILON, TRAINED_DELTA = 0.4, 0.5
-"""Of a pool that is trained: the shares of its training."""
 """Settled in advance, like all that follows, by a sweep on public tables: `docs/concepts/selection`."""
 FACTOR, LEAST_FACTOR, MOST_FACTOR = 10.0, 1.0, 100.0
 MOST_SECTIONS = 1_000
@@ -95,13 +92,6 @@ class CalibratedSelect:
     pool: Calibrated
 
     def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
-        if isinstance(self.recipe.pool, Network):
-            # The training has a part of its own; what is split between pool and selection is the rest.
-            curator.reserve(TRAINED_EPSILON, TRAINED_DELTA)
-            return self.recipe.calibrate(self.plan.domain, curator.remaining())._fit(curator, rng)
-        return self._fit(curator, rng)
-
-    def _fit(self, curator: Curator, rng: np.random.Generator) -> Model:
         source = self.pool.fit(within(curator, self.recipe.pool_share), rng)
         rows = public_rows(curator)
         one_ways = measure_columns(self.plan.domain, curator, curator.remaining(), rows)

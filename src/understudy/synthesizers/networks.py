@@ -62,7 +62,7 @@ class CalibratedNetwork:
     domain: Domain
 
     def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
-        trained = curator.reserved or curator.reserve(TRAINED_EPSILON, TRAINED_DELTA)
+        trained = curator.reserve(TRAINED_EPSILON, TRAINED_DELTA)
         rows = public_rows(curator)
         one_ways = measure_each(self.domain, curator, curator.remaining())
         total = estimate_total(rows + one_ways)
