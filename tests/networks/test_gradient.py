@@ -85,9 +85,7 @@ def test_both_parts_together_are_of_length_one(share: float) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.integers(0, 2**32), st.integers(0, 40), st.sampled_from([0.01, 1.0, 100.0]), st.sampled_from([0.3, 1.0, 40.0])
-)
+@given(st.integers(0, 2**32), st.integers(0, 40), st.sampled_from([0.01, 1.0, 15.0]), st.sampled_from([0.3, 1.0, 40.0]))
 def test_a_row_moves_the_sums_by_one_length_at_most(seed: int, rows: int, size: float, noise: float) -> None:
     """The declared sensitivity, on the grid, roundings included; GRID_SCALE steps are `noise` lengths."""
     training = a_training(some_codes(0, 1), noise)
@@ -99,11 +97,11 @@ def test_a_row_moves_the_sums_by_one_length_at_most(seed: int, rows: int, size: 
 def test_the_sensitivity_test_rejects_a_training_that_does_not_clip() -> None:
     class Unclipped(Training):
         def _clipped(self, critic: Deep, rows: np.ndarray) -> np.ndarray:
-            return critic.clipped_sum(rows, 1e9) * self._deep_steps
+            return critic.clipped_sum(rows, 1e9)
 
     training = a_training(some_codes(0, 1), 1.0, Unclipped)
-    change = training._sums(some_codes(1, 4), some_critic(4, size=100.0)).astype(float)
-    assert np.linalg.norm(change) > 100 * GRID_SCALE
+    change = training._sums(some_codes(1, 4), some_critic(4, size=20.0)).astype(float)
+    assert np.linalg.norm(change) > 10 * GRID_SCALE
 
 
 def a_training(codes: np.ndarray, noise: float, kind: type[Training] = Training, steps: int = 3) -> Training:
@@ -122,7 +120,7 @@ def test_wide_sums_are_rows_and_deep_sums_are_lengths_again() -> None:
     noisy = a_training(codes, 2.0, Everyone).gradients(critic)
     rows = GROUPS.one_hot(codes)
     assert np.array_equal(noisy.pairs, pair_counts(GROUPS, rows))
-    assert np.allclose(noisy.deep, critic.clipped_sum(rows, 1.0), atol=1e-5)
+    assert np.allclose(noisy.deep, critic.clipped_sum(rows, 1.0), rtol=1e-3, atol=1e-3)
 
 
 def as_noisy_as_stated(values: np.ndarray, scale: float) -> bool:

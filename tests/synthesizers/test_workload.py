@@ -259,6 +259,22 @@ def test_a_name_is_taken_at_its_word():
         assert choice.method.name == name
 
 
+@pytest.mark.parametrize(
+    ("columns", "wishes", "epsilon", "method"),
+    [
+        (16, {"targets": ("c0",)}, 1.0, "dp-arf"),
+        (15, {"targets": ("c0",)}, 1.0, "rake"),
+        (16, {}, 1.0, "rake"),
+        (16, {"targets": ("c0",)}, 0.9, "rake"),
+        (16, {"targets": ("c0",), "workload": "triples"}, 1.0, "rake"),
+        (16, {"targets": ("c0",), "weights": ((("c0", "c1"), 2.0),)}, 1.0, "rake"),
+    ],
+)
+def test_many_columns_and_a_target_are_for_leaves(columns: int, wishes: dict, epsilon: float, method: str):
+    choice = choose("auto", Options(**wishes), schema_with(columns), Budget(epsilon, 1e-6))
+    assert choice.method.name == method
+
+
 @pytest.mark.parametrize(("columns", "method"), [("a", "independent"), ("ab", "rake")])
 def test_identifiers_do_not_count_as_columns(columns: str, method: str):
     sizes = {c: SIZES[c] for c in columns}

@@ -214,6 +214,11 @@ class Curator:
         """Whether the row count is public: under replace-one no neighbour changes it."""
         return self.schema.neighbours == REPLACE_ONE
 
+    @property
+    def trained(self) -> Budget | None:
+        """What was set aside for a training, if anything was."""
+        return self._training
+
     def reserve(self, epsilon_share: float, delta_share: float) -> Budget:
         """Sets these shares of ε and δ aside for one training, before anything is asked; the rest is for counting.
 

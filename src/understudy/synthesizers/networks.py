@@ -55,6 +55,10 @@ class Network:
         check_trainable(amount.pure, domain.schema)
         return CalibratedNetwork(self, domain)
 
+    def prepare(self, curator: Curator) -> None:
+        """Divides the budget, before anything is bought: also before the values of private columns are."""
+        curator.reserve(TRAINED_EPSILON, TRAINED_DELTA)
+
 
 @dataclass(frozen=True)
 class CalibratedNetwork:
@@ -62,7 +66,7 @@ class CalibratedNetwork:
     domain: Domain
 
     def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
-        trained = curator.reserve(TRAINED_EPSILON, TRAINED_DELTA)
+        trained = curator.trained or curator.reserve(TRAINED_EPSILON, TRAINED_DELTA)
         rows = public_rows(curator)
         one_ways = measure_each(self.domain, curator, curator.remaining())
         total = estimate_total(rows + one_ways)

@@ -37,6 +37,9 @@ BUYING_BINS = ("mst", "aim", "dp-arf")
 FAVOURITE, BENEFIT_OF_DOUBT = "rake", 0.75
 """A forecast is that of a typical table, and two of them differ by chance. The method that erred least in nearly all
 measured releases (`scripts/bench marginals`) is taken unless another is expected to err less by a quarter."""
+MANY_COLUMNS, AMPLE = 16, 1.0
+"""Columns and ε from which on dp-arf was the closer of the two, told a target, on the tables that have so many
+(`scripts/bench marginals`: mushroom and votes); with fewer it is level with rake, and takes twice the time."""
 PATIENCE, ROOM = 900.0, 8_000.0
 """Seconds and megabytes that `auto` thinks a release may take."""
 
@@ -243,7 +246,19 @@ def _auto(options: Options, schema: Schema, budget: Budget) -> Choice:
         return Choice(METHODS["marginals"], "marginals were named")
     if len(schema.modelled) <= 1:
         return Choice(METHODS["independent"], "there is one column, so there are no relations to keep")
+    columns = len(schema.modelled)
+    if options.targets and columns >= MANY_COLUMNS and budget.epsilon >= AMPLE and not _weighed(options):
+        return Choice(
+            METHODS["dp-arf"],
+            f"a target was named among {columns} columns, and with an epsilon of at least {AMPLE:g} the leaves of "
+            "trees keep more than pairs do of what so many columns have in common",
+        )
     return recommended(forecasts(schema, budget, ASSUMED_ROWS, GENERAL), ASSUMED_ROWS)
+
+
+def _weighed(options: Options) -> bool:
+    """Whether some sets of columns were said to matter more, which dp-arf can't be told."""
+    return bool(options.weights) or options.workload != PAIRS
 
 
 def recommended(expected: Sequence[Forecast], rows: int) -> Choice:
