@@ -45,6 +45,7 @@ def main() -> None:
         for epsilon, method, seed in itertools.product(options.epsilons, options.methods, range(options.seeds)):
             if (options.table, method, epsilon, seed) not in known:
                 _append(bench.measure(method, epsilon, seed))
+    RESULTS.with_suffix(".md").write_text(report(_read()) + "\n")
     print(report(_read()))
 
 

@@ -38,7 +38,16 @@ ORDER = (
 """DESIGN.md §2: imports only point to the left, or stay inside one package."""
 
 ROOMS_WITH_ROWS = ("tables", "privacy", "specimens")
-COUNTING = ("count_by", "count_cells", "count_tally", "count_values", "count_rows", "has_rows", "check_readable")
+COUNTING = (
+    "read_codes",
+    "count_by",
+    "count_cells",
+    "count_tally",
+    "count_values",
+    "count_rows",
+    "has_rows",
+    "check_readable",
+)
 ROW_MODULES = ("duckdb", "pyarrow.csv", "pyarrow.parquet", "pyarrow.dataset", "pyarrow.feather", "psycopg", "pyspark")
 ROW_READERS = ("read_csv", "read_parquet", "read_table", "read_json", "read_excel", "read_sql", "read_database")
 ROW_READERS += ("scan_csv", "scan_parquet", "open_csv", "open_dataset", "ParquetFile", "from_csv_auto")

@@ -14,13 +14,14 @@ pytest.importorskip("torch", reason="the extra gan is not installed")
 
 import understudy as us
 from understudy.errors import CheckFailed, MethodError
-from understudy.privacy.budget import Budget
+from understudy.privacy.budget import Budget, claim
 from understudy.privacy.curator import Curator
 from understudy.privacy.mechanism import ExactRandomness
 from understudy.privacy.subsampling import noise_for
 from understudy.schema.domain import Domain
 from understudy.synthesizers import registry
 from understudy.synthesizers.adversarial import School, calibrated
+from understudy.synthesizers.discovery import discover
 from understudy.synthesizers.dp_ctgan import dp_ctgan
 from understudy.synthesizers.dp_gan import dp_gan
 from understudy.synthesizers.networks import Network
@@ -136,6 +137,21 @@ def test_a_public_row_count_is_accounted_as_replace_one() -> None:
     assert spend.sensitivity == 2.0 and model.total == 300
     trained = Budget(2.0 * 0.85, 1e-5 * 0.9)
     assert spend.scale == noise_for(spend.rate, 4, trained.epsilon, trained.delta, True, spend.cells)
+
+
+def test_private_values_are_bought_with_the_counting_part() -> None:
+    schema = us.Schema.loads(
+        '[columns.town]\ntype = "categorical"\nvalues = "private"\n[columns.ill]\ntype = "boolean"'
+    )
+    rng, ledger = np.random.default_rng(1), us.Ledger.memory()
+    rows = pa.table({"town": np.array(["Ulm", "Bern"])[rng.integers(0, 2, 4000)], "ill": rng.random(4000) < 0.5})
+    curator, recipe = Curator.on(us.open(rows, schema), Budget(4.0, 1e-5), ledger=ledger), dp_gan((), TINY)
+    recipe.prepare(curator)
+    domain = Domain.of(discover(schema, curator))
+    model = recipe.calibrate(domain, curator.remaining()).fit(curator, rng)
+    assert domain["town"].labels is not None and {"Ulm", "Bern"} <= set(domain["town"].labels)
+    assert curator.guarantee[0] <= 4.0 and claim(ledger.spent(), 1e-5) <= 4.0
+    assert set(model.sample(5, rng)) == {"town", "ill"}
 
 
 def test_one_column_needs_no_training() -> None:

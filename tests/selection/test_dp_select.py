@@ -181,3 +181,15 @@ def test_a_release_of_it_is_saved_verified_and_replayed(monkeypatch: pytest.Monk
         assert us.verify(tmp_path / relation).epsilon <= 1.0
         assert us.replay(tmp_path / relation) is not None
         assert relation == "add-remove" or made.table.num_rows == 3000
+
+
+def test_a_trained_pool_refuses_private_columns_before_anything_is_spent(tmp_path: Path):
+    pytest.importorskip("torch", reason="the extra gan is not installed")
+    schema = us.Schema.loads('[columns.job]\ntype = "categorical"\nvalues = "private"\n[columns.old]\ntype = "boolean"')
+    table, ledger = (
+        us.open(pa.table({"job": ["a", "b"] * 50, "old": [True, False] * 50}), schema),
+        tmp_path / "l.sqlite",
+    )
+    with pytest.raises(us.MethodError, match="'job' are private, and a pool that is trained"):
+        us.synthesize(table, epsilon=1.0, method="dp-select", pool="dp-gan", ledger=ledger)
+    assert not ledger.exists()

@@ -17,7 +17,7 @@ from understudy.privacy.subsampling import GRID_SCALE, Course, poisson_rows
 BLOCK = 1 << 12
 """Rows whose gradients are in memory together."""
 MARGIN = 2.0**-11
-"""How much shorter than allowed a row's deep gradient is clipped: room for the last digits of floats, see `Training`."""
+"""How much shorter than allowed a row's deep gradient is clipped: room for the last digits of floats (`Training`)."""
 MOST_NOISE = 2.0**12
 LARGEST_WEIGHT = 100.0
 """Of a critic, which is public: no row's gradient overflows, so that clipping always has a number to clip."""
@@ -62,8 +62,8 @@ class Training:
     count times a whole number of steps. The deep sum of d numbers is added up in float64 and then rounded, which moves
     it by at most ½ a number in each of two neighbours: by √d steps in all. Adding B rows in floats errs by at most
     B²·2^-53 lengths (Higham 2002, section 4.2), below 2e-4 for a million rows; how a processor blocks its products
-    changes the last digits of a smooth function of weights up to LARGEST_WEIGHT. Gradients are clipped that much shorter:
-    MARGIN lengths for floats, √d steps for rounding.
+    changes the last digits of a smooth function of weights up to LARGEST_WEIGHT. Gradients are clipped that much
+    shorter: MARGIN lengths for floats, √d steps for rounding.
     """
 
     def __init__(self, codes: NDArray[np.integer[Any]], shape: Shape, course: Course, randomness: Randomness) -> None:

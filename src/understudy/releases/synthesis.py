@@ -221,12 +221,14 @@ class Plan:
 
     def learn(self, curator: Curator, progress: Progress) -> tuple[Domain, Model]:
         """All that is asked of the curator, and what is made of the answers before a row is drawn."""
+        recipe = self.choice.method.recipe(self.options)
+        if prepare := getattr(recipe, "prepare", None):
+            prepare(curator)
         if self.schema.private:
             progress(STEPS[0])
         known = discover(self.schema, curator)
         domain = self._domain(with_bought_bins(known, curator) if self.options.numeric == POLYA else known)
         progress(STEPS[1])
-        recipe = self.choice.method.recipe(self.options)
         return domain, recipe.calibrate(domain, curator.remaining()).fit(curator, self._generator(0))
 
     def _generator(self, place: int) -> np.random.Generator:

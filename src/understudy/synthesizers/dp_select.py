@@ -58,6 +58,16 @@ class DpSelect:
     sections: int = 1
     targets: ColumnSet = ()
 
+    def prepare(self, curator: Curator) -> None:
+        """Refuses, before anything is spent, to buy values or bounds before a training has its part of the budget."""
+        private = curator.schema.private
+        if private and hasattr(self.pool, "prepare"):
+            raise MethodError(
+                f"the values or bounds of {private[0].name!r} are private, and a pool that is trained can't wait for "
+                "them; state them in the schema, or use another pool",
+                private,
+            )
+
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedSelect:
         self._check()
         parts = amount.split([self.pool_share, 1.0 - self.pool_share])
