@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("dp_accounting", reason="the extra gan is not installed")
 pytest.importorskip("torch", reason="the extra gan is not installed")
 
+import understudy as us
 from understudy.attacks.audit import FAILED
 from understudy.audits.training import MUTANTS, audit_training, workshop_of
 from understudy.errors import InputError
@@ -41,3 +42,19 @@ def test_each_mutant_is_caught_by_its_look(mutant: str) -> None:
 def test_an_unknown_mutant_is_refused() -> None:
     with pytest.raises(InputError, match="not known"):
         workshop_of("no-such")
+
+
+def test_a_method_that_trains_is_audited_by_its_name() -> None:
+    found = us.audit("dp-gan", epsilon=2.0, delta=1e-5)
+    assert not found.violated and [len(s.checks) for s in found.steps] == [2, 3, 0, 0, 1]
+    assert "dp-gan" in found.to_html()
+    assert us.audit("dp-ctgan", epsilon=2.0, delta=1e-5, mutant="no-clipping").violated
+    assert us.audit("pate-gan", epsilon=2.0, delta=1e-5, mutant="shared-teachers").violated
+    assert not us.audit("pate-gan", epsilon=2.0, delta=1e-5).violated
+
+
+def test_what_a_training_cannot_claim_is_refused() -> None:
+    with pytest.raises(us.MethodError, match="no pure form"):
+        us.audit("dp-gan", epsilon=1.0, delta=0.0)
+    with pytest.raises(us.MethodError, match="mutants of its own"):
+        us.audit_mutants(["dp-gan"])

@@ -20,8 +20,9 @@ from understudy.audits.mutants import MUTANTS
 from understudy.audits.registry import SUBJECTS, TRAINED, applies, is_opaque, rig_of
 from understudy.audits.setting import SETTINGS, setting_of
 from understudy.audits.training import DRAWN, MOVED, ONE_RUN, looks_at
+from understudy.audits.training import MUTANTS as TRAINING_MUTANTS
 from understudy.audits.witness import Ask
-from understudy.errors import InputError
+from understudy.errors import InputError, MethodError
 from understudy.files import write_atomically
 from understudy.privacy.budget import Budget
 from understudy.releases.synthesis import DEFAULT_DELTA, versions
@@ -188,6 +189,10 @@ def audit_mutants(
     """Breaks methods on purpose, and says what caught each mistake. They are caught from inside, without any game."""
     step = progress or (lambda text: None)
     names, broken = tuple(methods or SUBJECTS), tuple(mutants or MUTANTS)
+    for name in names:
+        if name in TRAINED:
+            own = ", ".join(TRAINING_MUTANTS)
+            raise MethodError(f"{name} trains, and has mutants of its own; audit it with one of {own}", name)
     cells = {}
     for name in names:
         for mutant in broken:
