@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -191,3 +192,24 @@ def test_rows_of_all_kinds_come_out_as_the_schema_says(methods: None) -> None:
     assert set(release.table["colour"].to_pylist()) <= {"red", "green", "blue", None}
     assert all(0 <= v <= 59 for v in release.table["size"].to_pylist())
     assert release.certificate.stamp is None
+
+
+class CountsOnly:
+    """A table that hands out counts, as one on a server does."""
+
+    def __init__(self, table: us.Table) -> None:
+        self._whole = table
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "read_codes":
+            raise AttributeError(name)
+        return getattr(self._whole, name)
+
+
+@pytest.mark.parametrize(("method", "pool"), [("dp-gan", ""), ("pate-gan", ""), ("dp-select", "dp-ctgan")])
+def test_a_table_of_counts_is_refused_before_anything_is_spent(method: str, pool: str, tmp_path: Path) -> None:
+    schema = us.Schema.loads('[columns.a]\ntype = "boolean"\n[columns.b]\ntype = "boolean"')
+    table = CountsOnly(us.open(pa.table({"a": [True, False] * 50, "b": [True, False] * 50}), schema))
+    with pytest.raises(us.MethodError, match="hands out counts only"):
+        us.synthesize(table, epsilon=1.0, method=method, pool=pool, ledger=tmp_path / "ledger.sqlite")
+    assert not (tmp_path / "ledger.sqlite").exists()

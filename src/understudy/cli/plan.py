@@ -38,7 +38,7 @@ def show(data: str | None, schema: Path | None, epsilon: float, delta: float, ro
             for f in outlook.forecasts
         ],
     )
-    print(f"auto would take {outlook.method}: {outlook.reason}.")
+    print(f"auto would take {outlook.method} where no target is named: {outlook.reason}.")
     print("Nothing was read but the schema, and nothing was spent.")
 
 

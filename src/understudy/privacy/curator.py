@@ -41,7 +41,7 @@ from understudy.schema.partition import Grid, Partition, shape_of
 from understudy.schema.schema import REPLACE_ONE, Schema
 from understudy.tables.cache import CachedTable
 from understudy.tables.counting import is_bundle
-from understudy.tables.table import Table, read_codes
+from understudy.tables.table import Table, checked_codes, read_codes
 from understudy.tables.tally import Setting, Summand, Tally
 
 FEWEST_ROWS = 2
@@ -102,6 +102,9 @@ class RowGate:
         self._pay()
         debit()
         return draw(hidden, self._randomness)
+
+    def demand_codes(self) -> None:
+        checked_codes(self._table.uncached if isinstance(self._table, CachedTable) else self._table)
 
     def _pay(self) -> None:
         """One entry for the whole budget, on disk before any draw: concurrent curators can't run dry half-way."""
@@ -225,6 +228,7 @@ class Curator:
         The claim is that of both together: (ε_t + ε_c, δ_t + δ_c).
         """
         check_trainable(self.budget.pure, self.schema)
+        self.demand_codes()
         if self._record or self._training:
             raise MethodError("the budget must be divided once, and before anything is asked of the rows", self)
         self._counting, self._training = divided(self.budget, epsilon_share, delta_share)
@@ -232,6 +236,11 @@ class Curator:
         if isinstance(self._gate, RowGate):
             self._gate.whole = self._whole
         return self._training
+
+    def demand_codes(self) -> None:
+        """Refuses a table that hands out counts only; a method that trains calls it before anything is spent."""
+        if isinstance(self._gate, RowGate):
+            self._gate.demand_codes()
 
     def remaining(self) -> Amount:
         """What is left of the budget, to be split by shares; never more than a ledger is debited for it."""

@@ -14,7 +14,7 @@ from understudy.synthesizers.registry import METHODS, recommended
 
 @dataclass(frozen=True)
 class Outlook:
-    """The forecasts of all methods, the smallest expected error first, and the method that `auto` would take."""
+    """The forecasts of all methods, the smallest error first, and what `auto` would take where no target is named."""
 
     forecasts: tuple[Forecast, ...]
     rows: int

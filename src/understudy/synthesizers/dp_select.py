@@ -61,7 +61,10 @@ class DpSelect:
     def prepare(self, curator: Curator) -> None:
         """Refuses, before anything is spent, to buy values or bounds before a training has its part of the budget."""
         private = curator.schema.private
-        if private and hasattr(self.pool, "prepare"):
+        if not hasattr(self.pool, "prepare"):
+            return
+        curator.demand_codes()
+        if private:
             raise MethodError(
                 f"the values or bounds of {private[0].name!r} are private, and a pool that is trained can't wait for "
                 "them; state them in the schema, or use another pool",

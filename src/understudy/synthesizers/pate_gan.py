@@ -57,6 +57,10 @@ class PateGan:
     seminar: Seminar = Seminar()
     school: School = SCHOOL
 
+    def prepare(self, curator: Curator) -> None:
+        """Refuses, before anything is spent, a table that has no rows to vote on."""
+        curator.demand_codes()
+
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedPateGan:
         check_trainable(amount.pure, domain.schema)
         return CalibratedPateGan(self, domain)

@@ -79,6 +79,10 @@ class CachedTable:
     def count_tally(self, domain: Domain, tally: Tally) -> list[NDArray[np.int64]]:
         return self._table.count_tally(domain, tally)
 
+    @property
+    def uncached(self) -> Table:
+        return self._table
+
     def read_codes(self, domain: Domain, grid: Grid) -> NDArray[np.integer[Any]]:
         return read_codes(self._table, domain, grid)
 

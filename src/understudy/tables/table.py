@@ -84,9 +84,14 @@ class CodedTable(Protocol):
 
 def read_codes(table: Table, domain: Domain, grid: Grid) -> NDArray[np.integer[Any]]:
     """The rows by group, where the engine hands them out."""
+    return checked_codes(table).read_codes(domain, grid)
+
+
+def checked_codes(table: Table) -> CodedTable:
+    """The table, unless it hands out counts only."""
     if not isinstance(table, CodedTable):
         raise MethodError(
             f"{table.name} is a {table.kind} table, which hands out counts only; export it to a file to train on it",
             table.name,
         )
-    return table.read_codes(domain, grid)
+    return table
