@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from understudy.schema.domain import ColumnSet, Domain
 from understudy.schema.partition import Grid, Partition
 from understudy.schema.schema import Schema
-from understudy.tables.counting import Bundle, CodeBatch, count_partitions
+from understudy.tables.counting import Bundle, CodeBatch, count_marginals, count_partitions
 from understudy.tables.duck import DuckTable
 from understudy.tables.encoded import EncodedTable
 from understudy.tables.table import Table, read_codes
@@ -52,7 +52,11 @@ class CachedTable:
         return self._table.name
 
     def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
-        return self._recall(domain, sets, self._table.count_by)
+        return self._recall(domain, sets, self._count_by)
+
+    def _count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
+        batches = self._codes.scanned(domain, tuple(dict.fromkeys(c for s in sets for c in s)))
+        return self._table.count_by(domain, sets) if batches is None else count_marginals(domain, sets, batches)
 
     def count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
         return self._recall(domain, partitions, self._count_cells)
@@ -122,30 +126,41 @@ class _Codes:
 
     def of(self, domain: Domain, columns: ColumnSet) -> CodeBatch | None:
         """The codes of these columns; None where there are too many rows to remember, or no codes to be had."""
+        batches = self.scanned(domain, columns)
+        if batches is not None and not self._holds(columns):
+            for _ in batches:
+                if self._table is None:
+                    break
+        return {c: self._known[c] for c in columns} if columns and self._holds(columns) else None
+
+    def scanned(self, domain: Domain, columns: ColumnSet) -> Iterator[CodeBatch] | None:
+        """The same in batches; of more rows than can be remembered too, but then it is a scan each time."""
         if domain is not self._domain and domain != self._domain:
             self._domain, self._known = domain, {}
         if not columns:
             return None  # without a column there is nothing to tell how many rows there are
-        if self._table is not None and any(c not in self._known for c in columns):
-            # All of them in one scan: two scans might give the rows in two orders.
-            asked = tuple(dict.fromkeys((*self._known, *columns)))
-            self._known = self._read(self._table, domain, asked)
-        return {c: self._known[c] for c in columns} if all(c in self._known for c in columns) else None
+        if self._holds(columns):
+            return iter([{c: self._known[c] for c in columns}])
+        # All of them in one scan: two scans might give the rows in two orders.
+        asked = tuple(dict.fromkeys((*self._known, *columns)))
+        return None if self._table is None else self._scan(self._table, domain, asked)
 
-    def _read(
-        self, table: DuckTable | EncodedTable, domain: Domain, columns: ColumnSet
-    ) -> dict[str, NDArray[np.integer]]:
+    def _holds(self, columns: ColumnSet) -> bool:
+        return all(c in self._known for c in columns)
+
+    def _scan(self, table: DuckTable | EncodedTable, domain: Domain, columns: ColumnSet) -> Iterator[CodeBatch]:
         batches: list[CodeBatch] = []
         room = MOST_CODE_BYTES
         for batch in table._codes(domain, columns):  # of the same package
             room -= sum(codes.nbytes for codes in batch.values())
             if room < 0:
-                self._table = None
-                return {}
-            batches.append(batch)
-        if len(batches) < 2:
-            return dict(batches[0]) if batches else {}
-        return {c: np.concatenate([b[c] for b in batches]) for c in columns}
+                self._table, self._known, batches = None, {}, []
+            else:
+                batches.append(batch)
+            yield batch
+        if batches and room >= 0:
+            whole = len(batches) == 1
+            self._known = {c: batches[0][c] if whole else np.concatenate([b[c] for b in batches]) for c in columns}
 
 
 def _merged(counts: NDArray[np.int64], grid: Grid) -> NDArray[np.int64]:
