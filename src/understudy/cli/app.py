@@ -115,6 +115,9 @@ def synth(
     ledger: LedgerPath = None,
     analyst: Annotated[str, typer.Option(help="Who asks, for the ledger.")] = "",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the release folder if it exists.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a release that was interrupted; it is not paid for again.")
+    ] = False,
     accept_draft_as_public: Annotated[
         bool, typer.Option("--accept-draft-as-public", help="Use an unconfirmed draft; the certificate records it.")
     ] = False,
@@ -148,7 +151,7 @@ def synth(
         data, demanded(epsilon), delta, schema, method, tuple(target or ()), tuple(marginal or ()), rows, out, format,
         seed, ledger, analyst, overwrite, accept_draft_as_public, test_only_noise_seed,
         weights=tuple(weight or ()), workload=workload, given=tuple(given or ()), audit=audit, by=by, draws=draws,
-        pool=pool, numeric=numeric,
+        pool=pool, numeric=numeric, resume=resume,
     )  # fmt: skip
     run(request, quiet=quiet or json, as_json=json)
 

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, Task
+    from rich.text import Text
+
+    from understudy.releases.standing import Standing
+
+
+HEIGHTS = "▁▂▃▄▅▆▇█"
 
 
 def print_json(value: Any) -> None:
@@ -39,20 +50,81 @@ def bar(share: float, width: int = 30) -> str:
     return "█" * filled + "░" * (width - filled)
 
 
+def sparkline(values: Sequence[float]) -> str:
+    """A line of text as high as its values, from zero.
+
+    >>> sparkline([4.0, 2.0, 0.0])
+    '█▅▁'
+    """
+    most = max(values) or 1.0
+    return "".join(HEIGHTS[round((len(HEIGHTS) - 1) * max(value, 0.0) / most)] for value in values)
+
+
 @contextmanager
 def progress(steps: int, quiet: bool) -> Iterator[Callable[[str], None]]:
     """A progress bar on standard error; calling it with a text begins the next step."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
     if quiet or not sys.stderr.isatty():
         yield lambda step: None
         return
-    columns = (SpinnerColumn(), BarColumn(bar_width=24), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), BarColumn(bar_width=24), TextColumn("{task.description}", markup=False), _clock())
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("reading", total=steps)
+        yield Bars(shown, steps)
 
-        def begin(step: str) -> None:
-            shown.update(task, advance=1, description=step)
 
-        yield begin
+class Bars:
+    """A bar for all steps, and under it one for the step that is under way, where that tells how far it is."""
+
+    def __init__(self, shown: Progress, steps: int) -> None:
+        self._shown = shown
+        self._whole = shown.add_task("reading", total=steps)
+        self._part = shown.add_task("", total=1.0, visible=False)
+        self._first: tuple[Standing, float] | None = None
+
+    def __call__(self, step: str) -> None:
+        self._shown.update(self._whole, advance=1, description=step)
+        self._shown.update(self._part, visible=False)
+        self._first = None
+
+    def stand(self, now: Standing) -> None:
+        """How far the step is, and when it will be done at the pace since its first report."""
+        at = time.monotonic()
+        if self._first is None or (self._first[0].unit, self._first[0].steps) != (now.unit, now.steps):
+            self._first = now, at
+        self._shown.update(
+            self._part,
+            completed=now.share,
+            description=str(now),
+            visible=True,
+            ends=_end(self._first[0], self._first[1], now, at),
+        )
+
+
+def _end(first: Standing, began: float, now: Standing, at: float) -> float | None:
+    """When all steps will be done; nobody knows before the second report, or where steps are not counted."""
+    if not now.counted or now.done <= first.done:
+        return None
+    return at + (at - began) / (now.done - first.done) * (now.steps - now.done)
+
+
+def _clock() -> Any:
+    """The time that a bar has taken, or for one that knows its end the time that is left."""
+    from rich.progress import ProgressColumn
+    from rich.text import Text
+
+    class Clock(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            if not task.id:
+                return Text(_spoken(task.elapsed or 0.0), style="progress.elapsed")
+            ends = task.fields.get("ends")
+            return Text(
+                "" if ends is None else f"{_spoken(max(0.0, ends - time.monotonic()))} left", style="progress.remaining"
+            )
+
+    return Clock()
+
+
+def _spoken(seconds: float) -> str:
+    return str(timedelta(seconds=int(seconds)))

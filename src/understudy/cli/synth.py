@@ -9,11 +9,16 @@ from typing import Any
 
 from understudy.audits.auditing import audit
 from understudy.cli.place import beside, is_server, ledger_of, schema_of
-from understudy.cli.screen import print_facts, print_json, progress
+from understudy.cli.resume import journal_path, resumable
+from understudy.cli.screen import print_facts, print_json, progress, sparkline
 from understudy.errors import InputError, ReleaseError
 from understudy.privacy.budget import Budget
+from understudy.privacy.continuation import finish, resumed
+from understudy.privacy.journal import Journal
+from understudy.releases.interruption import continued
 from understudy.releases.release import CERTIFICATE, FORMATS, Release, check_writable, write_folder
 from understudy.releases.synthesis import STEPS, Plan, randomness_of, synthesize_with
+from understudy.reports.training import curve_of
 from understudy.schema.schema import Schema
 from understudy.synthesizers.synthesizer import Options
 from understudy.synthesizers.workload import parse_weight, stated_targets
@@ -50,6 +55,7 @@ class Request:
     draws: int | None
     pool: str
     numeric: str
+    resume: bool = False
 
 
 def check_format(format: str) -> None:
@@ -86,14 +92,24 @@ def run(request: Request, *, quiet: bool, as_json: bool) -> None:
     out = request.out or beside(request.data, "-release")
     check_writable(out, request.overwrite, expected_bytes=_expected_bytes(request, schema))
     ledger = ledger_of(request.data, request.ledger)
-    plan = plan if request.audit is None else _audited(plan, request.audit, quiet)
-    with progress(len(STEPS) + 1, quiet) as begin:
-        release = synthesize_with(
-            table, plan, randomness=randomness, ledger=ledger, analyst=request.analyst, progress=begin
-        )
-        begin("writing")
-        files = release.files(request.format)
-        _write(out, files, request.overwrite, budget, ledger)
+    journal = resumed(journal_path(out), ledger) if request.resume else Journal.fresh(journal_path(out))
+    plan = continued(plan, journal, request.seed)
+    with resumable(journal):
+        plan = plan if request.audit is None else _audited(plan, request.audit, quiet)
+        with progress(len(STEPS) + 1, quiet) as begin:
+            release = synthesize_with(
+                table,
+                plan,
+                randomness=randomness,
+                ledger=ledger,
+                analyst=request.analyst,
+                progress=begin,
+                journal=journal,
+            )
+            begin("writing")
+            files = release.files(request.format)
+            _write(out, files, request.overwrite, budget, ledger)
+    finish(journal, ledger)
     _show(release, out, json.loads(files[CERTIFICATE]) if as_json else None)
 
 
@@ -165,8 +181,19 @@ def _show(release: Release, out: Path, written: dict[str, Any] | None) -> None:
             ("method", f"{certificate.method} ({certificate.reason})"),
             ("guarantee", claim if certificate.guarantee else "none: TEST-ONLY, the noise was seeded"),
             *([("audit", str(certificate.audit["verdict"]))] if certificate.audit else []),
+            *_training(release),
             ("rows", f"{certificate.rows:,} ({certificate.rows_rule})"),
             ("report", str(out / "report.html")),
             ("check it", f"understudy verify {out} && understudy replay {out}"),
         ]
     )
+
+
+def _training(release: Release) -> list[tuple[str, str]]:
+    """The curve of a training in one line, where there is one."""
+    curve = curve_of(release.record)
+    if not curve:
+        return []
+    (first, from_), (last, to) = curve[0], curve[-1]
+    gap = f"critic's gap {from_:.3g} at step {first:,.0f}, {to:.3g} at step {last:,.0f}"
+    return [("training", f"{sparkline([gap for _, gap in curve])}  {gap}")]

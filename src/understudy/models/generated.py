@@ -35,11 +35,11 @@ class GeneratedModel:
 
     def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:
         columns, groups = self._conditions(rows, rng)
-        codes = np.empty((rows, len(self.columns)), dtype=np.int32)
+        codes = np.empty((len(self.columns), rows), dtype=np.int32)
         for start in range(0, rows, BLOCK):
             part = slice(start, min(start + BLOCK, rows))
-            codes[part] = self._drawn(columns[part], groups[part], rng)
-        return dict(zip(self.columns, codes.T, strict=True))
+            codes[:, part] = self._drawn(columns[part], groups[part], rng)
+        return dict(zip(self.columns, codes, strict=True))
 
     def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
         """Each row takes one of many inputs, by how likely it makes what is given; the other columns follow from it."""
@@ -63,11 +63,12 @@ class GeneratedModel:
         return columns, groups
 
     def _drawn(self, columns: Codes, groups: Codes, rng: np.random.Generator) -> Codes:
-        plan = self.generator.plan
-        inputs = self.generator.inputs(rng.standard_normal((len(columns), plan.noise)), columns, groups)
-        codes = draw_codes(self.generator.laws(inputs), plan.sizes, rng)
+        """A line of groups for each column."""
+        plan, rows = self.generator.plan, len(columns)
+        noise, uniform = rng.standard_normal((rows, plan.noise)), rng.random((len(self.columns), rows))
+        codes = self.generator.draw(noise, uniform, plan.starts[columns] + groups if plan.conditional else None)
         if plan.conditional:
-            codes[np.arange(len(codes)), columns] = groups
+            codes[columns, np.arange(rows)] = groups
         return codes
 
     def _completed(self, places: Sequence[int], known: Codes, rng: np.random.Generator) -> Codes:

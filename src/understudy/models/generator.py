@@ -17,10 +17,20 @@ from numpy.typing import NDArray
 from understudy.errors import InternalError
 
 Floats = NDArray[np.float64]
+Real = NDArray[np.floating[Any]]
+"""Of single or double precision."""
+Places = NDArray[np.integer[Any]]
 
 ROUNDED = 2.0**20
 """Scores are rounded to this fraction, so that the last digits of another processor change no row."""
 BLOCK = 1 << 13
+NEAR = 1 << 11
+"""Rows whose numbers stay near the processor while they are drawn."""
+MOST_EXPONENT = 80.0
+"""Of a gate: beyond it x / (1 + exp(−x)) is nothing, and the exponential of single precision ends soon after."""
+SLACK, TAME = 1e-4, 60.0
+"""How far single precision may be off on the line of a law's groups, and for scores up to which size. On trained
+generators it was off by 4e-6 at most; about one row in forty is drawn again."""
 
 
 @dataclass(frozen=True)
@@ -93,13 +103,86 @@ class Generator:
             part /= part.sum(axis=1, keepdims=True)
         return weights
 
-    def inputs(self, noise: Floats, columns: NDArray[np.integer[Any]], groups: NDArray[np.integer[Any]]) -> Floats:
+    def draw(self, noise: Floats, uniform: Floats, told: Places | None = None) -> NDArray[np.int32]:
+        """One group per column and line of noise: the rows that `draw_codes` draws from `laws`, much faster.
+
+        `uniform` has a line of numbers for each column, and `told` each row's condition as a place among all groups.
+        Rows are drawn in single precision first. Where a uniform number is so near to the boundary between two groups
+        that single precision may err, or scores are large, the row is drawn again in double precision: so each row is
+        that of double precision, on any processor.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):  # a row whose scores overflow is one that is drawn again
+            codes, sure = self._drawn(noise.astype(np.float32), uniform.astype(np.float32), told)
+        left = np.flatnonzero(~sure)
+        codes[:, left] = self._drawn(noise[left], uniform[:, left], None if told is None else told[left])[0]
+        return codes
+
+    def _drawn(self, noise: Real, uniform: Real, told: Places | None) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+        """In the precision of the noise. Rows lie side by side, so that every operation runs along memory."""
+        codes, sure = np.empty(uniform.shape, dtype=np.int32), np.ones(len(noise), dtype=bool)
+        for start in range(0, len(noise), NEAR):
+            part = slice(start, start + NEAR)
+            scores = self._upright_scores(noise[part], None if told is None else told[part])
+            for place, column in enumerate(self.plan.columns()):
+                codes[place, part], known = _drawn(scores[column], uniform[place, part])
+                sure[part] &= known
+        return codes, sure
+
+    def _upright_scores(self, noise: Real, told: Places | None) -> Real:
+        """`scores`, a line for each group. A condition is one row of the first matrix, which is looked up and added."""
+        (first, bias), *others = self.layers if noise.dtype == np.float64 else self._single_layers
+        values = first[: self.plan.noise].T @ noise.T + bias[:, None]
+        if told is not None:
+            values += first[self.plan.noise + told].T
+        for matrix, bias in others:
+            values = matrix.T @ _gated(values)
+            values += bias[:, None]
+        if noise.dtype == np.float64:
+            values *= ROUNDED
+            np.rint(values, out=values)
+            values *= 1.0 / ROUNDED
+        return values
+
+    @cached_property
+    def _single_layers(self) -> list[tuple[Real, Real]]:
+        return [(matrix.astype(np.float32), bias.astype(np.float32)) for matrix, bias in self.layers]
+
+    def inputs(self, noise: Floats, columns: Places, groups: Places) -> Floats:
         """Random numbers with the condition beside them: this group of this column, and nothing else."""
         if not self.plan.conditional:
             return noise
         condition = np.zeros((len(noise), self.plan.width))
         condition[np.arange(len(noise)), self.plan.starts[columns] + groups] = 1.0
         return np.concatenate([noise, condition], axis=1)
+
+
+def _gated(values: Real) -> Real:
+    """x / (1 + exp(−x)), in place: exp alone takes a third of the time of tanh."""
+    gate = np.negative(values)
+    np.minimum(gate, MOST_EXPONENT, out=gate)
+    np.exp(gate, out=gate)
+    gate += 1.0
+    values /= gate
+    return values
+
+
+def _drawn(scores: Real, uniform: Real) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """For each row a group of one column, whose log-weights are the lines of `scores`, which are overwritten.
+
+    And whether any number within SLACK of the uniform one would give the same, and the scores are not large.
+    """
+    top = scores.max(axis=0)
+    scores -= top
+    np.exp(scores, out=scores)
+    for line in range(1, len(scores)):
+        scores[line] += scores[line - 1]
+    slack = SLACK * (scores.dtype == np.float32)
+    low, high = (uniform - slack) * scores[-1], (uniform + slack) * scores[-1]
+    codes, highest = np.zeros(len(uniform), dtype=np.int32), np.zeros(len(uniform), dtype=np.int32)
+    for cumulative in scores[:-1]:
+        codes += cumulative <= low
+        highest += cumulative <= high
+    return codes, (codes == highest) & (np.abs(top) <= TAME)
 
 
 def draw_codes(laws: Floats, sizes: Sequence[int], rng: np.random.Generator) -> NDArray[np.int32]:

@@ -34,7 +34,7 @@ from understudy.privacy.score import Scored, rank_scores
 from understudy.privacy.subsampling import Course, check_trainable
 from understudy.privacy.teachers import Teachers, votes_sensitivity
 from understudy.privacy.threshold import key_threshold
-from understudy.privacy.training import Shape, Training
+from understudy.privacy.training import Keep, Shape, Training, at_once
 from understudy.schema.column import Categorical
 from understudy.schema.domain import ColumnSet, Domain
 from understudy.schema.partition import Grid, Partition, shape_of
@@ -103,6 +103,10 @@ class RowGate:
         debit()
         return draw(hidden, self._randomness)
 
+    def keep(self, draw: Callable[[], NDArray[np.int64]]) -> NDArray[np.int64]:
+        """The noisy sums of one step of an answer; a gate with a journal keeps them before anybody sees them."""
+        return draw()
+
     def demand_codes(self) -> None:
         checked_codes(self._table.uncached if isinstance(self._table, CachedTable) else self._table)
 
@@ -112,8 +116,15 @@ class RowGate:
             self._table.check_readable()
             ledger = Ledger.open(self._ledger) if isinstance(self._ledger, Path) else self._ledger
             if ledger is not None:
-                ledger.debit(self.whole, self._budget, self._table.schema.neighbours, self._purpose, self._analyst)
+                self._debit(ledger)
             self._paid = True
+
+    def _debit(self, ledger: Ledger) -> None:
+        ledger.debit(*self._price)
+
+    @property
+    def _price(self) -> tuple[Cost, Budget, str, str, str]:
+        return self.whole, self._budget, self._table.schema.neighbours, self._purpose, self._analyst
 
 
 class RecordGate:
@@ -472,7 +483,8 @@ class Curator:
         """What `learn` makes of the noisy gradients of a training: one array per named part, which are the answers.
 
         `learn` meets the rows, by group of the grid, through `Training.gradients` alone. The question is public, and
-        whatever `learn` does with the noisy sums is post-processing; so thousands of sums need not be recorded.
+        whatever `learn` does with the noisy sums is post-processing; so thousands of sums need not be recorded. (A gate
+        with a journal keeps each of them until the release is made: `privacy.continuation`.)
         """
         if self._training is None:
             raise MethodError("a training needs a part of the budget; reserve it before anything is asked", self)
@@ -494,7 +506,9 @@ class Curator:
         )
 
         def draw(codes: NDArray[np.integer[Any]], randomness: Randomness) -> list[NDArray[Any]]:
-            return learn(self._begin(codes, shape, course, randomness))
+            training = self._begin(codes, shape, course, randomness)
+            training.keep = self._keep
+            return learn(training)
 
         return self._ask(questions, [spend], lambda table: read_codes(table, domain, grid), draw)
 
@@ -518,7 +532,9 @@ class Curator:
         spend = Spend(amount.mechanism, f"{votes:,} votes of {teachers:,} teachers", sensitivity, scale, cells=votes)
 
         def draw(codes: NDArray[np.integer[Any]], randomness: Randomness) -> list[NDArray[Any]]:
-            return learn(self._gather(codes, Groups(grid.shape), teachers, votes, scale, randomness))
+            gathered = self._gather(codes, Groups(grid.shape), teachers, votes, scale, randomness)
+            gathered.keep = self._keep
+            return learn(gathered)
 
         questions = [asked | {"part": part} for part in parts]
         return self._ask(questions, [spend], lambda table: read_codes(table, domain, grid), draw)
@@ -530,6 +546,10 @@ class Curator:
 
     def _begin(self, codes: NDArray[np.integer[Any]], shape: Shape, course: Course, randomness: Randomness) -> Training:
         return Training(codes, shape, course, randomness)
+
+    @property
+    def _keep(self) -> Keep:
+        return self._gate.keep if isinstance(self._gate, RowGate) else at_once
 
     def _rank_sensitivity(self, probability: float, groups: int) -> float:
         rows, replaced = self.schema.rows_per_unit, self.public_rows

@@ -4,6 +4,7 @@
     shares    how much of the limit an analyst may use up; the newest row of a name counts
     debits    one row per release: its cost, what was asked, by whom, what for
     answers   the replies to questions already paid for
+    claims    which answers of a release were drawn, by the digests of its journal's records (see `claims`)
 
 Rows are only ever added: triggers abort UPDATE, DELETE and REPLACE. Every operation opens the file afresh, so that a
 ledger survives threads, forks and a file that is moved away, and every write is one transaction that is on the disk
@@ -28,7 +29,9 @@ from types import TracebackType
 from typing import Any
 
 from understudy.errors import BudgetExhausted, InputError
+from understudy.privacy import claims
 from understudy.privacy.accountant import QUANTUM, epsilon_from_rho, lower_float, rho_from_epsilon, round_up
+from understudy.privacy.appending import make
 from understudy.privacy.budget import Budget, Cost, claim, covers, total
 
 __all__ = ["NEIGHBOURS", "Account", "Entry", "Ledger", "Limit", "Share", "Standing"]
@@ -58,14 +61,6 @@ CREATE TABLE answers (
 
 _SHARES = """
 CREATE TABLE shares (id INTEGER PRIMARY KEY, time TEXT NOT NULL, analyst TEXT NOT NULL, share REAL NOT NULL);
-"""
-
-# REPLACE deletes without firing DELETE triggers, so the collision itself is refused.
-_GUARD = """
-CREATE TRIGGER {table}_update BEFORE UPDATE ON {table} BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END;
-CREATE TRIGGER {table}_delete BEFORE DELETE ON {table} BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END;
-CREATE TRIGGER {table}_replace BEFORE INSERT ON {table} WHEN EXISTS (SELECT 1 FROM {table} WHERE {clash})
-BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END;
 """
 
 _CLASHES = {
@@ -249,10 +244,13 @@ class Ledger:
             for name in sorted({*spent, *shares})
         ]
 
-    def debit(self, cost: Cost, budget: Budget, neighbours: str, purpose: str, analyst: str = "") -> int:
+    def debit(
+        self, cost: Cost, budget: Budget, neighbours: str, purpose: str, analyst: str = "", *, journal: str = ""
+    ) -> int:
         """Writes a release down, on the disk, and returns its number; a refusal changes nothing at all.
 
-        Read, composed and written under one lock, so that processes can't overspend together.
+        Read, composed and written under one lock, so that processes can't overspend together. The digest of a journal's
+        head is claimed with the debit: both are there, or neither.
         """
         _demand_relation(neighbours)
         values = (_now(), purpose, analyst, neighbours, *_texts(cost), budget.epsilon, budget.delta)
@@ -266,7 +264,20 @@ class Ledger:
                 raise BudgetExhausted(self._refusal(cost, budget, limit.budget, everything), cost)
             marks = ", ".join("?" * len(values))
             written = database.execute(f"INSERT INTO debits ({_DEBIT_COLUMNS}) VALUES ({marks})", values)
-            return int(written.lastrowid or 0)
+            entry = int(written.lastrowid or 0)
+            if journal:
+                claims.put(database, entry, claims.HEAD, journal)
+            return entry
+
+    def claim(self, entry: int, place: int, digest: str) -> None:
+        """Claims the next place of a release's journal, on the disk; of two who try, the second is refused."""
+        with self._writing() as database:
+            claims.put(database, entry, place, digest)
+
+    def claimed(self, journal: str) -> claims.Claimed | None:
+        """What was drawn so far for the release whose journal has this head."""
+        with self._reading() as database:
+            return claims.find(database, journal)
 
     def spent(self) -> Cost:
         """The composed cost of all releases."""
@@ -337,9 +348,7 @@ class Ledger:
         with self._writing() as database:
             if not _is_blank(database):
                 return
-            guards = "".join(_GUARD.format(table=table, clash=clash) for table, clash in _CLASHES.items())
-            for statement in _statements(_TABLES + guards):
-                database.execute(statement)
+            make(database, _TABLES, _CLASHES)
             database.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             database.execute(f"PRAGMA user_version = {_VERSION}")
 
@@ -495,16 +504,6 @@ def _begun(database: sqlite3.Connection, begin: str, last: bool) -> bool:
         return False
 
 
-def _statements(script: str) -> Iterator[str]:
-    """The statements of a script, one by one: `executescript` would commit in between."""
-    pending = ""
-    for line in script.splitlines(keepends=True):
-        pending += line
-        if sqlite3.complete_statement(pending):
-            yield pending
-            pending = ""
-
-
 def _pragma(database: sqlite3.Connection, name: str) -> int:
     return int(database.execute(f"PRAGMA {name}").fetchone()[0])
 
@@ -528,8 +527,7 @@ def _newest_limit(database: sqlite3.Connection) -> Limit | None:
 def _make_shares(database: sqlite3.Connection) -> None:
     """The table of shares, in a ledger that has none yet."""
     if _pragma(database, "user_version") == _VERSION:
-        for statement in _statements(_SHARES + _GUARD.format(table="shares", clash=_SHARE_CLASH)):
-            database.execute(statement)
+        make(database, _SHARES, {"shares": _SHARE_CLASH})
         database.execute(f"PRAGMA user_version = {_SHARED_VERSION}")
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from understudy.errors import InternalError
 from understudy.privacy.gradient import Floats, Groups, symmetric
 from understudy.privacy.mechanism import Randomness
+from understudy.privacy.training import Keep, at_once
 
 PSEUDO_ROWS = 2.0
 """How many made rows each teacher adds to its own, so that what it never saw isn't impossible."""
@@ -32,6 +33,10 @@ class Teachers:
     """Some teachers who judge made rows: does a row look more like my own rows than like made ones?
 
     A teacher's judgement is the likelihood ratio of the row's pairs of groups, as if pairs were independent.
+
+    Who teaches a row is written nowhere, since that would tell how many rows there are. A release that goes on after
+    an interruption gives out the rows anew. One row still moves each count by one at most, whatever the coins of both
+    parts were, and the coins don't depend on the rows: the price of all votes together is the same.
     """
 
     def __init__(
@@ -45,6 +50,7 @@ class Teachers:
     ) -> None:
         self.groups, self.teachers, self.scale = groups, teachers, scale
         self._randomness, self._left = randomness, votes
+        self.keep: Keep = at_once
         self._counts, self._rows = self._taught(codes)
 
     @property
@@ -75,8 +81,11 @@ class Teachers:
         if len(rows) > self._left:
             raise InternalError(f"{len(rows)} votes can't be asked where {self._left} are left.", self)
         self._left -= len(rows)
+        return self.keep(lambda: self._drawn(rows, shares)).astype(np.float64)
+
+    def _drawn(self, rows: Floats, shares: Floats) -> NDArray[np.int64]:
         noise = self._randomness.noise("discrete-gaussian", self.scale, len(rows))
-        return (self._judged(rows, shares) + noise).astype(np.float64)
+        return self._judged(rows, shares) + noise
 
     def _judged(self, rows: Floats, shares: Floats) -> NDArray[np.int64]:
         total = np.zeros(len(rows), dtype=np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,15 @@ MARGIN = 2.0**-11
 MOST_NOISE = 2.0**12
 LARGEST_WEIGHT = 100.0
 """Of a critic, which is public: no row's gradient overflows, so that clipping always has a number to clip."""
+
+
+Keep = Callable[[Callable[[], NDArray[np.int64]]], NDArray[np.int64]]
+"""Hands out the noisy whole numbers of one step: those that the function draws, or those drawn before (`journal`)."""
+
+
+def at_once(draw: Callable[[], NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Draws, and keeps nothing."""
+    return draw()
 
 
 @dataclass(frozen=True)
@@ -72,6 +82,7 @@ class Training:
                 f"noise ({course.noise:.4g}) must be at most {MOST_NOISE:g}; ask with a larger epsilon", course
             )
         self._codes, self._randomness = codes, randomness
+        self.keep: Keep = at_once
         self.shape, self.course = shape, course
         self._left = course.steps
         wide, deep = lengths(shape.groups, shape.deep_share)
@@ -92,10 +103,13 @@ class Training:
         if self._left < 1:
             raise InternalError(f"a training of {self.course.steps} steps can't take another one.", self)
         self._left -= 1
-        sums = self._sums(self._codes[self._batch()], critic)
-        noisy = sums + self._noise(len(sums))
+        noisy = self.keep(lambda: self._drawn(critic))
         wide = len(noisy) - (critic.cells if critic else 0)
         return Noisy(noisy[:wide] / max(1, self._wide_steps), noisy[wide:] / (self._deep_steps or 1.0))
+
+    def _drawn(self, critic: Deep | None) -> NDArray[np.int64]:
+        sums = self._sums(self._codes[self._batch()], critic)
+        return sums + self._noise(len(sums))
 
     def _batch(self) -> NDArray[np.intp]:
         return poisson_rows(self.course.rate, len(self._codes), self._randomness)

@@ -123,7 +123,7 @@ class Release:
         content = {synthetic_name(format): self.synthetic_bytes(format)}
         content[MEASUREMENTS] = record_bytes(self.record)
         content[SCHEMA] = self.schema.dumps().encode()
-        content[REPORT] = render(self.certificate, self.domain, self.arrow).encode()
+        content[REPORT] = render(self.certificate, self.domain, self.arrow, self.record).encode()
         certificate = dataclasses.replace(self.certificate, files={name: sha256(c) for name, c in content.items()})
         return content | {CERTIFICATE: certificate.to_bytes()}
 

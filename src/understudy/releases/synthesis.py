@@ -9,6 +9,7 @@ from __future__ import annotations
 import platform
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -23,11 +24,15 @@ from understudy.errors import CheckFailed, InputError
 from understudy.models.model import Model
 from understudy.privacy.budget import Budget
 from understudy.privacy.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, UNCONFIRMED, Certificate
+from understudy.privacy.continuation import finish, journalled
 from understudy.privacy.curator import Curator, no_pure_keys
+from understudy.privacy.journal import Journal
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanism import ExactRandomness, Randomness
 from understudy.releases.drawing import Columns, check_satisfiable, draw
+from understudy.releases.interruption import continued, facts, journal_at, without_ledger
 from understudy.releases.release import Release
+from understudy.releases.standing import Watcher, watched
 from understudy.schema.column import Categorical
 from understudy.schema.domain import Domain
 from understudy.schema.encoding import check_decodable
@@ -45,6 +50,7 @@ MOST_ROWS = 200_000_000
 STEPS = ("learning what the schema keeps private", "measuring", "drawing rows")
 
 Progress = Callable[[str], None]
+"""Of the name of each part as it begins; a `Watcher` is told more."""
 
 
 def synthesize(
@@ -69,6 +75,8 @@ def synthesize(
     accept_draft_as_public: bool = False,
     test_only_noise_seed: int | None = None,
     audit: Audit | None = None,
+    journal: str | Path | None = None,
+    resume: bool = False,
     progress: Progress | None = None,
 ) -> Release:
     """Makes a differentially private stand-in of a table.
@@ -87,15 +95,19 @@ def synthesize(
     `test_only_noise_seed` makes the noise repeatable: such a release is stamped TEST-ONLY and guarantees nothing.
     `audit` is what `understudy.audit` found of the method with this budget; the certificate will carry it.
 
+    `journal` names a file that keeps each noisy answer until the release is made; it needs a ledger. After an
+    interruption the same call with `resume=True` goes on where it stopped, and neither pays nor draws anything twice.
+
     >>> import pyarrow as pa, understudy as us
     >>> schema = us.Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
     >>> release = us.synthesize(us.open(pa.table({"age": [31, 47, 52]}), schema), epsilon=1.0, delta=0, rows=5)
     >>> release.table.num_rows, release.certificate.epsilon <= 1.0
     (5, True)
     """
-    return synthesize_with(
-        table,
-        Plan.of(
+    ledger = Path(ledger) if isinstance(ledger, str) else ledger
+    kept = journal_at(journal, ledger, resume)
+    with closing(kept) if kept else nullcontext():
+        plan = Plan.of(
             table.schema,
             Budget(epsilon, delta),
             method,
@@ -113,12 +125,19 @@ def synthesize(
             seed,
             accept_draft_as_public,
             given,
-        ).audited(audit),
-        randomness=randomness_of(test_only_noise_seed),
-        ledger=ledger,
-        analyst=analyst,
-        progress=progress,
-    )
+        ).audited(audit)
+        release = synthesize_with(
+            table,
+            continued(plan, kept, seed),
+            randomness=randomness_of(test_only_noise_seed),
+            ledger=ledger,
+            analyst=analyst,
+            progress=progress,
+            journal=kept,
+        )
+        if kept and ledger:
+            finish(kept, ledger)
+        return release
 
 
 def randomness_of(noise_seed: int | None) -> Randomness:
@@ -138,12 +157,20 @@ def synthesize_with(
     ledger: Ledger | str | Path | None = None,
     analyst: str = "",
     progress: Progress | None = None,
+    journal: Journal | None = None,
 ) -> Release:
-    """Runs a plan that was already checked on a table."""
+    """Runs a plan that was already checked on a table; who gives a journal closes or finishes it."""
     plan.check()
     ledger = Path(ledger) if isinstance(ledger, str) else ledger
     purpose = f"synth {plan.choice.method.name} of {table.name}"
-    curator = Curator.on(table, plan.budget, ledger=ledger, purpose=purpose, analyst=analyst, randomness=randomness)
+    asking: dict[str, Any] = {"purpose": purpose, "analyst": analyst, "randomness": randomness}
+    if journal is None:
+        curator = Curator.on(table, plan.budget, ledger=ledger, **asking)
+    elif ledger is None:
+        raise without_ledger(journal.path)
+    else:
+        journal.settle(facts(plan, table.name, randomness.secure, versions()))
+        curator = journalled(table, plan.budget, ledger, journal, **asking)
     return plan.release(curator, table.kind, progress or (lambda step: None))
 
 
@@ -222,6 +249,8 @@ class Plan:
     def learn(self, curator: Curator, progress: Progress) -> tuple[Domain, Model]:
         """All that is asked of the curator, and what is made of the answers before a row is drawn."""
         recipe = self.choice.method.recipe(self.options)
+        if isinstance(progress, Watcher):
+            recipe, curator = watched(recipe, curator, progress.stand)
         if prepare := getattr(recipe, "prepare", None):
             prepare(curator)
         if self.schema.private:

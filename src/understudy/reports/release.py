@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import ROUND_CEILING, Context, Decimal
@@ -20,10 +21,12 @@ from numpy.typing import NDArray
 
 from understudy.privacy.budget import Spend
 from understudy.privacy.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, UNCONFIRMED, Certificate
+from understudy.privacy.measurement import Answer
 from understudy.reports.dial import Slice, donut
 from understudy.reports.figure import Figure
 from understudy.reports.page import plain_environment
 from understudy.reports.palette import DARK, LIGHT, SERIES
+from understudy.reports.training import MEANING, curve_of, training_curve
 from understudy.schema.column import Column, Datetime, Identifier, Integer
 from understudy.schema.domain import Coding, Domain
 from understudy.schema.schema import CONFIRMED, DECLARED, REPLACE_ONE
@@ -69,11 +72,14 @@ NOISES = {
     "exponential": _Noise("noisy choice", "L∞", "ε"),
     "posterior-draws": _Noise("draws from a posterior", "rows", "m"),
     "public": _Noise("public fact, no noise"),
+    "sampled-gaussian": _Noise("noisy gradients", "L2", "σ"),
 }
 
 
-def render(certificate: Certificate, domain: Domain, table: pa.Table) -> str:
+def render(certificate: Certificate, domain: Domain, table: pa.Table, record: Sequence[Answer] = ()) -> str:
     """One self-contained page for whoever decides about publication and whoever gets the table; same input, same bytes.
+
+    Of the record it shows the curve of a training, where there is one.
 
     >>> import pyarrow as pa, understudy as us
     >>> schema = us.Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
@@ -81,7 +87,7 @@ def render(certificate: Certificate, domain: Domain, table: pa.Table) -> str:
     >>> "<h1>" in render(release.certificate, release.domain, release.arrow)
     True
     """
-    lines = _lines(certificate)
+    lines, curve = _lines(certificate), curve_of(record)
     margins = [line.margin for line in lines if line.margin is not None]
     return _template().render(
         certificate=certificate,
@@ -90,6 +96,9 @@ def render(certificate: Certificate, domain: Domain, table: pa.Table) -> str:
         open_lines=OPEN_SPENDS,
         margins=(min(margins), max(margins)) if margins else None,
         parts=_parts(lines, domain),
+        trained=_trained(certificate),
+        curve=training_curve(curve) if curve else None,
+        meaning=MEANING,
         expected=_expected(certificate, domain),
         columns=[_Entry.of(c, certificate, domain, table) for c in domain.schema],
         origins=_origin_counts(certificate),
@@ -220,23 +229,36 @@ class _Line:
     spend: Spend
     noise: _Noise
     price: float
+    currency: str
     share: float
     start: float
     margin: int | None
 
 
 def _lines(certificate: Certificate) -> list[_Line]:
-    """Every spend with its share of the total, in the currency that the budget was asked in."""
-    costs = [s.cost for s in certificate.spends]
-    prices = [(c.epsilon or 0) if certificate.asked.pure else c.rho for c in costs]
-    whole = float(sum(prices)) or 1.0
-    lines, start = [], 0.0
-    for spend, price in zip(certificate.spends, prices, strict=True):
-        noise = NOISES.get(spend.mechanism, _Noise(spend.mechanism))
-        share = float(price) / whole
-        lines.append(_Line(spend, noise, float(price), share, start, _margin(spend, noise)))
+    """Every spend with its share of the total: by its cost, or where something was trained by what it adds to ε."""
+    pure, trained, lines, start = certificate.asked.pure, _trained(certificate), list[_Line](), 0.0
+    counted = sum(_price(s, pure) for s in certificate.spends if not s.steps) or 1.0
+    whole = certificate.composed[0] if trained else 1.0
+    for spend in certificate.spends:
+        noise, direct = NOISES.get(spend.mechanism, _Noise(spend.mechanism)), spend.steps > 0
+        price = _price(spend, pure)
+        share = price / whole if direct else price / counted * (1.0 - trained / whole)
+        currency = "ε" if pure or direct else "ρ"
+        lines.append(_Line(spend, noise, price, currency, share, start, _margin(spend, noise)))
         start += share
     return lines
+
+
+def _price(spend: Spend, pure: bool) -> float:
+    """In the currency that the budget was asked in, or of a training, which has none but its own, in ε."""
+    cost = spend.cost
+    return float(cost.direct or ((cost.epsilon or 0) if pure else cost.rho))
+
+
+def _trained(certificate: Certificate) -> float:
+    """The ε of what was trained."""
+    return float(sum(s.cost.direct for s in certificate.spends))
 
 
 def _margin(spend: Spend, noise: _Noise) -> int | None:
@@ -247,10 +269,10 @@ def _margin(spend: Spend, noise: _Noise) -> int | None:
 def _parts(lines: list[_Line], domain: Domain) -> Figure:
     """The budget by what it was spent on."""
     single = {f"counts by {name}" for name in domain.names}
-    names = ["single columns", "columns together", "choosing what to count", "other questions"]
+    names = ["single columns", "columns together", "choosing what to count", "training a network", "other questions"]
     amounts = dict.fromkeys(names, 0.0)
     for line in lines:
-        amounts[_part(line.spend, single)] += line.price
+        amounts[_part(line.spend, single)] += line.share
     slices = [Slice(name, amount) for name, amount in amounts.items()]
     return donut(slices, title="What it was spent on", note="By cost, over all questions.", width=480)
 
@@ -258,6 +280,8 @@ def _parts(lines: list[_Line], domain: Domain) -> Figure:
 def _part(spend: Spend, single: set[str]) -> str:
     if spend.mechanism == "exponential":
         return "choosing what to count"
+    if spend.steps or " votes of " in spend.asked:
+        return "training a network"
     if spend.asked in single:
         return "single columns"
     return "columns together" if spend.asked.startswith("counts ") else "other questions"

@@ -12,7 +12,8 @@ leaves each of them next to no budget; it is no more private for that.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from understudy.privacy.curator import Curator
 from understudy.schema.domain import ColumnSet, Domain
 from understudy.synthesizers import rake
 from understudy.synthesizers.groundwork import measure_columns, public_rows
+from understudy.synthesizers.networks import Report, Watch
 from understudy.synthesizers.pool import draw_pool, within
 from understudy.synthesizers.rake import CalibratedRake, Rake, Raking, Schedule
 from understudy.synthesizers.synthesizer import Calibrated, Recipe
@@ -57,6 +59,12 @@ class DpSelect:
     distance: str = ENTROPY
     sections: int = 1
     targets: ColumnSet = ()
+    report: Report | None = field(default=None, compare=False)
+
+    def reporting(self, watch: Watch) -> DpSelect:
+        """The same recipe, which tells how far the pool is, where that can tell it, and then its own rounds."""
+        pool = self.pool.reporting(watch) if hasattr(self.pool, "reporting") else self.pool
+        return replace(self, pool=pool, report=partial(watch, "round"))
 
     def prepare(self, curator: Curator) -> None:
         """Refuses, before anything is spent, to buy values or bounds before a training has its part of the budget."""
@@ -115,6 +123,8 @@ class CalibratedSelect:
             schedule = rounds_of(state.total, curator, len(self.plan.domain.names))
             for number, amount in enumerate(schedule.rounds):
                 state.advance(schedule, amount, triples=number >= rake.FIRST_TRIPLE_ROUND)
+                if self.recipe.report is not None:
+                    self.recipe.report(number + 1, len(schedule.rounds), curator.guarantee[0])
         state.close()
         distance = None if self.recipe.distance == ENTROPY else self.recipe.distance
         return PooledModel(state.particles, source, distance, self.recipe.sections)

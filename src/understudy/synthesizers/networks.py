@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +20,11 @@ from understudy.models.generator import Generator, Plan
 from understudy.models.histogram import estimate_total, project_to_simplex
 from understudy.models.independent import IndependentModel
 from understudy.models.model import Model
-from understudy.privacy.budget import Amount, Budget
+from understudy.privacy.budget import Amount, Budget, Cost, Spend, claim
+from understudy.privacy.budget import total as composed
 from understudy.privacy.curator import Curator
 from understudy.privacy.measurement import Measurement
-from understudy.privacy.subsampling import Course, check_trainable, epsilon_of_course, noise_for
+from understudy.privacy.subsampling import Course, check_trainable, noise_for
 from understudy.privacy.training import Shape, Training
 from understudy.schema.domain import Coding, ColumnSet, Domain
 from understudy.synthesizers.adversarial import Pupil, School
@@ -39,7 +41,9 @@ STANDS_OUT = 3.0
 RATE, LARGEST_BATCH = 0.1, 20_000.0
 
 Report = Callable[[int, int, float], None]
-"""Of the step, of all steps, and of the ε spent so far."""
+"""Of the step, of all steps, and of the ε that the release would have if it ended there, the counting part included."""
+Watch = Callable[[str, int, int, float], None]
+"""A report that is told what is counted: "step", "vote" or "round"."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,10 @@ class Network:
     targets: ColumnSet = ()
     conditional: bool = False
     report: Report | None = field(default=None, compare=False)
+
+    def reporting(self, watch: Watch) -> Network:
+        """The same recipe, which tells how far its training is."""
+        return replace(self, report=partial(watch, "step"))
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedNetwork:
         check_trainable(amount.pure, domain.schema)
@@ -86,10 +94,10 @@ class CalibratedNetwork:
         course = Course(rate, noise, school.steps, curator.public_rows)
         plan = Plan(grid.shape, conditional=self.recipe.conditional)
         choices = self._choices(plan)
-        seed = int(rng.integers(2**63))
+        seed, tell = int(rng.integers(2**63)), self._telling(curator, budget, course, shape.cells)
 
         def learn(training: Training) -> list[NDArray[np.float32]]:
-            pupil = Pupil(school, plan, laws, choices, total * rate, seed, self._reporting(budget, course))
+            pupil = Pupil(school, plan, laws, choices, total * rate, seed, tell)
             return pupil.learn(training)
 
         question = {"seed": seed, "school": school.describe(), "conditional": plan.conditional, "targets": [*choices]}
@@ -102,15 +110,23 @@ class CalibratedNetwork:
         even, targets = 1.0 / len(names), [n for n in names if n in self.recipe.targets]
         return tuple(even / 2 + (n in targets) / len(targets) / 2 if targets else even for n in names)
 
-    def _reporting(self, budget: Budget, course: Course) -> Callable[[int], None]:
-        report = self.recipe.report
+    def _telling(self, curator: Curator, budget: Budget, course: Course, cells: int) -> Callable[[int], None]:
+        report, before = self.recipe.report, spent(curator)
 
         def tell(step: int) -> None:
             if report is not None:
-                spent = Course(course.rate, course.noise, step, course.replace_one)
-                report(step, course.steps, epsilon_of_course(spent, budget.delta))
+                moved = 2.0 if course.replace_one else 1.0
+                steps = Spend(
+                    "sampled-gaussian", "", moved, course.noise, budget.delta, cells, rate=course.rate, steps=step
+                )
+                report(step, course.steps, claim(before + steps.cost, curator.budget.delta))
 
         return tell
+
+
+def spent(curator: Curator) -> Cost:
+    """What all answers so far cost."""
+    return composed(spend.cost for spend in curator.spends)
 
 
 def grouped(domain: Domain, one_ways: list[Measurement], total: float) -> Compression:

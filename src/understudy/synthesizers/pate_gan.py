@@ -6,7 +6,9 @@ teachers who took each for real. The votes are priced by zCDP whatever they are:
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,16 +19,16 @@ from understudy.models.generator import Generator, Plan
 from understudy.models.histogram import estimate_total
 from understudy.models.independent import IndependentModel
 from understudy.models.model import Model
-from understudy.privacy.budget import Amount
+from understudy.privacy.budget import Amount, Spend, claim
 from understudy.privacy.curator import Curator
 from understudy.privacy.gradient import Floats, Groups, symmetric
 from understudy.privacy.subsampling import check_trainable
-from understudy.privacy.teachers import Teachers
+from understudy.privacy.teachers import Teachers, votes_sensitivity
 from understudy.schema.domain import Domain
 from understudy.synthesizers.adversarial import Pupil, School
 from understudy.synthesizers.compression import Compression, OpenedModel
 from understudy.synthesizers.groundwork import measure_each, public_rows
-from understudy.synthesizers.networks import grouped
+from understudy.synthesizers.networks import Report, Watch, grouped, spent
 
 COUNTED = 0.15
 """The share of the budget that buys one-way counts."""
@@ -56,6 +58,11 @@ class PateGan:
 
     seminar: Seminar = Seminar()
     school: School = SCHOOL
+    report: Report | None = field(default=None, compare=False)
+
+    def reporting(self, watch: Watch) -> PateGan:
+        """The same recipe, which tells how many votes were cast."""
+        return replace(self, report=partial(watch, "vote"))
 
     def prepare(self, curator: Curator) -> None:
         """Refuses, before anything is spent, a table that has no rows to vote on."""
@@ -89,10 +96,11 @@ class CalibratedPateGan:
         teachers = int(np.clip(total / ROWS_PER_TEACHER, FEWEST_TEACHERS, MOST_TEACHERS))
         seed, plan = int(rng.integers(2**63)), Plan(grid.shape)
         even = (1.0 / len(laws),) * len(laws)
+        tell = self._telling(curator)
 
         def learn(asked: Teachers) -> list[NDArray[np.float32]]:
             pupil = Pupil(self.recipe.school, plan, laws, even, total, seed, lambda step: None)
-            return pupil.taught(lambda maker: _seminar(maker, asked, seminar))
+            return pupil.taught(lambda maker: _seminar(maker, asked, seminar, tell))
 
         question = {"seed": seed, "seminar": seminar.describe(), "school": self.recipe.school.describe()}
         votes = seminar.rounds * seminar.votes
@@ -101,8 +109,19 @@ class CalibratedPateGan:
         )
         return GeneratedModel(Generator(plan, vector), self.domain.names, laws, even, total)
 
+    def _telling(self, curator: Curator) -> Callable[[int, float], None]:
+        """Votes so far are Gaussian noise on as many counts, each of which one row moves by one."""
+        report, before, seminar = self.recipe.report, spent(curator), self.recipe.seminar
 
-def _seminar(maker: Any, teachers: Teachers, seminar: Seminar) -> None:
+        def tell(votes: int, scale: float) -> None:
+            if report is not None:
+                cast = Spend("discrete-gaussian", "", votes_sensitivity(votes), scale).cost
+                report(votes, seminar.rounds * seminar.votes, claim(before + cast, curator.budget.delta))
+
+        return tell
+
+
+def _seminar(maker: Any, teachers: Teachers, seminar: Seminar, tell: Callable[[int, float], None]) -> None:
     groups = teachers.groups
     seen, said = np.zeros((0, groups.width)), np.zeros(0)
     for _ in range(seminar.rounds):
@@ -112,6 +131,7 @@ def _seminar(maker: Any, teachers: Teachers, seminar: Seminar) -> None:
         wishes = student(groups, seen, said, seminar.ridge)
         for _ in range(seminar.lessons):
             maker.please(wishes)
+        tell(len(said), teachers.scale)
 
 
 def student(groups: Groups, rows: Floats, votes: Floats, ridge: float) -> Floats:

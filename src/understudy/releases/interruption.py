@@ -1,0 +1,71 @@
+"""What a release needs to go on after an interruption: its journal, and the proof that the same thing is asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from understudy.errors import InputError
+from understudy.privacy.continuation import resumed
+from understudy.privacy.journal import Journal
+from understudy.privacy.ledger import Ledger
+
+if TYPE_CHECKING:
+    from understudy.releases.synthesis import Plan
+
+TRAINS = "torch"
+"""The package whose arithmetic a training depends on."""
+
+
+def journal_at(path: str | Path | None, ledger: Ledger | Path | None, resume: bool) -> Journal | None:
+    """The journal of a new release, or of one that goes on; none where none is wanted."""
+    if path is None and not resume:
+        return None
+    if ledger is None:
+        raise without_ledger(path)
+    if path is None:
+        raise InputError("what is resumed must be said; name the journal of the interrupted release too", path)
+    return resumed(Path(path), ledger) if resume else Journal.fresh(Path(path))
+
+
+def without_ledger(path: str | Path | None) -> InputError:
+    return InputError("a journal needs a ledger, which alone knows what was drawn; name the ledger too", path)
+
+
+def continued(plan: Plan, journal: Journal | None, seed: int | None) -> Plan:
+    """The plan with the post-processing seed of the release that goes on, unless one was asked for."""
+    if journal is None or seed is not None or "seed" not in journal.facts:
+        return plan
+    return dataclasses.replace(plan, seed=journal.facts["seed"])
+
+
+def facts(plan: Plan, data: str, secure: bool, versions: dict[str, str]) -> dict[str, Any]:
+    """All that the answers and what is made of them depend on, but for rows and noise.
+
+    Noise of a test's seed and noise that hides people must not be mixed: the certificate speaks of all answers.
+    """
+    return {
+        "method": plan.choice.method.name,
+        "epsilon": plan.budget.epsilon,
+        "delta": plan.budget.delta,
+        "neighbours": plan.schema.neighbours,
+        "seed": plan.seed,
+        "noise": "secure" if secure else "seeded, for tests",
+        "rows": plan.rows,
+        "given": dict(plan.given),
+        **plan.options.to_dict(),
+        "data": data,
+        "schema": hashlib.sha256(plan.schema.dumps().encode()).hexdigest(),
+        "draft accepted": plan.draft_accepted,
+        **{f"version of {name}": number for name, number in (versions | _training()).items()},
+    }
+
+
+def _training() -> dict[str, str]:
+    try:
+        return {TRAINS: version(TRAINS)}
+    except PackageNotFoundError:
+        return {}
