@@ -1,138 +1,135 @@
-"""Ridge regression of logarithms on the facts of a table, one for each method and figure."""
+"""The numbers of a forecast, fitted to measured releases: of the error, and of time and memory.
+
+Methods are fitted on tables of which it is known how closely their columns are related and how unequal their values
+are; so that what is learned of a method is not what is peculiar to a table. Forecasts know neither.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import lru_cache
 
 import numpy as np
-from marginals.environment import ROOT
 from numpy.typing import NDArray
 
-from understudy.synthesizers.forecast import FACTS
+from understudy.synthesizers.forecast import cost_facts
+from understudy.synthesizers.forecast_error import Setting, Shape, effective_sizes, expected_error, pairs_of
 
-from .cells import Cell
+from .cells import Cell, Key
+from .truth import truth_of
 
-PATH = ROOT / "src" / "understudy" / "synthesizers" / "coefficients.py"
-RIDGE = 0.3
-HOSTILE_WEIGHT = 0.1
-"""Tables that were made to break methods are not typical; they only keep the fit from running wild."""
-RANGE = 0.8
-"""The share of tables that the range of a forecast shall hold."""
 Floats = NDArray[np.float64]
 
-
-@dataclass(frozen=True)
-class Figure:
-    """What is forecast: by which facts, and within which factor it should be."""
-
-    factor: float
-    facts: tuple[str, ...]
-    only_real: bool
-    ridge: float
-    """How firmly methods are held to what they have in common."""
-
-    def judges(self, cell: Cell) -> bool:
-        return cell.real or not self.only_real
-
-
-FIGURES = {
-    "error": Figure(1.5, tuple(f for f in FACTS if f != "rows"), only_real=True, ridge=1.0),
-    "seconds": Figure(2.0, ("columns' noise", "its square", "columns", "values", "rows"), only_real=False, ridge=0.1),
-    "megabytes": Figure(2.0, ("columns' noise", "columns", "values", "rows"), only_real=False, ridge=0.1),
-}
+SHAPE_BEFORE, SHAPE_SPREAD = np.array([1.5, 1.4, 1.4]), np.array([0.5, 0.3, 0.4])
+METHOD_BEFORE, METHOD_SPREAD = np.array([0.0, math.log(0.1)]), np.array([1.0, 2.0])
+"""Logarithms of what a method wastes and of what it does not reach, and how far methods may be from them."""
+FIRMNESS, OUTLYING = 0.5, 0.2
+"""How firmly that is held where little was measured; misses beyond the second count less than by their square."""
+COST_RIDGE, COST_OUTLYING, SWEEPS = 0.3, 0.3, 8
 
 
 @dataclass(frozen=True)
-class Fit:
-    """Coefficients by figure: of 1, and of each fact."""
+class ErrorFit:
+    """What all methods have in common, each one's coefficients, and how related tables are: mean and spread of logs."""
 
-    coefficients: Mapping[str, Floats]
+    shape: Floats
+    methods: dict[str, Floats]
+    related: tuple[float, float]
 
-    def forecast(self, name: str, cell: Cell) -> float:
-        found = float(np.concatenate([[1.0], cell.facts]) @ self.coefficients[name])
-        return 1 / (1 + math.exp(-found)) if name == "error" else math.exp(found)
-
-
-Fits = dict[str, Fit]
-
-
-def fitted(cells: Sequence[Cell]) -> Fits:
-    found = {name: _fit(name, [c for c in cells if name in c.figures]) for name in FIGURES}
-    return {m: Fit({name: found[name][m] for name in FIGURES}) for m in sorted({c.method for c in cells})}
+    def forecast(self, cell: Cell, related: float | None = None, skewed: bool = False) -> float:
+        """What would be said of it; `related` and `skewed` tell it what it can't know."""
+        waste, unreached = (np.array([math.exp(c)]) for c in self.methods[cell.method])
+        level = math.exp(self.related[0] if related is None else related)
+        return float(
+            expected_error(_setting(cell.key, skewed), Shape(*self.shape), np.array([level]), waste, unreached)
+        )
 
 
-def _fit(name: str, cells: Sequence[Cell]) -> dict[str, Floats]:
-    """What all methods have in common, and by how much each differs from it, all at once.
-
-    Tables differ more than methods do, and not every method was measured on every table: fitted one by one, a method
-    would seem better for having been spared a hard table.
-    """
-    figure, methods = FIGURES[name], sorted({c.method for c in cells})
-    used = [FACTS.index(f) for f in figure.facts]
-    facts = np.array([c.facts[used] for c in cells])
-    weights = np.array([1.0 if c.real or not figure.only_real else HOSTILE_WEIGHT for c in cells])
-    centre = np.average(facts, axis=0, weights=weights)
-    spread = np.sqrt(np.average((facts - centre) ** 2, axis=0, weights=weights)) + 1e-9
-    scaled = np.column_stack([np.ones(len(cells)), (facts - centre) / spread])
-    own = [scaled * np.array([c.method == m for c in cells])[:, None] for m in methods]
-    design = np.column_stack([scaled, *own])
-    wanted = np.array([_transformed(name, c.figures[name]) for c in cells])
-    penalty = np.full(design.shape[1], figure.ridge)
-    penalty[: scaled.shape[1]] = RIDGE
-    penalty[0] = 1e-6
-    solved = np.linalg.solve((design.T * weights) @ design + np.diag(penalty), (design.T * weights) @ wanted)
-    common, *each = solved.reshape(len(methods) + 1, -1)
-    return {m: _unscaled(common + more, centre, spread, used) for m, more in zip(methods, each, strict=True)}
+@lru_cache
+def _setting(key: Key, skewed: bool) -> Setting:
+    cell = Cell(key, {})
+    public = Setting.of(cell.facts, cell.bought)
+    return Setting(public.columns, _real_pairs(key.table), public.rows, public.noise) if skewed else public
 
 
-def _unscaled(slopes: Floats, centre: Floats, spread: Floats, used: Sequence[int]) -> Floats:
-    found = np.zeros(len(FACTS) + 1)
-    found[1 + np.array(used)] = slopes[1:] / spread
-    found[0] = slopes[0] - (slopes[1:] / spread) @ centre
+@lru_cache
+def _real_pairs(table: str) -> Floats:
+    return pairs_of(truth_of(table).effective)
+
+
+def family_of(table: str) -> str:
+    """Adult in another coding is the same table."""
+    return table.removesuffix("_coded")
+
+
+def fit_error(cells: Sequence[Cell]) -> ErrorFit:
+    from scipy.optimize import least_squares
+
+    methods = sorted({c.method for c in cells})
+    settings = [_setting(c.key, True) for c in cells]
+    stacked = Setting(*(np.array([getattr(s, n) for s in settings]) for n in ("columns", "pairs", "rows", "noise")))
+    which = np.array([methods.index(c.method) for c in cells])
+    related = np.array([[truth_of(c.table).related] for c in cells])
+    measured = np.log([c.figures["error"] for c in cells])
+
+    def misses(numbers: Floats) -> Floats:
+        shape, each = numbers[:3], numbers[3:].reshape(-1, 2)
+        waste, unreached = np.exp(each[which]).T[:, :, None]
+        z = (np.log(expected_error(stacked, Shape(*shape), related, waste, unreached)) - measured) / OUTLYING
+        held = [(shape - SHAPE_BEFORE) / SHAPE_SPREAD, ((each - METHOD_BEFORE) / METHOD_SPREAD).ravel()]
+        # The pseudo-Huber loss, as a square.
+        return np.concatenate([np.sign(z) * np.sqrt(2 * (np.sqrt(1 + z * z) - 1)), *(FIRMNESS * h for h in held)])
+
+    start = np.concatenate([SHAPE_BEFORE, np.tile(METHOD_BEFORE, len(methods))])
+    numbers = least_squares(misses, start).x
+    return ErrorFit(numbers[:3], dict(zip(methods, numbers[3:].reshape(-1, 2), strict=True)), relations(cells))
+
+
+def relations(cells: Sequence[Cell]) -> tuple[float, float]:
+    """Mean and spread, over tables, of the logarithm of how closely columns are related."""
+    by_family: dict[str, list[float]] = {}
+    for table in sorted({c.table for c in cells}):
+        by_family.setdefault(family_of(table), []).append(math.log(truth_of(table).related))
+    logs = [float(np.mean(v)) for v in by_family.values()]
+    return float(np.mean(logs)), float(np.std(logs, ddof=1))
+
+
+def fit_costs(name: str, cells: Sequence[Cell]) -> dict[str, Floats]:
+    """Regressions of the logarithm, one for each method; what is far off counts less."""
+    found = {}
+    for method in sorted({c.method for c in cells}):
+        mine = [c for c in cells if c.method == method and name in c.figures]
+        if mine:
+            facts = np.array([cost_facts(c.facts, c.bought) for c in mine])
+            found[method] = _growing(facts, np.log([c.figures[name] for c in mine]))
     return found
 
 
-def _transformed(name: str, value: float) -> float:
-    return math.log(value / (1 - value)) if name == "error" else math.log(value)
+def _growing(facts: Floats, wanted: Floats) -> Floats:
+    """Counting never makes anything cheaper: where it seems to, it is left out."""
+    found = _regression(facts, wanted)
+    return found if found[1] >= 0 else _regression(facts * (np.arange(facts.shape[1]) > 0), wanted)
 
 
-def written(cells: Sequence[Cell], whole: Fits, others: Mapping[str, Fits]) -> Path:
-    """Writes the coefficients as a module; the range of the error is that of tables that a fit had not seen."""
-    facts = np.array([c.facts for c in cells])
-    lines = [
-        '"""The coefficients of `forecast`, fitted to measured releases: written by `scripts/bench plan --write`."""',
-        "",
-        "from __future__ import annotations",
-        "",
-        f"LOWEST = {_numbers(facts.min(axis=0))}",
-        f"HIGHEST = {_numbers(facts.max(axis=0))}",
-        '"""The least and the greatest of each fact that was measured."""',
-        "COEFFICIENTS: dict[str, dict[str, list[float]]] = {",
-    ]
-    for method, fit in whole.items():
-        lines.append(f'    "{method}": {{')
-        lines += [f'        "{name}": {_numbers(values)},' for name, values in fit.coefficients.items()]
-        lines += [f'        "range": [{_range(method, cells, others):.4g}],', "    },"]
-    new = PATH.with_suffix(".tmp-new")
-    new.write_text("\n".join([*lines, "}", ""]))
-    return new.replace(PATH).relative_to(ROOT)
+def _regression(facts: Floats, wanted: Floats) -> Floats:
+    centre, spread = facts.mean(axis=0), facts.std(axis=0) + 1e-9
+    design = np.column_stack([np.ones(len(facts)), (facts - centre) / spread])
+    penalty, weights = np.diag([1e-6, *[COST_RIDGE] * facts.shape[1]]), np.ones(len(facts))
+    for _ in range(SWEEPS):
+        slopes = np.linalg.solve((design.T * weights) @ design + penalty, (design.T * weights) @ wanted)
+        weights = 1 / np.sqrt(1 + ((wanted - design @ slopes) / COST_OUTLYING) ** 2)
+    steep = np.where(spread > 1e-6, slopes[1:] / spread, 0.0)
+    return np.concatenate([[slopes[0] - steep @ centre], steep])
 
 
-def _range(method: str, cells: Sequence[Cell], others: Mapping[str, Fits]) -> float:
-    """How far from the forecast, in logits, that share of real tables lies."""
-    seen = [c for c in cells if c.method == method and c.real and "error" in c.figures]
-    misses = [
-        abs(
-            _transformed("error", c.figures["error"])
-            - _transformed("error", others[c.table][method].forecast("error", c))
-        )
-        for c in seen
-    ]
-    return float(np.quantile(misses, RANGE))
+def cost_of(coefficients: Floats, cell: Cell) -> float:
+    return math.exp(float(np.concatenate([[1.0], cost_facts(cell.facts, cell.bought)]) @ coefficients))
 
 
-def _numbers(values: Floats) -> str:
-    return "[" + ", ".join(f"{v:.6g}" for v in values) + "]"
+def skew_of(cells: Sequence[Cell]) -> float:
+    """How far effective sizes are from those that forecasts take: the root mean square of the logarithm."""
+    truths = [truth_of(t) for t in sorted({c.table for c in cells})]
+    misses = [np.mean(np.log(t.effective / effective_sizes(t.sizes))[t.sizes > 1] ** 2) for t in truths]
+    return float(np.sqrt(np.mean(misses)))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 pytest.importorskip("dp_accounting", reason="the extra gan is not installed")
 pytest.importorskip("torch", reason="the extra gan is not installed")
 
 import understudy as us
-from understudy.attacks.audit import FAILED
-from understudy.audits.training import MUTANTS, audit_training, workshop_of
+from understudy.attacks.audit import FAILED, PASSED
+from understudy.audits import training
+from understudy.audits.canaries import Canaries
+from understudy.audits.training import MUTANTS, ONE_RUN, audit_training, workshop_of
 from understudy.errors import InputError
 from understudy.privacy.budget import Budget
 from understudy.synthesizers.dp_ctgan import dp_ctgan
@@ -22,21 +26,44 @@ FINDS = {
     "shared-teachers": "sensitivity of votes",
     "raw-condition-law": "noise of the law of conditions",
 }
+HEARD = ("no-clipping", "half-gradient-noise")
+"""Those that weaken what hides a row in the sums, so that the canaries alone find them, too."""
 BUDGET = Budget(2.0, 1e-5)
+FEW, AUDITED = Canaries(values=64, units=96), training.LEVEL
+
+
+@pytest.fixture(autouse=True)
+def few_canaries_and_rare_alarms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Honest trainings are called a violation by their canaries once in a thousand million times."""
+    monkeypatch.setattr(training, "CANARIES", FEW)
+    monkeypatch.setattr(training, "SCHOOL", dataclasses.replace(training.SCHOOL, steps=40, hidden=FEW.units))
+    monkeypatch.setattr(training, "LEVEL", 1e-9)
 
 
 @pytest.mark.parametrize("recipe", [dp_gan(), dp_ctgan()], ids=["dp-gan", "dp-ctgan"])
 def test_honest_methods_pass(recipe) -> None:
-    """The canaries alone may raise a false alarm, in far fewer than one of twenty runs: they know less than all."""
     found = audit_training(recipe, BUDGET)
     assert [c.name for c in found if c.outcome == FAILED] == []
     assert len(found) == 6
+    said = {c.name: c.found for c in found}[ONE_RUN]
+    assert "of all 4,032" in said and "1.7 was paid for the training" in said
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
-def test_each_mutant_is_caught_by_its_look(mutant: str) -> None:
+def test_each_mutant_is_caught_by_its_look(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the audit's own level."""
+    monkeypatch.setattr(training, "LEVEL", AUDITED)
     found = {c.name: c.outcome for c in audit_training(dp_ctgan(), BUDGET, mutant)}
     assert found[FINDS[mutant]] == FAILED
+    if mutant in HEARD:
+        assert found[ONE_RUN] == FAILED
+
+
+def test_canaries_that_share_their_numbers_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without company their values are rarer than the noise on counts, and noisy counts merge them."""
+    monkeypatch.setattr(training, "MOST_COMPANY", 0)
+    found = {c.name: c for c in audit_training(dp_gan(), BUDGET)}[ONE_RUN]
+    assert found.outcome == PASSED and "nothing is proved" in found.found
 
 
 def test_an_unknown_mutant_is_refused() -> None:

@@ -1,15 +1,27 @@
-"""Lower bounds on ε, ρ and μ from how often two worlds were told apart, each at a stated level."""
+"""Lower bounds on ε, ρ and μ from how often two worlds were told apart, each at a stated level.
+
+A bound on ε alone forgets how the loss is spread. `Curve` is all that a training claims, δ at every ε; a training is
+bounded by the noisiest one of its kind (same rate, same steps) whose curve is not refuted.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.privacy.subsampling import LEAST_NOISE, Course, _accountant, epsilon_of_course
+
 Floats = NDArray[np.float64]
 ORDERS = np.array([1.0 + 1e-6, 1.1, 1.5, 2.0, 4.0, 8.0, 16.0, 64.0])
+LOSSES = np.concatenate([[0.0], np.geomspace(0.01, 60.0, 120)])
+"""The ε at which a curve is known."""
+LEAST_OF_NOISE, MOST_OF_NOISE, HALVINGS = 0.25, 16.0, 9
+"""How far from its own noise a training is bounded, to within 1 %; nothing is said of less than a quarter of it."""
 
 
 @dataclass(frozen=True)
@@ -115,3 +127,46 @@ def _worth(first: Floats, second: Floats, at: float, above: bool, delta: float, 
 
 def happened(statistic: Floats, at: float, above: bool) -> NDArray[np.bool_]:
     return statistic >= at if above else statistic < at
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """What two neighbours may differ by: at every ε of a list, from 0 on, a δ that holds in both directions."""
+
+    epsilons: Floats
+    deltas: Floats
+
+    @property
+    def distance(self) -> float:
+        """The total variation, δ at ε = 0: a fair coin is guessed rightly with at most (1 + distance)/2."""
+        return float(self.deltas[0])
+
+    def least(self, chance: float) -> float:
+        """How likely an event must be in one world that has this chance in the other.
+
+        P ≤ e^ε·Q + δ gives Q ≥ (P − δ)/e^ε; of the complements, it gives Q ≥ 1 − δ − e^ε·(1 − P). A maximum of lines,
+        so that what is between the listed ε is never overstated.
+        """
+        odds = np.exp(self.epsilons)
+        lines = np.maximum((chance - self.deltas) / odds, 1.0 - self.deltas - odds * (1.0 - chance))
+        return max(0.0, float(lines.max()))
+
+
+@lru_cache(maxsize=64)
+def curve_of(course: Course) -> Curve:
+    """Of a training, as its accountant knows it: rounded up."""
+    return Curve(LOSSES, np.array(_accountant(course).get_delta(LOSSES.tolist()), dtype=np.float64))
+
+
+def least_epsilon(refuted: Callable[[Curve], bool], course: Course, delta: float) -> float:
+    """The ε at this δ of the noisiest training of this rate and as many steps that is not refuted; 0 if none is.
+
+    More noise has a curve that lies lower everywhere, and is refuted before: bisection.
+    """
+    low, high = max(LEAST_NOISE, course.noise * LEAST_OF_NOISE), course.noise * MOST_OF_NOISE
+    if not refuted(curve_of(replace(course, noise=high))):
+        return 0.0
+    for _ in range(HALVINGS):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if refuted(curve_of(replace(course, noise=middle))) else (middle, high)
+    return epsilon_of_course(replace(course, noise=high), delta)

@@ -193,12 +193,16 @@ def plan(
     rows: Annotated[
         int | None, typer.Option(help="About how many rows the table has \\[default: 10,000].", show_default=False)
     ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(help="A column that synth will be told to predict; may be repeated.", show_default=False),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Foretell error, time and memory of every method, before any budget is spent."""
     from understudy.cli.plan import show
 
-    show(data, schema, epsilon, delta, rows, json)
+    show(data, schema, epsilon, delta, rows, tuple(target or ()), json)
 
 
 @app.command()

@@ -8,37 +8,52 @@ from pathlib import Path
 from understudy.cli.place import schema_of
 from understudy.cli.screen import print_json, print_table
 from understudy.errors import InputError
-from understudy.releases.planning import plan
-from understudy.synthesizers.forecast import ASSUMED_ROWS
+from understudy.releases.planning import Outlook, plan
+from understudy.synthesizers.forecast import ASSUMED_ROWS, FEWEST_TABLES, Forecast
 from understudy.synthesizers.registry import spoken_seconds
 
 
-def show(data: str | None, schema: Path | None, epsilon: float, delta: float, rows: int | None, as_json: bool) -> None:
+def show(
+    data: str | None,
+    schema: Path | None,
+    epsilon: float,
+    delta: float,
+    rows: int | None,
+    target: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Reads the schema alone: the data only name it."""
     if data is None and schema is None:
         raise InputError("plan needs the data, whose schema lies beside them, or a schema given with --schema", data)
-    outlook = plan(
-        schema_of(data or "", schema), epsilon=epsilon, delta=delta, rows=ASSUMED_ROWS if rows is None else rows
-    )
+    guess = ASSUMED_ROWS if rows is None else rows
+    outlook = plan(schema_of(data or "", schema), epsilon=epsilon, delta=delta, rows=guess, target=target)
     if as_json:
         print_json(asdict(outlook))
         return
-    guess = "given" if rows is not None else "assumed; say how many with --rows"
+    said = "given" if rows is not None else "assumed; say how many with --rows"
     print_table(
-        f"What to expect at epsilon {epsilon:g}, delta {delta:g} and {outlook.rows:,} rows ({guess})",
+        f"What to expect at epsilon {epsilon:g}, delta {delta:g} and {outlook.rows:,} rows ({said})",
         ("method", "error of pairs", "most tables", "time", "memory"),
-        [
-            (
-                f.method,
-                _percent(f.error),
-                f"{_percent(f.low)} to {_percent(f.high)}",
-                spoken_seconds(f.seconds),
-                f"{f.megabytes:,.2g} MB" if f.megabytes < 100 else f"{round(f.megabytes, -1):,.0f} MB",
-            )
-            for f in outlook.forecasts
-        ],
+        [_line(f) for f in outlook.forecasts],
     )
-    print(f"auto would take {outlook.method} where no target is named: {outlook.reason}.")
+    _print_notes(outlook)
+
+
+def _line(f: Forecast) -> tuple[str, ...]:
+    return (
+        f.method if f.firm else f"{f.method} *",
+        _percent(f.error),
+        f"{_percent(f.low)} to {_percent(f.high)}",
+        spoken_seconds(f.seconds),
+        f"{f.megabytes:,.2g} MB" if f.megabytes < 100 else f"{round(f.megabytes, -1):,.0f} MB",
+    )
+
+
+def _print_notes(outlook: Outlook) -> None:
+    if not all(f.firm for f in outlook.forecasts):
+        print(f"* rests on few measurements: releases of fewer than {FEWEST_TABLES} tables.")
+    told = f"told to predict {', '.join(outlook.targets)}" if outlook.targets else "where no target is named"
+    print(f"auto would take {outlook.method} {told}: {outlook.reason}.")
     print("Nothing was read but the schema, and nothing was spent.")
 
 

@@ -2,32 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from understudy.privacy.budget import Budget
 from understudy.releases.synthesis import DEFAULT_DELTA
+from understudy.schema.domain import ColumnSet, Domain
 from understudy.schema.schema import Schema
 from understudy.synthesizers.coefficients import COEFFICIENTS
+from understudy.synthesizers.discovery import provisional
 from understudy.synthesizers.forecast import ASSUMED_ROWS, Forecast, forecasts
-from understudy.synthesizers.registry import METHODS, recommended
+from understudy.synthesizers.registry import AUTO, METHODS, choose
+from understudy.synthesizers.synthesizer import Options
+from understudy.synthesizers.workload import stated_targets
+
+NEVER_PURE = ("dp-gan", "dp-ctgan", "pate-gan")
+"""Methods that refuse a delta of 0."""
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """The forecasts of all methods, the smallest error first, and what `auto` would take where no target is named."""
+    """The forecasts of all methods, the smallest error first, and what `auto` would take, told the same targets."""
 
     forecasts: tuple[Forecast, ...]
     rows: int
     method: str
     reason: str
+    targets: ColumnSet = ()
 
 
-def plan(schema: Schema, *, epsilon: float, delta: float = DEFAULT_DELTA, rows: int = ASSUMED_ROWS) -> Outlook:
+def plan(
+    schema: Schema,
+    *,
+    epsilon: float,
+    delta: float = DEFAULT_DELTA,
+    rows: int = ASSUMED_ROWS,
+    target: str | Sequence[str] | None = None,
+) -> Outlook:
     """Forecasts error, time and memory of each method from public facts alone: reads no row and spends nothing.
 
     `rows` is a guess of how many rows the table has, which only the steward may know. The error is the mean total
     variation distance of pairs of columns, for a table whose columns are related as is typical; `low` and `high` hold
-    it for four tables of five. Methods whose errors were not measured on many tables have no forecast.
+    it for four tables of five. A forecast whose `firm` is false rests on few tables; methods that were measured on none
+    have no forecast. `target` is what `synthesize` will be told: `auto` may choose by it. The forecasts of the methods
+    do not change with it.
 
     >>> import understudy as us
     >>> schema = us.Schema.loads('[columns.a]\\ntype = "boolean"\\n[columns.b]\\ntype = "boolean"')
@@ -35,6 +53,16 @@ def plan(schema: Schema, *, epsilon: float, delta: float = DEFAULT_DELTA, rows: 
     >>> all(f.low <= f.error <= f.high for f in outlook.forecasts)
     True
     """
-    expected = forecasts(schema, Budget(epsilon, delta), rows, tuple(m for m in METHODS if m in COEFFICIENTS))
-    choice = recommended(expected, rows)
-    return Outlook(tuple(expected), rows, choice.method.name, choice.reason)
+    targets, budget = _known_targets(schema, target), Budget(epsilon, delta)
+    foretold = tuple(m for m in METHODS if m in COEFFICIENTS and not (budget.pure and m in NEVER_PURE))
+    expected = forecasts(schema, budget, rows, foretold)
+    choice = choose(AUTO, Options(targets), schema, budget)
+    return Outlook(tuple(expected), rows, choice.method.name, choice.reason, targets)
+
+
+def _known_targets(schema: Schema, target: str | Sequence[str] | None) -> ColumnSet:
+    """The targets; one that is no column, or never modelled, is refused as a release would refuse it."""
+    targets, domain = stated_targets(target), Domain.of(provisional(schema))
+    for name in targets:
+        domain[name]
+    return targets

@@ -1,33 +1,36 @@
 """What each method will cost and how far off its table will be, before anything is spent: from public facts alone.
 
-The public facts are the schema, the budget and a guess of the number of rows. What they can't say is how closely the
-columns depend on each other, on which much of the error rests; so a forecast of the error is that of a typical table,
-with a range that most tables fall into. The coefficients are fitted to measured releases by `scripts/bench plan`.
+The public facts are the schema, the budget and a guess of the number of rows; what a method makes of them is known from
+its own rules (`forecast_spending`), and so is what noise and sampling then do to pairs of columns (`forecast_error`).
+What public facts can't say is how closely the columns are related, on which much of the error rests: a forecast is that
+of a table as closely related as is typical, with a range that most tables fall into. The few numbers that remain are
+fitted to measured releases by `scripts/bench plan`.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.errors import InputError
-from understudy.privacy.budget import Amount, Budget
-from understudy.schema.domain import Domain
+from understudy.privacy.budget import Budget
 from understudy.schema.schema import Schema
-from understudy.synthesizers.coefficients import COEFFICIENTS, HIGHEST, LOWEST
-from understudy.synthesizers.discovery import provisional
-from understudy.synthesizers.share import error_weights
+from understudy.synthesizers.coefficients import COEFFICIENTS, RELATED, SHAPE
+from understudy.synthesizers.forecast_error import Setting, Shape, expected_error
+from understudy.synthesizers.forecast_spending import Floats, Public, Spending, spending
 
 ASSUMED_ROWS = 10_000
 MOST_ROWS = 10**12
-FACTS = ("columns' noise", "its square", "sampling", "columns", "ordered", "values", "rows")
-SHARE_OF_NOISE = 0.4
-"""Half of the mean absolute value of a standard normal: what a cell's noise adds to a total variation distance."""
+FEWEST_TABLES = 5
+"""A forecast that rests on fewer tables says so."""
+FOUR_OF_FIVE = 1.2816
+"""Standard deviations either side of the mean that hold four fifths of a normal distribution."""
+COUNTED, LOUD = 1e6, 9.0
+"""Numbers that are counted before counting is felt; the logarithm of a signal from which on models become large."""
+COST_FACTS = ("counting", "columns", "values", "sets", "signal")
 
 
 @dataclass(frozen=True)
@@ -41,44 +44,54 @@ class Forecast:
     """Four of five tables lie between them."""
     seconds: float
     megabytes: float
+    tables: int = FEWEST_TABLES
+    """On how many tables the method was measured."""
+
+    @property
+    def firm(self) -> bool:
+        return self.tables >= FEWEST_TABLES
 
 
-def forecast(method: str, facts: NDArray[np.float64]) -> Forecast:
-    """By a method's coefficients; facts beyond those that were measured count as the nearest that were."""
-    seen = np.array([1.0, *np.clip(facts, LOWEST, HIGHEST)])
-    of = COEFFICIENTS[method]
-    logit, width = float(seen @ of["error"]), of["range"][0]
-    low, error, high = (1.0 / (1.0 + math.exp(-(logit + w))) for w in (-width, 0.0, width))
-    # Time and memory go on growing with the rows, whatever was measured: each row is read and counted.
-    beyond = max(0.0, float(facts[-1]) - HIGHEST[-1])
-    seconds, megabytes = (math.exp(float(seen @ of[name])) for name in ("seconds", "megabytes"))
-    return Forecast(method, error, low, high, seconds * math.exp(beyond), megabytes)
+def facts_of(schema: Schema, budget: Budget, rows: int) -> Public:
+    """What a forecast goes by."""
+    return Public.of(schema, budget, rows)
 
 
-def facts_of(schema: Schema, budget: Budget, rows: int) -> NDArray[np.float64]:
-    """The numbers that a forecast goes by; a column whose values are private counts with the fewest it may have."""
-    domain = Domain.of(provisional(schema))
-    sizes = np.array([domain.size(name) for name in domain.names], dtype=np.float64)
-    noise = math.log(_noise_of_columns(sizes, budget.capacity, _change(schema, budget), rows))
-    pairs = [a * b for a, b in itertools.combinations(sizes, 2)] or [float(sizes[0])]
-    sampling = np.mean(np.minimum(1.0, SHARE_OF_NOISE * np.sqrt(np.array(pairs) / rows)))
-    ordered = np.mean([domain[name].edges is not None for name in domain.names])
-    return np.array(
-        [noise, noise**2, np.log(sampling), np.log(sizes.size), ordered, np.log(sizes).mean(), math.log(rows)]
+def forecast(method: str, facts: Public) -> Forecast:
+    """By a method's own rules and its coefficients."""
+    bought, of = spending(method, facts), COEFFICIENTS[method]
+    setting, tables = Setting.of(facts, bought), round(of["tables"][0])
+    return Forecast(method, *_errors(setting, of["error"], of["range"][0]), *_costs(method, facts, bought), tables)
+
+
+def _errors(setting: Setting, coefficients: Sequence[float], reach: float) -> tuple[float, float, float]:
+    """Of a table as related as is typical, and the range: what relations leave open, and what else does (`reach`)."""
+    waste, unreached = (np.array([math.exp(c)]) for c in coefficients)
+    typical, between = RELATED
+    error, loosely, closely = (
+        float(expected_error(setting, Shape(*SHAPE), np.array([math.exp(typical + z * between)]), waste, unreached))
+        for z in (0.0, -FOUR_OF_FIVE, FOUR_OF_FIVE)
     )
+    below, above = math.hypot(math.log(error / loosely), reach), math.hypot(math.log(closely / error), reach)
+    return error, error * math.exp(-below), min(error * math.exp(above), (1 + error) / 2)
 
 
-def _noise_of_columns(sizes: NDArray[np.float64], amount: Amount, change: float, rows: int) -> float:
-    """The mean total variation that noise would put into the columns, if all of the budget went to them."""
-    parts = amount.split(error_weights([int(s) for s in sizes], amount.pure))
-    scales = np.array([part.noise_scale(change) for part in parts])
-    return float(np.mean(np.minimum(1.0, SHARE_OF_NOISE * sizes * scales / rows)))
+def _costs(method: str, facts: Public, bought: Spending) -> tuple[float, float]:
+    """Seconds and megabytes; facts beyond those that a method was measured with count as the nearest of these."""
+    costs, of = cost_facts(facts, bought), COEFFICIENTS[method]
+    seen = np.array([1.0, *np.clip(costs, of["lowest"], of["highest"])])
+    seconds, megabytes = (math.exp(float(seen @ of[name])) for name in ("seconds", "megabytes"))
+    # Time goes on growing with the rows, whatever was measured: each row is read and counted.
+    return seconds * math.exp(max(0.0, float(costs[0]) - of["highest"][0])), megabytes
 
 
-def _change(schema: Schema, budget: Budget) -> float:
-    """How far one unit moves a histogram, in the norm of the noise."""
-    cells = 2 if schema.neighbours == "replace-one" else 1
-    return float(schema.rows_per_unit * (cells if budget.pure else math.sqrt(cells)))
+def cost_facts(facts: Public, bought: Spending) -> Floats:
+    """What time and memory go by: the numbers that are counted, and the size and number of what is fitted."""
+    columns = len(facts.domain.names)
+    counted = math.log1p(facts.rows * columns / COUNTED)
+    loud = max(0.0, math.log(facts.signal) - LOUD)
+    values = float(np.log(facts.sizes).mean())
+    return np.array([counted, math.log(columns), values, math.log(max(1, bought.sets)), loud])
 
 
 def check_rows(rows: int) -> int:
