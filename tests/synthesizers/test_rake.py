@@ -6,6 +6,7 @@ Where size does not matter, particles are few, and so are the rounds of picks an
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -450,3 +451,14 @@ def test_each_fine_group_finds_its_coarser_one():
     fine, coarse = np.array([3, 0, 0, 1, 2, 4]), np.array([1, 0, 0, 0, 1, 2])
     found = coarser(fine, coarse)
     assert np.array_equal(found[fine], coarse) and len(refine([fine, coarse])[1]) == 5
+
+
+@pytest.mark.parametrize("signal", [1e4, 1e5, 1e6])
+def test_as_many_sets_are_picked_as_err_least_in_sum(signal: float):
+    """The same two errors with either noise: of measured sets, a·noise(k)/signal, and of the others, b/k^1.5."""
+    sets = np.geomspace(1.0, 1e4, 200_000)
+    at_best = rake._worthwhile(signal, pure=False)
+    b = at_best**2 / (3 * signal)  # where the slope of √k/signal + b/k^1.5 is 0
+    for pure, noise in ((False, np.sqrt(sets)), (True, math.sqrt(2) * sets)):
+        least = sets[np.argmin(noise / signal + b / sets**1.5)]
+        assert rake._worthwhile(signal, pure) == pytest.approx(least, rel=0.02)

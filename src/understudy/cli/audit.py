@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from understudy.attacks.audit import DOES_NOT_APPLY, FAILED, LIMITS, Audit, Bound, Matrix, Step
+from understudy.attacks.audit import DOES_NOT_APPLY, LIMITS, Audit, Bound, Matrix, Step
 from understudy.audits.asked import LEVEL
-from understudy.audits.auditing import audit, audit_mutants
+from understudy.audits.auditing import CANARIES, audit, audit_mutants
 from understudy.audits.mutants import MUTANTS
 from understudy.audits.registry import SUBJECTS
 from understudy.cli.evaluate import check_report
@@ -162,11 +162,11 @@ def _step_row(step: Step) -> tuple[str, str, str, str]:
 
 
 def _print_step(step: Step) -> None:
-    """Every violation, or why nothing was looked at."""
+    """Every violation, what canaries prove, or why nothing was looked at."""
     if not step.checks:
         print(f"{step.title}, {step.outcome}: {step.reason.rstrip('.') or 'no reason is recorded'}.")
-    for check in step.violations:
-        print(f"{step.title}, {FAILED}: {check.name}: {check.found}")
+    for check in step.checks if step.name == CANARIES[0] else step.violations:
+        print(f"{step.title}, {check.outcome}: {check.name}: {check.found}")
 
 
 def _bound_row(found: Audit, bound: Bound) -> tuple[str, ...]:

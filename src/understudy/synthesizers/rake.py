@@ -43,6 +43,7 @@ from understudy.synthesizers.workload import PAIRS, Stated, Workload, check_targ
 
 SELECTION_SHARE = 0.14
 PICKS_PER_SIGNAL, FEWEST_PICKS, MOST_PICKS = 0.7, 3.0, 120.0
+PURE_PICKS_PER_SIGNAL, PURE_POWER = 0.5, 0.4
 USUAL_PICKS, SIGNAL_OF_A_PICK = 10.0, 8.0
 """Ten sets are worth measuring on all but the smallest tables, of which fewer are known better."""
 PICKS_PER_PAIR = 3.0
@@ -127,8 +128,7 @@ class Schedule:
         left = curator.remaining()
         signal = total / left.noise_scale(curator.count_sensitivity(left))
         pairs = columns * (columns - 1) // 2
-        picks = max(PICKS_PER_SIGNAL * math.sqrt(signal), min(USUAL_PICKS, signal / SIGNAL_OF_A_PICK))
-        picks = min(max(picks, FEWEST_PICKS), MOST_PICKS, PICKS_PER_PAIR * pairs)
+        picks = min(max(_worthwhile(signal, left.pure), FEWEST_PICKS), MOST_PICKS, PICKS_PER_PAIR * pairs)
         per_round = min(5 if picks >= 20 else 3, pairs)
         edges = min(columns - 1, round(EDGES_PER_PICK * picks))
         later = ROUND_PICKS_PER_PICK * picks - max(0.0, edges - FREE_EDGES_PER_PICK * picks)
@@ -136,6 +136,19 @@ class Schedule:
         forest, *each = left.split([float(edges), *[float(per_round)] * rounds])
         scale = _measuring(forest).split([1.0] * edges)[0].noise_scale(curator.count_sensitivity(left))
         return cls(edges, per_round, forest, each, scale * (math.sqrt(2.0) if left.pure else 1.0))
+
+
+def _worthwhile(signal: float, pure: bool) -> float:
+    """How many sets to measure where all of the budget, spent on one count of all rows, errs by 1/signal of them.
+
+    With Gaussian noise, k sets err by a·√k/signal each, and what is not measured by b/k^1.5: in sum least at
+    0.7·√signal, where tables of all sizes were best. Laplace noise of k sets is a·√2·k/signal; with the same a and b
+    that is least at 0.5·signal^0.4, and ten sets are as noisy as elsewhere where the signal is √20 times as large.
+    """
+    if pure:
+        enough = SIGNAL_OF_A_PICK * math.sqrt(2.0 * USUAL_PICKS)
+        return max(PURE_PICKS_PER_SIGNAL * signal**PURE_POWER, min(USUAL_PICKS, signal / enough))
+    return max(PICKS_PER_SIGNAL * math.sqrt(signal), min(USUAL_PICKS, signal / SIGNAL_OF_A_PICK))
 
 
 def _selecting(amount: Amount) -> Amount:
