@@ -84,7 +84,7 @@ TYPES = {
 
 @pytest.fixture(scope="module")
 def release() -> us.Release:
-    return us.synthesize(us.open(people(), SCHEMA), epsilon=50.0, rows=150, seed=1)
+    return us.synthesize(us.open(people(), SCHEMA), epsilon=50.0, method="mst", rows=150, seed=1)
 
 
 def test_columns_and_types_follow_from_the_schema(release: us.Release):
@@ -117,7 +117,8 @@ def test_missing_values_are_written_as_declared(release: us.Release):
 @pytest.mark.parametrize("absent", [0.0, 0.2, 1.0])
 def test_pandas_in_pandas_out(absent: float):
     """The dtypes are the same whether or not a value happens to be missing."""
-    made = us.synthesize(us.open(people(absent=absent).to_pandas(), SCHEMA), epsilon=50.0, rows=40, seed=1).table
+    table = us.open(people(absent=absent).to_pandas(), SCHEMA)
+    made = us.synthesize(table, epsilon=50.0, method="mst", rows=40, seed=1).table
     assert isinstance(made, pd.DataFrame) and len(made) == 40
     assert [str(made[c].dtype) for c in ("age", "smoker", "grade", "pay")] == ["Int64", "boolean", "int64", "float64"]
     assert all(str(made[c].dtype).startswith("datetime64") for c in ("hired", "seen"))
@@ -125,7 +126,8 @@ def test_pandas_in_pandas_out(absent: float):
 
 @pytest.mark.parametrize("absent", [0.0, 1.0])
 def test_polars_in_polars_out(absent: float):
-    made = us.synthesize(us.open(pl.from_arrow(people(absent=absent)), SCHEMA), epsilon=50.0, rows=40, seed=1).table
+    table = us.open(pl.from_arrow(people(absent=absent)), SCHEMA)
+    made = us.synthesize(table, epsilon=50.0, method="mst", rows=40, seed=1).table
     assert isinstance(made, pl.DataFrame) and made.height == 40
     assert made.schema["age"] == pl.Int64 and made.schema["smoker"] == pl.Boolean and made.schema["hired"] == pl.Date
 

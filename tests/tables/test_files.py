@@ -27,6 +27,7 @@ from understudy.schema.schema import Schema, Unit
 from understudy.tables.draft import draft_schema
 from understudy.tables.duck import BATCH
 from understudy.tables.opening import open as open_table
+from understudy.tables.table import is_table
 
 CANARY = "Mrs-Secret-4711"
 SCHEMA = Schema((Integer("age", minimum=0, maximum=9), Categorical("sex", values=("f", "m"), missing=True)))
@@ -292,3 +293,16 @@ def test_memory_stays_bounded_while_a_file_streams(tmp_path, way, bounded):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (int(done.stdout) < 700) == bounded, done.stdout
+
+
+def test_what_is_no_table_is_not_looked_at_closely():
+    """A lazy frame warns when it is asked for its schema."""
+
+    class Lazy:
+        @property
+        def schema(self) -> object:
+            raise AssertionError
+
+    assert not is_table(Lazy())
+    schema = Schema.loads('[columns.a]\ntype = "integer"\nmin = 0\nmax = 9\n')
+    assert is_table(open_table(pa.table({"a": [1]}), schema))

@@ -29,7 +29,7 @@ from understudy.tables.cache import CachedTable
 from understudy.tables.draft import draft_schema
 from understudy.tables.opening import open as open_table
 from understudy.tables.reading import Rows
-from understudy.tables.table import Table
+from understudy.tables.table import Table, is_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -135,7 +135,7 @@ class Shadows:
         known = _schema_of(train, schema)
         plan = Plan.of(known, budget, method, Options(), None, 0, accept_draft=True)
         plan.check()
-        if not isinstance(train, Table):
+        if not is_table(train):
             open_table(train, known)
         return cls(train, known, plan.choice.method.name, budget, count, progress)
 
@@ -198,5 +198,5 @@ def worlds(people: Places, row: int, schema: Schema, rng: np.random.Generator) -
 def _schema_of(train: Any, schema: Schema | str | Path | None) -> Schema:
     """The one that is given, that of an open table, or a draft."""
     if schema is None:
-        return train.schema if isinstance(train, Table) else draft_schema(train)
+        return train.schema if is_table(train) else draft_schema(train)
     return schema if isinstance(schema, Schema) else Schema.load(schema)

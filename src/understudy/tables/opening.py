@@ -20,7 +20,7 @@ from understudy.tables.file import (
 )
 from understudy.tables.frame import kind_of, to_arrow
 from understudy.tables.postgres import SCHEMES, PostgresTable
-from understudy.tables.table import Table
+from understudy.tables.table import Table, is_table
 
 
 def open(source: Any, schema: Schema | str | Path, *, name: str | None = None) -> Table:
@@ -35,7 +35,7 @@ def open(source: Any, schema: Schema | str | Path, *, name: str | None = None) -
     'pyarrow'
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
-    if isinstance(source, Table):
+    if is_table(source):
         raise TableError("the table is open already; give the frame or the path that it was opened from", source)
     if isinstance(source, str) and source.startswith(SCHEMES):
         return PostgresTable(source, schema, name)
