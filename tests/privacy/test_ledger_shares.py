@@ -198,7 +198,7 @@ def test_a_refusal_leaves_every_byte_alone(tmp_path: Path):
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.floats(0.01, 0.6)), max_size=8), st.sampled_from([PURE, ZCDP]))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_what_is_left_of_a_share_can_be_spent_and_hardly_more(asks: list[tuple[str, float]], limit: Budget):
     ledger = shared(limit, a=0.3, b=0.9)
     for who, part in asks:
