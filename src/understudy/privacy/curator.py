@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import BudgetExhausted, CheckFailed, InternalError, MethodError, TableError
 from understudy.privacy.accountant import lower_float, rho_from_epsilon, rho_from_pure, round_up
-from understudy.privacy.budget import Amount, Budget, Cost, Meter, Spend
+from understudy.privacy.budget import Amount, Budget, Cost, Meter, Spend, claim
 from understudy.privacy.budget import total as composed
 from understudy.privacy.gradient import Groups
 from understudy.privacy.ledger import Ledger
@@ -222,6 +222,11 @@ class Curator:
     def guarantee(self) -> tuple[float, float]:
         """The (ε, δ) that the spends so far amount to."""
         return self._meter.guarantee()
+
+    def ahead(self) -> Callable[[Spend], float]:
+        """From one spend on top of those so far, to the ε of a release that ended with it; for progress."""
+        before = composed(s.cost for s in self.spends)
+        return lambda spend: claim(before + spend.cost, self.budget.delta)
 
     @property
     def public_rows(self) -> bool:
@@ -494,16 +499,7 @@ class Curator:
             )
         asked = {"ask": "train", **question, **grid.describe(), **asdict(course), **asdict(shape)}
         questions = [asked | {"sizes": list(shape.sizes), "part": part} for part in parts]
-        spend = Spend(
-            "sampled-gaussian",
-            f"{course.steps:,} noisy gradients over {', '.join(grid.columns)}",
-            2.0 if course.replace_one else 1.0,
-            course.noise,
-            self._training.delta,
-            shape.cells,
-            rate=course.rate,
-            steps=course.steps,
-        )
+        spend = gradients_spend(course, self._training.delta, shape.cells, grid.columns)
 
         def draw(codes: NDArray[np.integer[Any]], randomness: Randomness) -> list[NDArray[Any]]:
             training = self._begin(codes, shape, course, randomness)
@@ -529,7 +525,7 @@ class Curator:
         scale = amount.noise_scale(sensitivity)
         _check_scale(f"{votes:,} votes", scale)
         asked = {"ask": "consult", **question, **grid.describe(), "teachers": teachers, "votes": votes, "scale": scale}
-        spend = Spend(amount.mechanism, f"{votes:,} votes of {teachers:,} teachers", sensitivity, scale, cells=votes)
+        spend = votes_spend(votes, scale, teachers)
 
         def draw(codes: NDArray[np.integer[Any]], randomness: Randomness) -> list[NDArray[Any]]:
             gathered = self._gather(codes, Groups(grid.shape), teachers, votes, scale, randomness)
@@ -668,6 +664,26 @@ def divided(budget: Budget, epsilon_share: float, delta_share: float) -> tuple[B
     epsilon = lower_float(Fraction(budget.epsilon) - Fraction(trained.epsilon))
     delta = lower_float(Fraction(budget.delta) - round_up(trained.delta))
     return Budget(epsilon, delta), trained
+
+
+def gradients_spend(course: Course, delta: float, cells: int, columns: ColumnSet) -> Spend:
+    """The noisy gradients of a training, as far as the course goes."""
+    return Spend(
+        "sampled-gaussian",
+        f"{course.steps:,} noisy gradients over {', '.join(columns)}",
+        2.0 if course.replace_one else 1.0,
+        course.noise,
+        delta,
+        cells,
+        rate=course.rate,
+        steps=course.steps,
+    )
+
+
+def votes_spend(votes: int, scale: float, teachers: int) -> Spend:
+    """Noisy votes, never pure (`check_trainable`): each is a count that one row moves by one."""
+    asked = f"{votes:,} votes of {teachers:,} teachers"
+    return Spend("discrete-gaussian", asked, votes_sensitivity(votes), scale, cells=votes)
 
 
 def trained_cost(budget: Budget) -> Cost:

@@ -20,9 +20,8 @@ from understudy.models.generator import Generator, Plan
 from understudy.models.histogram import estimate_total, project_to_simplex
 from understudy.models.independent import IndependentModel
 from understudy.models.model import Model
-from understudy.privacy.budget import Amount, Budget, Cost, Spend, claim
-from understudy.privacy.budget import total as composed
-from understudy.privacy.curator import Curator
+from understudy.privacy.budget import Amount, Budget
+from understudy.privacy.curator import Curator, gradients_spend
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.subsampling import Course, check_trainable, noise_for
 from understudy.privacy.training import Shape, Training
@@ -111,22 +110,14 @@ class CalibratedNetwork:
         return tuple(even / 2 + (n in targets) / len(targets) / 2 if targets else even for n in names)
 
     def _telling(self, curator: Curator, budget: Budget, course: Course, cells: int) -> Callable[[int], None]:
-        report, before = self.recipe.report, spent(curator)
+        report, epsilon = self.recipe.report, curator.ahead()
 
         def tell(step: int) -> None:
             if report is not None:
-                moved = 2.0 if course.replace_one else 1.0
-                steps = Spend(
-                    "sampled-gaussian", "", moved, course.noise, budget.delta, cells, rate=course.rate, steps=step
-                )
-                report(step, course.steps, claim(before + steps.cost, curator.budget.delta))
+                so_far = gradients_spend(replace(course, steps=step), budget.delta, cells, self.domain.names)
+                report(step, course.steps, epsilon(so_far))
 
         return tell
-
-
-def spent(curator: Curator) -> Cost:
-    """What all answers so far cost."""
-    return composed(spend.cost for spend in curator.spends)
 
 
 def grouped(domain: Domain, one_ways: list[Measurement], total: float) -> Compression:

@@ -19,16 +19,16 @@ from understudy.models.generator import Generator, Plan
 from understudy.models.histogram import estimate_total
 from understudy.models.independent import IndependentModel
 from understudy.models.model import Model
-from understudy.privacy.budget import Amount, Spend, claim
-from understudy.privacy.curator import Curator
+from understudy.privacy.budget import Amount
+from understudy.privacy.curator import Curator, votes_spend
 from understudy.privacy.gradient import Floats, Groups, symmetric
 from understudy.privacy.subsampling import check_trainable
-from understudy.privacy.teachers import Teachers, votes_sensitivity
+from understudy.privacy.teachers import Teachers
 from understudy.schema.domain import Domain
 from understudy.synthesizers.adversarial import Pupil, School
 from understudy.synthesizers.compression import Compression, OpenedModel
 from understudy.synthesizers.groundwork import measure_each, public_rows
-from understudy.synthesizers.networks import Report, Watch, grouped, spent
+from understudy.synthesizers.networks import Report, Watch, grouped
 
 COUNTED = 0.15
 """The share of the budget that buys one-way counts."""
@@ -109,19 +109,18 @@ class CalibratedPateGan:
         )
         return GeneratedModel(Generator(plan, vector), self.domain.names, laws, even, total)
 
-    def _telling(self, curator: Curator) -> Callable[[int, float], None]:
-        """Votes so far are Gaussian noise on as many counts, each of which one row moves by one."""
-        report, before, seminar = self.recipe.report, spent(curator), self.recipe.seminar
+    def _telling(self, curator: Curator) -> Callable[[int, Teachers], None]:
+        report, epsilon, seminar = self.recipe.report, curator.ahead(), self.recipe.seminar
 
-        def tell(votes: int, scale: float) -> None:
+        def tell(votes: int, asked: Teachers) -> None:
             if report is not None:
-                cast = Spend("discrete-gaussian", "", votes_sensitivity(votes), scale).cost
-                report(votes, seminar.rounds * seminar.votes, claim(before + cast, curator.budget.delta))
+                so_far = votes_spend(votes, asked.scale, asked.teachers)
+                report(votes, seminar.rounds * seminar.votes, epsilon(so_far))
 
         return tell
 
 
-def _seminar(maker: Any, teachers: Teachers, seminar: Seminar, tell: Callable[[int, float], None]) -> None:
+def _seminar(maker: Any, teachers: Teachers, seminar: Seminar, tell: Callable[[int, Teachers], None]) -> None:
     groups = teachers.groups
     seen, said = np.zeros((0, groups.width)), np.zeros(0)
     for _ in range(seminar.rounds):
@@ -131,7 +130,7 @@ def _seminar(maker: Any, teachers: Teachers, seminar: Seminar, tell: Callable[[i
         wishes = student(groups, seen, said, seminar.ridge)
         for _ in range(seminar.lessons):
             maker.please(wishes)
-        tell(len(said), teachers.scale)
+        tell(len(said), teachers)
 
 
 def student(groups: Groups, rows: Floats, votes: Floats, ridge: float) -> Floats:
