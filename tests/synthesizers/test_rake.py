@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from test_aim import COPIES, tangled
 from test_mst import along, counts, distance, mean_distance, measured, schema_of
 
 import understudy as us
-from understudy.models import conditional, rounding
+from understudy.models import conditional, kernels, rounding, vectorised
 from understudy.models.gibbs import sweep as honest_sweep
 from understudy.models.particles import Particles, Snapshot, refine
 from understudy.synthesizers import rake
@@ -82,6 +82,40 @@ def test_rows_depend_on_the_seed_and_on_the_noise_and_on_nothing_else(mode: str)
         for seed, noise in ((1, 1), (1, 1), (2, 1), (1, 2))
     )
     assert first.equals(again) and not first.equals(drawn) and not first.equals(noise)
+
+
+def test_rows_are_the_same_without_numba(drawn, monkeypatch: pytest.MonkeyPatch):
+    assert kernels.COMPILED
+    compiled = made(linked(), schema_of(SIZES)).table
+    for name in ("place", "histogram", "rescale", "draw"):
+        monkeypatch.setattr(kernels, name, getattr(vectorised, name))
+    assert made(linked(), schema_of(SIZES)).table.equals(compiled)
+
+
+@pytest.mark.parametrize("epsilon, few", [(0.2, True), (4.0, False)])
+def test_where_few_sets_can_be_measured_most_of_a_round_are_pairs_with_a_target(
+    epsilon: float, few: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """Two of three, until there are as many as there are such pairs. Where there is more to spend, a round is one
+    selection among all sets."""
+    monkeypatch.setattr(rake, "MOST_PICKS", 120)
+    release = made(linked(), schema_of(SIZES), epsilon=epsilon, target=["a", "c"])
+    places = [i for i, a in enumerate(release.record) if a.question["ask"] == "select"][1:]
+    asked = [release.record[i].question for i in places]
+    found = [all(_with_target(c) for c in q["candidates"]) for q in asked]
+    before = [sum(_with_target(a.question["columns"]) for a in _partitions(release.record[:i])) for i in places]
+    assert not few or (any(found) and [q["k"] for q in asked][:2] == [2, 1])
+    assert few or {q["k"] for q in asked} == {5}
+    for question, aimed, known in zip(asked, found, before, strict=True):
+        assert aimed == (few and known < len("bdef") * 2 + 1 and question["k"] == 2)
+
+
+def _with_target(columns: Sequence[str]) -> bool:
+    return len(columns) == 2 and bool({"a", "c"} & set(columns))
+
+
+def _partitions(record: Sequence[Any]) -> list[Any]:
+    return [a for a in record if a.question["ask"] == "partition"]
 
 
 def test_every_ask_is_a_marginal_a_selection_or_a_grid(silent, mode: str):

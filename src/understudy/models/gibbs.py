@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.models import kernels
 from understudy.models.histogram import settled
 from understudy.models.model import CodeColumns
 from understudy.models.particles import Floats, Groups, Particles, cells_of, refine
@@ -80,17 +81,19 @@ def _on_grid(logs: Floats) -> Whole:
 def _draw_groups(start: Whole, layers: Sequence[Layer], codes: CodeColumns, uniform: Floats) -> NDArray[np.intp]:
     """For each row a group, in proportion to the exponential of its summed log-weights."""
     drawn = np.empty(len(uniform), dtype=np.intp)
-    for first in range(0, len(uniform), CHUNK):
+    table = np.concatenate([x.table for x in layers]) if layers else start[None, :]
+    above = np.cumsum([0, *(len(x.table) for x in layers)])[:-1, None]
+
+    def chunk(first: int) -> None:
         rows = slice(first, first + CHUNK)
-        logs = np.repeat(start[None, :], len(uniform[rows]), axis=0)
-        said = np.empty_like(logs)
-        for layer in layers:
-            # Every cell is in the table; `clip` spares a check and with it a copy.
-            logs += np.take(layer.table, layer.cells(codes, rows), axis=0, out=said, mode="clip")
-        below = np.minimum(logs.max(axis=1, keepdims=True) - logs, DEEPEST)
-        weights = np.take(EXPONENTIALS, below, out=said, mode="clip")
-        np.cumsum(weights, axis=1, out=weights)
-        drawn[rows] = (weights <= (uniform[rows] * weights[:, -1])[:, None]).sum(axis=1)
+        cells = np.empty((len(layers), len(uniform[rows])), dtype=np.intp)
+        for i, layer in enumerate(layers):
+            cells[i] = layer.cells(codes, rows)
+        cells += above
+        kernels.draw(start, table, cells, uniform[rows], EXPONENTIALS, drawn[rows])
+
+    for first in range(0, len(uniform), CHUNK):
+        chunk(first)
     return drawn
 
 
@@ -99,6 +102,11 @@ def _draw_inside(drawn: NDArray[np.intp], groups: Groups, mass: Floats, uniform:
     order = np.argsort(groups, kind="stable")
     line = np.concatenate([[0.0], np.cumsum(mass[order])])
     first = np.searchsorted(groups[order], np.arange(groups.max() + 2))
-    low, high = line[first[:-1]], line[first[1:]]
-    place = np.searchsorted(line, low[drawn] + uniform * (high - low)[drawn], side="right") - 1
-    return order[np.clip(place, first[:-1][drawn], first[1:][drawn] - 1)]
+    place = first[drawn]
+    several = np.flatnonzero((np.diff(first) > 1)[drawn])  # a group of one value leaves nothing to draw
+    if several.size:
+        group = drawn[several]
+        low, high = line[first[group]], line[first[group + 1]]
+        inside = np.searchsorted(line, low + uniform[several] * (high - low), side="right") - 1
+        place[several] = np.clip(inside, first[group], first[group + 1] - 1)
+    return order[place]

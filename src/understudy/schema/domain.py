@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import TypeAlias
 
 from understudy.errors import InternalError, SchemaError
@@ -96,7 +97,7 @@ class Domain:
     def __iter__(self) -> Iterator[Coding]:
         return iter(self.codings)
 
-    @property
+    @cached_property
     def names(self) -> ColumnSet:
         return tuple(c.name for c in self.codings)
 

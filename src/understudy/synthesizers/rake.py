@@ -57,6 +57,10 @@ MOST_HARM = 0.8
 MOST_PAIR_CELLS = 5_000
 MOST_TRIPLE_GROUPS = 12
 FIRST_TRIPLE_ROUND = 2
+FEW_PICKS, FEW_IN_ROUND, MANY_IN_ROUND = 20, 3, 5
+TARGETED = 2
+"""Where few sets can be measured, so many of a round are pairs with a target, until they are as many as there are such
+pairs: else too little would be known of it to predict it."""
 MOST_CANDIDATES, LEVELS_PER_PAIR = 20_000, 10
 MOST_TRIPLE_CANDIDATES, LEVELS_PER_TRIPLE = 36_000, 6
 PARTICLES, FINAL_PARTICLES = 50_000, 150_000
@@ -129,7 +133,7 @@ class Schedule:
         signal = total / left.noise_scale(curator.count_sensitivity(left))
         pairs = columns * (columns - 1) // 2
         picks = min(max(_worthwhile(signal, left.pure), FEWEST_PICKS), MOST_PICKS, PICKS_PER_PAIR * pairs)
-        per_round = min(5 if picks >= 20 else 3, pairs)
+        per_round = min(MANY_IN_ROUND if picks >= FEW_PICKS else FEW_IN_ROUND, pairs)
         edges = min(columns - 1, round(EDGES_PER_PICK * picks))
         later = ROUND_PICKS_PER_PICK * picks - max(0.0, edges - FREE_EDGES_PER_PICK * picks)
         rounds = max(1, round(later / per_round))
@@ -231,23 +235,37 @@ class Raking:
 
     def advance(self, schedule: Schedule, amount: Amount, triples: bool) -> None:
         """One round: pick the options that the model gets most wrong, measure them, and rake."""
-        options, candidates = self._candidates(self._sets(triples), self.particles.histogram, schedule)
-        apart = Apart()
-        chosen = self.curator.select(
-            self.plan.domain,
-            candidates,
-            _selecting(amount),
-            k=min(schedule.per_round, len(options)),
-            admits=lambda i: apart.takes(options[i].columns),
-        )
+        picked = self._pick(schedule, _selecting(amount), triples)
         first = len(self.readings)
-        picked = [options[i] for i in chosen]
         self._measure(picked, _measuring(amount))
         self._agree()
         for option, reading in zip(picked, self.readings[first:], strict=True):
             self._learn(option, reading)
         self.particles.rake(PASSES, sampling=not self.whole)
         self._refresh(PARTICLES, REFRESH_PASSES)
+
+    def _pick(self, schedule: Schedule, amount: Amount, triples: bool) -> list[Option]:
+        """The sets to measure in this round; where they are few, first of all pairs with a target."""
+        sets, apart, picked = self._sets(triples), Apart(), list[Option]()
+        asked = [(sets, schedule.per_round)]
+        wanted = [s for s in sets if self._is_aimed(s)]
+        if schedule.per_round == FEW_IN_ROUND and sum(self._is_aimed(r.columns) for r in self.readings) < len(wanted):
+            aimed = min(TARGETED, len(wanted))
+            asked = [(wanted, aimed), (sets, FEW_IN_ROUND - aimed)]
+        for part, (among, count) in zip(amount.split([float(k) for _, k in asked]), asked, strict=True):
+            options, candidates = self._candidates(among, self.particles.histogram, schedule)
+            chosen = self.curator.select(
+                self.plan.domain,
+                candidates,
+                part,
+                k=min(count, len(options)),
+                admits=lambda i, options=options: apart.takes(options[i].columns),  # type: ignore[misc]
+            )
+            picked += [options[i] for i in chosen]
+        return picked
+
+    def _is_aimed(self, columns: ColumnSet) -> bool:
+        return len(columns) == 2 and not set(columns).isdisjoint(self.plan.targets)
 
     def finish(self) -> Model:
         if not self.particles.count:
