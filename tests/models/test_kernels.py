@@ -60,6 +60,12 @@ def test_a_draw_falls_where_the_cumulated_weights_pass_its_number(form: ModuleTy
     assert drawn.tolist() == [0, 0, 1, 2, 2]
 
 
+@each_form
+def test_a_score_adds_up_a_row_of_cells(form: ModuleType) -> None:
+    cells = np.array([[0, 1], [2, 2], [1, 2]], dtype=np.int32)
+    assert form.score(np.array([1, 10, 100]), cells, np.array([2, 0, 2])).tolist() == [110, 11, 110]
+
+
 # --- That they agree --------------------------------------------------------------------------------------------------
 
 

@@ -87,7 +87,7 @@ def test_rows_depend_on_the_seed_and_on_the_noise_and_on_nothing_else(mode: str)
 def test_rows_are_the_same_without_numba(drawn, monkeypatch: pytest.MonkeyPatch):
     assert kernels.COMPILED
     compiled = made(linked(), schema_of(SIZES)).table
-    for name in ("place", "histogram", "rescale", "draw"):
+    for name in ("place", "histogram", "rescale", "draw", "score"):
         monkeypatch.setattr(kernels, name, getattr(vectorised, name))
     assert made(linked(), schema_of(SIZES)).table.equals(compiled)
 

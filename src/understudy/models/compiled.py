@@ -85,3 +85,14 @@ def draw(
             else:
                 high = middle
         drawn[i] = low
+
+
+@_compiled
+def score(excess: NDArray[np.int64], cells: Whole, rows: Places) -> NDArray[np.int64]:
+    """For each of some rows of `cells` the sum of what is in them."""
+    sums = np.zeros(rows.size, np.int64)
+    for i in range(rows.size):
+        row = cells[rows[i]]
+        for j in range(row.size):
+            sums[i] += excess[row[j]]
+    return sums

@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.models import kernels
 from understudy.models.conditional import resample
 from understudy.models.gibbs import sweep
 from understudy.models.histogram import settled
 from understudy.models.model import CodeColumns
-from understudy.models.particles import Floats, Particles, cells_of
+from understudy.models.particles import Particles, cells_of
 from understudy.schema.domain import ColumnSet
 
 ROUNDS = 2500
@@ -27,6 +28,8 @@ FIRST_SHARE, LAST_SHARE = 1e-3, 3e-5
 """The rows that are exchanged at once, fewer and fewer: exchanges that meet in a cell spoil each other."""
 LOOKED_AT = 300
 """Many short rounds: few rows are exchanged at once, so to look at many more of them is of no use."""
+ROW = 1 << 24
+"""One row, where counts are whole numbers of parts of it: their sums don't depend on the order."""
 COMPLETING_SWEEPS = 3
 MOST_CELLS = 20_000_000
 """How many cell numbers are held in memory; with more pairs of columns than that, a random choice of them counts."""
@@ -52,7 +55,7 @@ def _affordable(pairs: list[ColumnSet], count: int, rng: np.random.Generator) ->
 
 
 class Exchange:
-    """A choice of rows, and by how much each cell of each pair of columns holds too many of them."""
+    """A choice of rows, and by how much each cell of each pair of columns holds too many of them, in parts of a row."""
 
     def __init__(self, particles: Particles, pairs: list[ColumnSet], chosen: NDArray[np.intp]) -> None:
         self.chosen = chosen
@@ -62,17 +65,19 @@ class Exchange:
         starts = np.cumsum([0, *(math.prod(s) for s in shapes)])
         # By row: what one row needs lies together.
         self._cells = np.empty((particles.count, len(pairs)), dtype=np.int32)
-        self._excess = np.empty(starts[-1])
+        self._excess = np.empty(starts[-1], dtype=np.int64)
         for i, (pair, shape) in enumerate(zip(pairs, shapes, strict=True)):
             cells = cells_of(particles.codes, pair, [np.arange(n) for n in shape])
             size = math.prod(shape)
             wanted = np.bincount(cells, particles.weights, size) * (len(chosen) / particles.total)
-            self._excess[starts[i] : starts[i + 1]] = np.bincount(cells[chosen], minlength=size) - wanted
+            excess = np.bincount(cells[chosen], minlength=size) - wanted
+            self._excess[starts[i] : starts[i + 1]] = np.rint(excess * ROW)
             self._cells[:, i] = cells + starts[i]
 
     @property
     def loss(self) -> float:
-        return float(self._excess @ self._excess)
+        excess = self._excess / ROW
+        return float(excess @ excess)
 
     def improve(self, most: int, rng: np.random.Generator) -> None:
         """Exchanges the rows that lie in the fullest cells for particles that lie in the emptiest."""
@@ -82,11 +87,11 @@ class Exchange:
         full, empty = self._score(self.chosen[places]), self._score(fresh)
         leaving, coming = np.argsort(-full), np.argsort(empty)
         # Taking a row out and putting one in changes the sum of squares by 2·(score in − score out + number of pairs).
-        gain = full[leaving] - empty[coming] - self._pairs
+        gain = full[leaving] - empty[coming] - self._pairs * ROW
         count = min(most, int(np.searchsorted(-gain, 0)))
         out, into = places[leaving[:count]], fresh[coming[:count]]
-        np.add.at(self._excess, self._cells[self.chosen[out]].ravel(), -1.0)
-        np.add.at(self._excess, self._cells[into].ravel(), 1.0)
+        np.add.at(self._excess, self._cells[self.chosen[out]].ravel(), -ROW)
+        np.add.at(self._excess, self._cells[into].ravel(), ROW)
         self.chosen[out] = into
 
     def _proposed(self, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -94,8 +99,8 @@ class Exchange:
         places = rng.random(count) * self._line[-1]
         return np.minimum(np.searchsorted(self._line, places, side="right"), len(self._line) - 1)
 
-    def _score(self, rows: NDArray[np.integer]) -> Floats:
-        return np.asarray(np.take(self._excess, self._cells[rows]).sum(axis=1))
+    def _score(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+        return kernels.score(self._excess, self._cells, rows)
 
 
 @dataclass(frozen=True)

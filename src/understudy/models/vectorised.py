@@ -37,3 +37,8 @@ def draw(start: Whole, table: Whole, cells: Places, uniform: Floats, exponential
     weights = np.take(exponentials, below, out=said, mode="clip")
     np.cumsum(weights, axis=1, out=weights)
     drawn[:] = (weights <= (uniform * weights[:, -1])[:, None]).sum(axis=1)
+
+
+def score(excess: NDArray[np.int64], cells: Whole, rows: Places) -> NDArray[np.int64]:
+    """For each of some rows of `cells` the sum of what is in them."""
+    return np.asarray(np.take(excess, cells[rows]).sum(axis=1))

@@ -64,6 +64,8 @@ pairs: else too little would be known of it to predict it."""
 MOST_CANDIDATES, LEVELS_PER_PAIR = 20_000, 10
 MOST_TRIPLE_CANDIDATES, LEVELS_PER_TRIPLE = 36_000, 6
 PARTICLES, FINAL_PARTICLES = 50_000, 150_000
+FINAL_PER_ROW = 4.0
+"""Rows are chosen among so many particles each, within these bounds: a small table gains nothing by more of them."""
 WHOLE_DOMAIN = 200_000
 """A domain of at most so many cells is held whole: every cell is a particle, and inference is exact."""
 PASSES, REFRESH_PASSES, FINAL_PASSES = 6, 3, 12
@@ -271,7 +273,7 @@ class Raking:
         if not self.particles.count:
             self._start()
         for _ in range(FINAL_REFRESHES):
-            self._refresh(FINAL_PARTICLES, REFRESH_PASSES)
+            self._refresh(round(min(max(FINAL_PER_ROW * self.total, PARTICLES), FINAL_PARTICLES)), REFRESH_PASSES)
         self.particles.rake(FINAL_PASSES, sampling=False)
         return ParticleModel(self.particles)
 
