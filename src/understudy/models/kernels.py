@@ -5,13 +5,24 @@ Both give the same results to the last bit, so that a release can be replayed wi
 
 from __future__ import annotations
 
-try:
-    from understudy.models.compiled import draw, histogram, place, rescale, score
+from typing import TYPE_CHECKING, Any
 
-    COMPILED = True
-except ImportError:
+if TYPE_CHECKING:
     from understudy.models.vectorised import draw, histogram, place, rescale, score
 
-    COMPILED = False
+    COMPILED: bool
 
 __all__ = ["COMPILED", "draw", "histogram", "place", "rescale", "score"]
+
+
+def __getattr__(name: str) -> Any:
+    """Loaded when first needed: numba takes a third of a second, and most who import the package need none of it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from understudy.models import compiled as loops
+    except ImportError:
+        from understudy.models import vectorised as loops  # type: ignore[no-redef]
+    chosen = {loop: getattr(loops, loop) for loop in __all__[1:]}
+    globals().update(chosen, COMPILED=loops.__name__.endswith("compiled"))
+    return globals()[name]

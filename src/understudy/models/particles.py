@@ -171,7 +171,7 @@ def cells_of(codes: CodeColumns, columns: ColumnSet, groups: Sequence[Groups]) -
     """The row-major cell number of each row, by groups."""
     cells = np.zeros(len(codes[columns[0]]), dtype=np.intp)
     for column, group in zip(columns, groups, strict=True):
-        kernels.place(cells, codes[column], group, int(group.max()) + 1)
+        kernels.place(cells, np.asarray(codes[column], dtype=np.intp), group, int(group.max()) + 1)
     return cells
 
 
