@@ -66,6 +66,10 @@ def no_sweep(particles: object, rng: object) -> None:
     pass
 
 
+def aimed_at_nothing(raking: rake.Raking, columns: ColumnSet) -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class Variant:
     """What replaces what; names are dotted, under `understudy`."""
@@ -90,8 +94,9 @@ ABLATIONS = {
     "no noise penalty": Variant({"synthesizers.rake.PENALTY": 0.0}),
     "with target": Variant({}, target=True),
     "with target, no triples": Variant({"synthesizers.rake.FIRST_TRIPLE_ROUND": NEVER}, target=True),
+    "with target, no pairs for it": Variant({"synthesizers.rake.Raking._is_aimed": aimed_at_nothing}, target=True),
 }
-BASELINES = {"with target, no triples": "with target"}
+BASELINES = {name: "with target" for name in ("with target, no triples", "with target, no pairs for it")}
 """What an ablation is compared with, where that is not the plain recipe."""
 
 CONSTANTS = {
