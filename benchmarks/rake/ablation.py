@@ -12,7 +12,7 @@ from .variant import ABLATIONS, BASELINES
 METHOD = "rake"
 GRID = Grid(("adult_coded", "insurance", "mushroom", "covertype", "nursery", "votes", "census"), (0.1, 1.0), 5)
 TRIPLES = tuple(BASELINES)
-"""Triples with the target are measured for their own sake, so they are judged by them as well."""
+"""Variants with a target are judged by triples with it as well, which is what they are for."""
 
 
 def cases(grid: Grid) -> Iterator[Case]:

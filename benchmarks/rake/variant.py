@@ -96,7 +96,7 @@ ABLATIONS = {
     "with target, no triples": Variant({"synthesizers.rake.FIRST_TRIPLE_ROUND": NEVER}, target=True),
     "with target, no pairs for it": Variant({"synthesizers.rake.Raking._is_aimed": aimed_at_nothing}, target=True),
 }
-BASELINES = {name: "with target" for name in ("with target, no triples", "with target, no pairs for it")}
+BASELINES = dict.fromkeys(("with target, no triples", "with target, no pairs for it"), "with target")
 """What an ablation is compared with, where that is not the plain recipe."""
 
 CONSTANTS = {
