@@ -110,6 +110,13 @@ def test_where_few_sets_can_be_measured_most_of_a_round_are_pairs_with_a_target(
         assert aimed == (few and known < len("bdef") * 2 + 1 and question["k"] == 2)
 
 
+def test_a_greater_weight_comes_before_a_target():
+    """No round is kept for pairs that the user weighs less than others; nor is any selection made less sharp by it."""
+    release = made(linked(), schema_of(SIZES), epsilon=0.2, target="a", weights={("e", "f"): 40.0})
+    asked = [a.question for a in release.record if a.question["ask"] == "select"]
+    assert all(["e", "f"] in q["candidates"] for q in asked)
+
+
 def _with_target(columns: Sequence[str]) -> bool:
     return len(columns) == 2 and bool({"a", "c"} & set(columns))
 

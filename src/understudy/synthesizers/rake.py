@@ -267,7 +267,9 @@ class Raking:
         return picked
 
     def _is_aimed(self, columns: ColumnSet) -> bool:
-        return len(columns) == 2 and not set(columns).isdisjoint(self.plan.targets)
+        """Whether this is a pair with a target; not where the user gave other sets a greater weight."""
+        wanted = len(columns) == 2 and not set(columns).isdisjoint(self.plan.targets)
+        return wanted and self.plan.workload.weight(columns) == 1.0  # weights are relative to the greatest
 
     def finish(self) -> Model:
         if not self.particles.count:
