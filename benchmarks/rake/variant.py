@@ -30,9 +30,9 @@ def finest_level(raking: rake.Raking, columns: ColumnSet, schedule: rake.Schedul
     return ALL_LEVELS(raking, columns, schedule)[-1:]
 
 
-def rounds_alone(total: float, curator: Curator, columns: int) -> rake.Schedule:
+def rounds_alone(total: float, curator: Curator, columns: int, keen: bool = False) -> rake.Schedule:
     """As many picks as with a forest, all of them in rounds."""
-    schedule = WHOLE_SCHEDULE(total, curator, columns)
+    schedule = WHOLE_SCHEDULE(total, curator, columns, keen)
     extra = round(schedule.edges / schedule.per_round)
     rounds = curator.remaining().split([1.0] * (len(schedule.rounds) + extra))
     return replace(schedule, edges=0, rounds=rounds)

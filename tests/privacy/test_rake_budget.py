@@ -129,17 +129,29 @@ def test_picks_that_nothing_was_left_for_are_paid_and_their_measurements_go_to_t
     assert 0 <= left_over(curator.spends, whole_cost(plenty, curator.schema)) <= UNSPENT
 
 
-def test_the_parts_have_the_shares_that_are_documented() -> None:
-    """One-ways 30 % (or 60 or 90 % where they are noisy), then a seventh of each step for its selection."""
-    curator = run(BINARY, "add-remove", BUDGETS["approximate"], AnyTotal(1, 10**4))
+@pytest.mark.parametrize(
+    "few, options, share",
+    [
+        (False, {}, rake.SELECTION_SHARE),
+        (True, {}, rake.KEEN_SELECTION_SHARE),
+        (True, {"target": "a"}, rake.SELECTION_SHARE),
+    ],
+)
+def test_the_parts_have_the_shares_that_are_documented(
+    few: bool, options: dict[str, Any], share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One-ways 30 % (or 60 or 90 % where they are noisy), then a seventh of each step for its selection; a fifth where
+    few sets are picked without a target."""
+    monkeypatch.setattr(rake, "FEW_PICKS", 10**6 if few else 0)
+    curator = run(BINARY, "add-remove", BUDGETS["approximate"], AnyTotal(1, 10**4), options)
     whole = whole_cost(BUDGETS["approximate"], curator.schema).rho
     parts = {
         ask: total(s.cost for s in curator.spends if s.asked.startswith(ask)).rho for ask in ("counts by", "counts of")
     }
     selections = total(s.cost for s in curator.spends if s.mechanism == "exponential").rho
     assert float(parts["counts by"] / whole) == pytest.approx(0.3, rel=1e-12)
-    assert float(selections / whole) == pytest.approx(0.7 * rake.SELECTION_SHARE, rel=1e-12)
-    assert float(parts["counts of"] / whole) == pytest.approx(0.7 * (1 - rake.SELECTION_SHARE), rel=1e-12)
+    assert float(selections / whole) == pytest.approx(0.7 * share, rel=1e-12)
+    assert float(parts["counts of"] / whole) == pytest.approx(0.7 * (1 - share), rel=1e-12)
 
 
 def beyond(amount: Amount) -> Fraction:
@@ -155,8 +167,8 @@ def test_a_step_never_takes_more_than_it_has(quanta: int) -> None:
 
 def test_mutant_parts_by_float_shares_take_more_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """As floats, 0.1 and 1 − 0.1 add up to more than 1: enough for the meter to stop a run at its last question."""
-    monkeypatch.setattr(rake, "_selecting", lambda amount: amount.part(0.1))
-    monkeypatch.setattr(rake, "_measuring", lambda amount: amount.part(1.0 - 0.1))
+    monkeypatch.setattr(rake, "_selecting", lambda amount, share=0.1: amount.part(0.1))
+    monkeypatch.setattr(rake, "_measuring", lambda amount, share=0.1: amount.part(1.0 - 0.1))
     assert beyond(Amount(Fraction(1, 2), pure=False)) > 0
 
 
@@ -176,7 +188,7 @@ def test_with_private_columns_the_delta_of_their_keys_is_spent_too(tmp_path: Pat
 def test_mutant_a_selection_that_is_not_set_aside_is_stopped_by_the_meter(
     budget: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rake, "_measuring", lambda amount: amount)
+    monkeypatch.setattr(rake, "_measuring", lambda amount, share: amount)
     with pytest.raises(BudgetExhausted):
         run_of("three", "add-remove", BUDGETS[budget], SeededRandomness(1))
 
@@ -186,8 +198,8 @@ def test_mutant_a_round_that_answers_can_cancel_is_refused(budget: str, monkeypa
     """The sum of its spends would be less where the table seems small: that is the claim of no theorem."""
     honest = rake.Schedule.of
 
-    def impatient(total: float, *of: Any) -> rake.Schedule:
-        schedule = honest(total, *of)
+    def impatient(total: float, *of: Any, keen: bool) -> rake.Schedule:
+        schedule = honest(total, *of, keen)
         return schedule if total > 1000 else replace(schedule, rounds=schedule.rounds[:-1])
 
     monkeypatch.setattr(rake.Schedule, "of", impatient)

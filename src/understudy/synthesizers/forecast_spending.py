@@ -122,15 +122,15 @@ def _aim(public: Public, first: Amount, left: Amount) -> Spending:
     return _equally(public, first, left.part(1 - aim.SELECTION_SHARE), picks)
 
 
-def _rake(public: Public, first: Amount, left: Amount) -> Spending:
-    schedule = Schedule.of(public.rows, Purse.of(left, public.change), len(public.domain.names))
+def _rake(public: Public, first: Amount, left: Amount, keen: bool = True) -> Spending:
+    schedule = Schedule.of(public.rows, Purse.of(left, public.change), len(public.domain.names), keen)
     picks = schedule.edges + schedule.per_round * len(schedule.rounds)
     return Spending(public.noise_of_columns(first), picks, schedule.noise)
 
 
 def _select(public: Public, first: Amount, left: Amount) -> Spending:
     """As `rake` does with what the pool leaves."""
-    return _rake(public, first, left.part(1 - dp_select.POOL_SHARE))
+    return _rake(public, first, left.part(1 - dp_select.POOL_SHARE), keen=False)
 
 
 BUYING: dict[str, Callable[[Public, Amount, Amount], Spending]] = {

@@ -41,7 +41,8 @@ from understudy.synthesizers.mst import Forest
 from understudy.synthesizers.resolution import Resolutions, coarser
 from understudy.synthesizers.workload import PAIRS, Stated, Workload, check_target_triples, triples_with
 
-SELECTION_SHARE = 0.14
+SELECTION_SHARE, KEEN_SELECTION_SHARE = 0.14, 0.2
+"""The second where few sets are picked out of all, each of which should then be a good one."""
 PICKS_PER_SIGNAL, FEWEST_PICKS, MOST_PICKS = 0.7, 3.0, 120.0
 PURE_PICKS_PER_SIGNAL, PURE_POWER = 0.5, 0.4
 USUAL_PICKS, SIGNAL_OF_A_PICK = 10.0, 8.0
@@ -111,7 +112,8 @@ class CalibratedRake:
         one_ways = measure_columns(self.domain, curator, self.amount, rows)
         state = Raking.begin(self, curator, rows, one_ways, rng)
         if len(self.domain.names) > 1:
-            schedule = Schedule.of(state.total, curator, len(self.domain.names))
+            # With a target, most of few picks are out of its pairs: among so few it is easier to choose.
+            schedule = Schedule.of(state.total, curator, len(self.domain.names), keen=not self.targets)
             state.plant(schedule)
             for number, amount in enumerate(schedule.rounds):
                 state.advance(schedule, amount, triples=number >= FIRST_TRIPLE_ROUND)
@@ -128,9 +130,12 @@ class Schedule:
     rounds: list[Amount]
     noise: float
     """The standard deviation that each cell will be measured with."""
+    selection: float = SELECTION_SHARE
+    """The share of each amount that is spent on selecting."""
 
     @classmethod
-    def of(cls, total: float, curator: Curator, columns: int) -> Schedule:
+    def of(cls, total: float, curator: Curator, columns: int, keen: bool = False) -> Schedule:
+        """`keen`: where few sets are picked, more is spent on choosing them."""
         left = curator.remaining()
         signal = total / left.noise_scale(curator.count_sensitivity(left))
         pairs = columns * (columns - 1) // 2
@@ -140,8 +145,9 @@ class Schedule:
         later = ROUND_PICKS_PER_PICK * picks - max(0.0, edges - FREE_EDGES_PER_PICK * picks)
         rounds = max(1, round(later / per_round))
         forest, *each = left.split([float(edges), *[float(per_round)] * rounds])
-        scale = _measuring(forest).split([1.0] * edges)[0].noise_scale(curator.count_sensitivity(left))
-        return cls(edges, per_round, forest, each, scale * (math.sqrt(2.0) if left.pure else 1.0))
+        share = KEEN_SELECTION_SHARE if keen and picks < FEW_PICKS else SELECTION_SHARE
+        scale = _measuring(forest, share).split([1.0] * edges)[0].noise_scale(curator.count_sensitivity(left))
+        return cls(edges, per_round, forest, each, scale * (math.sqrt(2.0) if left.pure else 1.0), share)
 
 
 def _worthwhile(signal: float, pure: bool) -> float:
@@ -157,12 +163,12 @@ def _worthwhile(signal: float, pure: bool) -> float:
     return max(PICKS_PER_SIGNAL * math.sqrt(signal), min(USUAL_PICKS, signal / SIGNAL_OF_A_PICK))
 
 
-def _selecting(amount: Amount) -> Amount:
-    return amount.split([SELECTION_SHARE, 1.0 - SELECTION_SHARE])[0]
+def _selecting(amount: Amount, share: float = SELECTION_SHARE) -> Amount:
+    return amount.split([share, 1.0 - share])[0]
 
 
-def _measuring(amount: Amount) -> Amount:
-    return amount.split([SELECTION_SHARE, 1.0 - SELECTION_SHARE])[1]
+def _measuring(amount: Amount, share: float = SELECTION_SHARE) -> Amount:
+    return amount.split([share, 1.0 - share])[1]
 
 
 @dataclass(frozen=True)
@@ -226,20 +232,20 @@ class Raking:
         chosen = self.curator.select(
             self.plan.domain,
             candidates,
-            _selecting(schedule.forest),
+            _selecting(schedule.forest, schedule.selection),
             k=schedule.edges,
             admits=lambda i: forest.joins(options[i].columns),
         )
-        self._measure([options[i] for i in chosen], _measuring(schedule.forest))
+        self._measure([options[i] for i in chosen], _measuring(schedule.forest, schedule.selection))
         self._agree()
         self._start()
         self.particles.rake(PASSES, sampling=not self.whole)
 
     def advance(self, schedule: Schedule, amount: Amount, triples: bool) -> None:
         """One round: pick the options that the model gets most wrong, measure them, and rake."""
-        picked = self._pick(schedule, _selecting(amount), triples)
+        picked = self._pick(schedule, _selecting(amount, schedule.selection), triples)
         first = len(self.readings)
-        self._measure(picked, _measuring(amount))
+        self._measure(picked, _measuring(amount, schedule.selection))
         self._agree()
         for option, reading in zip(picked, self.readings[first:], strict=True):
             self._learn(option, reading)
