@@ -83,17 +83,13 @@ def _draw_groups(start: Whole, layers: Sequence[Layer], codes: CodeColumns, unif
     drawn = np.empty(len(uniform), dtype=np.intp)
     table = np.concatenate([x.table for x in layers]) if layers else start[None, :]
     above = np.cumsum([0, *(len(x.table) for x in layers)])[:-1, None]
-
-    def chunk(first: int) -> None:
+    for first in range(0, len(uniform), CHUNK):
         rows = slice(first, first + CHUNK)
         cells = np.empty((len(layers), len(uniform[rows])), dtype=np.intp)
         for i, layer in enumerate(layers):
             cells[i] = layer.cells(codes, rows)
         cells += above
         kernels.draw(start, table, cells, uniform[rows], EXPONENTIALS, drawn[rows])
-
-    for first in range(0, len(uniform), CHUNK):
-        chunk(first)
     return drawn
 
 
