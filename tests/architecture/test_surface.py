@@ -9,6 +9,7 @@ import pkgutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -138,6 +139,8 @@ def test_the_same_check_sees_a_missing_annotation() -> None:
 
 FOUND = [m.name for m in pkgutil.walk_packages(us.__path__, "understudy.")]
 MODULES = ["understudy", *(name for name in FOUND if not name.endswith(".__main__"))]  # importing that one runs it
+NEED_TORCH = {"understudy.synthesizers.generating"}
+IMPORTABLE = [name for name in MODULES if name not in NEED_TORCH or find_spec("torch")]
 
 
 def failures(module: Any) -> int:
@@ -146,12 +149,14 @@ def failures(module: Any) -> int:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_run(name: str) -> None:
+    if name not in IMPORTABLE:
+        pytest.skip("the extra gan is not installed")
     assert failures(importlib.import_module(name)) == 0
 
 
 def test_examples_are_found() -> None:
     finder = doctest.DocTestFinder()
-    examples = sum(len(t.examples) for n in MODULES for t in finder.find(importlib.import_module(n)))
+    examples = sum(len(t.examples) for n in IMPORTABLE for t in finder.find(importlib.import_module(n)))
     assert examples > 30
 
 
