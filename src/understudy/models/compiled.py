@@ -57,9 +57,7 @@ def rescale(weights: Floats, cells: Places, change: Floats) -> None:
 
 
 @_compiled
-def draw(
-    start: Whole, table: Whole, cells: Places, uniform: Floats, exponentials: Whole, drawn: Places
-) -> None:  # one loop, since what it holds should stay in the cache
+def draw(start: Whole, table: Whole, cells: Places, uniform: Floats, exponentials: Whole, drawn: Places) -> None:
     """For each row a group, in proportion to the exponential of its log-weights: those of its cells, one per layer."""
     deepest, size = exponentials.size - 1, start.size
     weights = np.empty(size, np.int32)
@@ -77,10 +75,10 @@ def draw(
         for g in range(size):
             total += exponentials[min(top - weights[g], deepest)]
             weights[g] = total
-        place, low, high = uniform[i] * total, 0, size
+        goal, low, high = uniform[i] * total, 0, size
         while low < high:
             middle = (low + high) // 2
-            if weights[middle] <= place:
+            if weights[middle] <= goal:
                 low = middle + 1
             else:
                 high = middle

@@ -66,7 +66,7 @@ MOST_CANDIDATES, LEVELS_PER_PAIR = 20_000, 10
 MOST_TRIPLE_CANDIDATES, LEVELS_PER_TRIPLE = 36_000, 6
 PARTICLES, FINAL_PARTICLES = 50_000, 150_000
 FINAL_PER_ROW = 8.0
-"""Rows are chosen among so many particles each, within these bounds: a small table gains nothing by more of them."""
+"""Rows are chosen among so many particles each, within these bounds: a small table hardly gains by more of them."""
 WHOLE_DOMAIN = 200_000
 """A domain of at most so many cells is held whole: every cell is a particle, and inference is exact."""
 PASSES, REFRESH_PASSES, FINAL_PASSES = 6, 3, 12
