@@ -8,7 +8,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.models import compiled, gibbs, kernels, vectorised
@@ -17,6 +17,8 @@ FORMS = [compiled, vectorised]
 each_form = pytest.mark.parametrize("form", FORMS, ids=["compiled", "vectorised"])
 sizes = st.integers(1, 300)
 seeds = st.integers(0, 2**32 - 1)
+untimed = settings(deadline=None)
+"""The first call of a loop compiles it."""
 
 
 def rows(size: int, cells: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -36,6 +38,7 @@ def test_cells_are_row_major(form: ModuleType) -> None:
 
 
 @each_form
+@untimed
 @given(size=st.integers(0, 40), seed=seeds)
 def test_a_histogram_adds_weights(form: ModuleType, size: int, seed: int) -> None:
     cells, weights = rows(size, 5, seed)
@@ -69,6 +72,7 @@ def test_a_score_adds_up_a_row_of_cells(form: ModuleType) -> None:
 # --- That they agree --------------------------------------------------------------------------------------------------
 
 
+@untimed
 @given(size=sizes, cells=st.integers(1, 9), seed=seeds)
 def test_both_forms_count_and_weigh_alike(size: int, cells: int, seed: int) -> None:
     places, weights = rows(size, cells, seed)
@@ -81,6 +85,7 @@ def test_both_forms_count_and_weigh_alike(size: int, cells: int, seed: int) -> N
     np.testing.assert_array_equal(*by_form, strict=True)
 
 
+@untimed
 @given(size=sizes, groups=st.integers(1, 40), layers=st.integers(0, 4), seed=seeds)
 def test_both_forms_draw_alike(size: int, groups: int, layers: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
