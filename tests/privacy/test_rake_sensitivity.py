@@ -211,7 +211,19 @@ def test_mutant_scores_against_the_exact_number_of_rows_are_refused(monkeypatch:
         return honest(replace(self, estimate=estimate), counts)
 
     monkeypatch.setattr(Candidate, "score", scaled)
-    curator, compared = Run(worst_pair(ADD_REMOVE), ("age", "city", "pay")).compare()
+    curator, compared = Run(among_many(ADD_REMOVE), ("age", "city", "pay"), budget=Budget(30.0, 1e-6)).compare()
+    assert violations(curator, compared, ADD_REMOVE) == {"select", ITS_OWN}
+
+
+def test_mutant_errors_that_count_whole_above_a_threshold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that lifts an error over the threshold would then add all of it, not only what is above."""
+
+    def whole(self: Candidate, counts: NDArray[np.int64]) -> float:
+        errors = np.abs(counts - self.estimate)
+        return self.weight * float(errors[errors > self.threshold].sum()) + self.offset
+
+    monkeypatch.setattr(Candidate, "score", whole)
+    curator, compared = Run(among_many(ADD_REMOVE), ("age", "city", "pay"), budget=Budget(30.0, 1e-6)).compare()
     assert violations(curator, compared, ADD_REMOVE) == {"select", ITS_OWN}
 
 
@@ -230,6 +242,7 @@ def test_mutant_cells_that_overlap_are_refused() -> None:
 
 def test_mutant_a_person_without_a_cap_is_refused() -> None:
     """The rows of one person, let in one by one as if by different persons, against what is declared for the cap."""
-    pair = worst_pair(PERSON)
-    curator, compared = Run(Pair(ADD_REMOVE, pair.first, pair.second), ("age", "city", "pay")).compare()
+    pair = among_many(PERSON)
+    uncapped = Pair(ADD_REMOVE, pair.first, pair.second)
+    curator, compared = Run(uncapped, ("age", "city", "pay"), budget=Budget(30.0, 1e-6)).compare()
     assert {"marginal", "partition", "select"} <= violations(curator, compared, PERSON, declared=CAP)

@@ -237,7 +237,8 @@ def candidate_lists(draw: Any) -> list[Candidate]:
         cells = domain.cells(columns)
         few = draw(st.lists(st.floats(-5, 20), min_size=1, max_size=6))
         estimate = np.resize(np.array(few), cells).reshape(domain.shape(columns))
-        found.append(Candidate(columns, estimate, draw(st.floats(1e-3, 50)), draw(st.floats(-100, 100))))
+        weight, offset, threshold = draw(st.tuples(st.floats(1e-3, 50), st.floats(-100, 100), st.floats(0, 10)))
+        found.append(Candidate(columns, estimate, weight, offset, threshold=threshold))
     return found
 
 
@@ -367,7 +368,7 @@ CANDIDATES = [
     # A row at (0, 0) raises the first score and lowers the second by one; moved to (1, 1) it moves both by two.
     Candidate(("a",), np.array([0.0, 9.0])),
     Candidate(("b",), np.array([9.0, 0.0])),
-    Candidate(("a", "b"), np.array([[0.0, 2.0], [1.0, 0.5]]), weight=0.5, offset=6.0),
+    Candidate(("a", "b"), np.array([[0.0, 2.0], [1.0, 0.5]]), weight=0.5, offset=6.0, threshold=0.25),
 ]
 Draw = Callable[[Curator, Domain], Any]
 DRAWS: dict[str, tuple[str, int, Draw]] = {

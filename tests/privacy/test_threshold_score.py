@@ -102,15 +102,16 @@ def test_rank_scores_are_exact(counts: list[int], probability: float, data: st.D
     st.lists(st.tuples(st.integers(0, 10**6), st.floats(-1e3, 1e6)), min_size=1, max_size=9),
     st.floats(1e-3, 1e3),
     st.floats(-1e6, 1e6),
+    st.sampled_from([0.0, 0.25, 1.0, 40.7, 3e5]),
 )
 def test_error_scores_are_within_a_step_of_the_real_error(
-    cells: list[tuple[int, float]], weight: float, offset: float
+    cells: list[tuple[int, float]], weight: float, offset: float, threshold: float
 ) -> None:
     counts, estimate = (np.array(x) for x in zip(*cells, strict=True))
-    score = Candidate(("a",), estimate, weight, offset).score(counts)
-    exact = Fraction(weight) * sum(abs(n - Fraction(e)) for n, e in cells) + Fraction(offset)
-    # Half a step for each estimate, times the weight; half a step of the weight, times the error; then one step.
-    error = sum(abs(n - Fraction(e)) for n, e in cells)
+    score = Candidate(("a",), estimate, weight, offset, threshold=threshold).score(counts)
+    error = sum(max(abs(n - Fraction(e)) - Fraction(threshold), Fraction(0)) for n, e in cells)
+    exact = Fraction(weight) * error + Fraction(offset)
+    # A step for each estimate and threshold, times the weight; half a step of the weight, times the error; then one.
     slack = Fraction(STEP) * (Fraction(weight) * len(cells) + error + 3) + abs(exact) * Fraction(1, 2**52)
     assert abs(Fraction(score) - exact) <= slack
 
@@ -121,17 +122,20 @@ def test_error_sensitivity_is_that_of_the_heaviest_candidate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("estimate", "weight", "offset"),
+    ("estimate", "weight", "offset", "threshold"),
     [
-        (np.nan, 1.0, 0.0),
-        (np.inf, 1.0, 0.0),
-        (0.0, 0.0, 0.0),
-        (0.0, -1.0, 0.0),
-        (0.0, 2e6, 0.0),
-        (0.0, np.nan, 0.0),
-        (0.0, 1.0, np.inf),
+        (np.nan, 1.0, 0.0, 0.0),
+        (np.inf, 1.0, 0.0, 0.0),
+        (0.0, 0.0, 0.0, 0.0),
+        (0.0, -1.0, 0.0, 0.0),
+        (0.0, 2e6, 0.0, 0.0),
+        (0.0, np.nan, 0.0, 0.0),
+        (0.0, 1.0, np.inf, 0.0),
+        (0.0, 1.0, 0.0, -1.0),
+        (0.0, 1.0, 0.0, np.nan),
+        (0.0, 1.0, 0.0, 2.0**41),
     ],
 )
-def test_a_candidate_must_be_finite(estimate: float, weight: float, offset: float) -> None:
+def test_a_candidate_must_be_finite(estimate: float, weight: float, offset: float, threshold: float) -> None:
     with pytest.raises(InternalError, match="candidate"):
-        Candidate(("a",), np.array([estimate]), weight, offset)
+        Candidate(("a",), np.array([estimate]), weight, offset, threshold=threshold)

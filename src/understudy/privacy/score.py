@@ -20,6 +20,8 @@ from understudy.tables.counting import Bundle
 GRID_BITS = 20
 GRID = 1 << GRID_BITS
 STEP = 1.0 / GRID
+MOST_THRESHOLD = 2.0**40
+"""Times 2^20 it is still a whole number of 64 bits."""
 
 
 class Scored(Protocol):
@@ -59,9 +61,9 @@ class OneChoice:
 class Candidate(OneChoice):
     """A set of columns that might be measured next, and the model's present estimate of its counts.
 
-    Its score is weight × ‖counts − estimate‖₁ + offset: large where the model is worst. `estimate`, `weight`, `offset`
-    and `grid` (which merges values, so that counts are by group; or any other partition, such as the leaves of a tree)
-    must come from public facts and earlier answers alone.
+    Its score is weight × Σ max(|counts − estimate| − threshold, 0) + offset, over all cells: large where the model is
+    worst. `estimate`, `weight`, `offset`, `threshold` and `grid` (which merges values, so that counts are by group; or
+    any other partition, such as the leaves of a tree) must come from public facts and earlier answers alone.
     """
 
     columns: ColumnSet
@@ -69,15 +71,20 @@ class Candidate(OneChoice):
     weight: float = 1.0
     offset: float = 0.0
     grid: Partition | None = None
+    threshold: float = 0.0
+    """An error of a cell that is no larger does not count, and of a larger one only the rest."""
 
     def __post_init__(self) -> None:
-        if not (0 < self.weight <= 1e6 and np.isfinite(self.offset) and np.isfinite(self.estimate).all()):
-            raise InternalError(f"candidate {self.columns} must have finite estimates and a weight in (0, 1e6]", self)
+        finite = np.isfinite(self.offset) and np.isfinite(self.estimate).all()
+        if not (finite and 0 < self.weight <= 1e6 and 0 <= self.threshold <= MOST_THRESHOLD):
+            bounds = "finite estimates, a weight in (0, 1e6] and a threshold in [0, 2^40]"
+            raise InternalError(f"candidate {self.columns} must have {bounds}", self)
 
     def score(self, counts: NDArray[np.int64]) -> float:
         """Exact on the grid, then rounded down once after weighting."""
         on_grid = np.rint(self.estimate * GRID).astype(np.int64)
-        error = int(np.abs((counts << GRID_BITS) - on_grid).sum())
+        errors = np.abs((counts << GRID_BITS) - on_grid) - round(self.threshold * GRID)
+        error = int(np.maximum(errors, 0).sum())
         weighted = error * round(self.weight * GRID) // GRID
         return (weighted + round(self.offset * GRID)) / GRID
 
@@ -147,8 +154,9 @@ class Departure(OneChoice):
 def error_sensitivity(candidates: list[Candidate], change: int) -> float:
     """Sensitivity of the largest score when a neighbour moves the counts of any set by at most `change` in L1.
 
-    |‖h−e‖₁ − ‖h′−e‖₁| ≤ ‖h−h′‖₁ ≤ change (triangle inequality); the weight multiplies it, and rounding down to
-    the grid adds at most one step. Every score shares this bound, whichever candidate it belongs to.
+    In each cell, |max(|h−e|−c, 0) − max(|h′−e|−c, 0)| ≤ ||h−e| − |h′−e|| ≤ |h−h′|, since x ↦ max(x−c, 0) never moves
+    faster than x, and by the triangle inequality. So the sums differ by at most ‖h−h′‖₁ ≤ change; the weight multiplies
+    it, and rounding down to the grid adds at most one step. Every score shares this bound, of whichever candidate.
     """
     return max(round(c.weight * GRID) / GRID for c in candidates) * change + STEP
 

@@ -9,7 +9,6 @@ are grown on the corrected proxy. With very many columns the proxy is a tree tha
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -145,17 +144,14 @@ class Grove(Raking):
         self._refresh(rake.PARTICLES, rake.REFRESH_PASSES)
 
     def _leafy(self, noise: float) -> tuple[list[Cut | rake.Option], list[Candidate]]:
-        """Every tree at every number of leaves, scored by its L1 error net of what its noise would cost."""
-        cost = rake.PENALTY * math.sqrt(2 / math.pi) * noise
+        """Every tree at every number of leaves, scored as `rake` scores its grids."""
         options: list[Cut | rake.Option] = []
         candidates = []
         for planted in self._pool(noise):
             table = planted.table(self.particles)
             for cut in planted.cuts():
-                estimate = cut.expected(table)
-                harm = min(float(np.minimum(cost, estimate).sum()), rake.MOST_HARM * self.total)
                 options.append(cut)
-                candidates.append(Candidate(cut.partition.columns, estimate, 1.0, -harm, cut.partition))
+                candidates.append(self._candidate(cut.partition, cut.expected(table), noise))
         return options, candidates
 
     def _pool(self, noise: float) -> Iterator[Planted]:

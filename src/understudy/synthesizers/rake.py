@@ -34,6 +34,7 @@ from understudy.privacy.curator import Curator
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.score import Candidate
 from understudy.schema.domain import Coding, ColumnSet, Domain
+from understudy.schema.partition import Partition
 from understudy.schema.zeros import structural_zeros
 from understudy.synthesizers.forest import LEAST_MASS, Edge, draw_forest
 from understudy.synthesizers.groundwork import denoised, measure_columns, public_rows
@@ -52,8 +53,9 @@ PICKS_PER_PAIR = 3.0
 EDGES_PER_PICK, ROUND_PICKS_PER_PICK = 1.2, 1.2
 FREE_EDGES_PER_PICK = 0.6
 """Of the edges so many come on top; each further one takes the place of a pick in a round."""
-PENALTY = 0.6
-"""The share of its noise that a measurement really costs: estimation shrinks the rest away."""
+THRESHOLD, PENALTY = 0.3, 0.2
+"""The shares of its noise that a measurement really costs, where an error is found and where rows are expected:
+estimation shrinks the rest away."""
 MOST_HARM = 0.8
 MOST_PAIR_CELLS = 5_000
 MOST_TRIPLE_GROUPS = 12
@@ -319,23 +321,31 @@ class Raking:
         expected: Callable[[ColumnSet, Sequence[Groups]], NDArray[np.float64]],
         schedule: Schedule,
     ) -> tuple[list[Option], list[Candidate]]:
-        """Every set at every level, scored by its L1 error net of what its noise would cost.
-
-        What is expected is counted at the finest level, and summed up for the others.
-        """
-        cost = PENALTY * math.sqrt(2 / math.pi) * schedule.noise
+        """Every set at every level. What is expected is counted at the finest one, and summed up for the others."""
         options, candidates = [], []
         for columns in sets:
             levels, weight = self._levels(columns, schedule), self.plan.workload.weight(columns)
             table = expected(columns, self.resolutions.groups(columns, levels[-1])) if levels else np.zeros(0)
             for level in levels:
                 estimate = summed(table, self.resolutions.matrices(columns, levels[-1], level))
-                # Noise in a cell that is nearly empty is shrunk away: it costs no more than what is expected there.
-                harm = min(float(np.minimum(cost, estimate).sum()), MOST_HARM * self.total)
-                grid = self.resolutions.grid(columns, level)
                 options.append(Option(columns, level))
-                candidates.append(Candidate(columns, estimate, weight, -weight * harm, grid))
+                grid = self.resolutions.grid(columns, level)
+                candidates.append(self._candidate(grid, estimate, schedule.noise, weight))
         return options, candidates
+
+    def _candidate(
+        self, grid: Partition, estimate: NDArray[np.float64], noise: float, weight: float = 1.0
+    ) -> Candidate:
+        """Scored by the error of what is expected, net of what noise would cost.
+
+        Some of the cost is taken off where an error is found, and no more than there is; some where rows are expected.
+        The latter alone makes a fine grid of linked columns look too dear, which before it was measured is expected to
+        be spread over more cells than it is; the former alone favours grids with many cells to be a little wrong in.
+        """
+        error = math.sqrt(2 / math.pi) * noise
+        # Noise in a cell that is nearly empty is shrunk away: it costs no more than what is expected there.
+        harm = min(float(np.minimum(PENALTY * error, estimate).sum()), MOST_HARM * self.total)
+        return Candidate(grid.columns, estimate, weight, -weight * harm, grid, THRESHOLD * error)
 
     def _measure(self, options: list[Option], amount: Amount) -> None:
         grids = [self.resolutions.grid(o.columns, o.level) for o in options]
