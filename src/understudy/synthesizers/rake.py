@@ -50,8 +50,8 @@ USUAL_PICKS, SIGNAL_OF_A_PICK = 10.0, 8.0
 """Ten sets are worth measuring on all but the smallest tables, of which fewer are known better."""
 PICKS_PER_PAIR = 3.0
 """A table of few columns has few pairs: to measure one of them ever again would only split its budget."""
-EDGES_PER_PICK, ROUND_PICKS_PER_PICK = 1.2, 1.2
-FREE_EDGES_PER_PICK = 0.6
+EDGES_PER_PICK, ROUND_PICKS_PER_PICK = 1.6, 1.2
+FREE_EDGES_PER_PICK = 1.2
 """Of the edges so many come on top; each further one takes the place of a pick in a round."""
 THRESHOLD, PENALTY = 0.3, 0.2
 """The shares of its noise that a measurement really costs, where an error is found and where rows are expected:
