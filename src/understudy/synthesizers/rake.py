@@ -46,6 +46,7 @@ SELECTION_SHARE, KEEN_SELECTION_SHARE = 0.14, 0.2
 """The second where few sets are picked out of all, each of which should then be a good one."""
 PICKS_PER_SIGNAL, FEWEST_PICKS, MOST_PICKS = 0.7, 3.0, 120.0
 PURE_PICKS_PER_SIGNAL, PURE_POWER = 0.5, 0.4
+USUAL_COLUMNS = 15.0
 USUAL_PICKS, SIGNAL_OF_A_PICK = 10.0, 8.0
 """Ten sets are worth measuring on all but the smallest tables, of which fewer are known better."""
 PICKS_PER_PAIR = 3.0
@@ -141,7 +142,7 @@ class Schedule:
         left = curator.remaining()
         signal = total / left.noise_scale(curator.count_sensitivity(left))
         pairs = columns * (columns - 1) // 2
-        picks = min(max(_worthwhile(signal, left.pure), FEWEST_PICKS), MOST_PICKS, PICKS_PER_PAIR * pairs)
+        picks = min(max(_worthwhile(signal, columns, left.pure), FEWEST_PICKS), MOST_PICKS, PICKS_PER_PAIR * pairs)
         per_round = min(MANY_IN_ROUND if picks >= FEW_PICKS else FEW_IN_ROUND, pairs)
         edges = min(columns - 1, round(EDGES_PER_PICK * picks))
         later = ROUND_PICKS_PER_PICK * picks - max(0.0, edges - FREE_EDGES_PER_PICK * picks)
@@ -152,17 +153,19 @@ class Schedule:
         return cls(edges, per_round, forest, each, scale * (math.sqrt(2.0) if left.pure else 1.0), share)
 
 
-def _worthwhile(signal: float, pure: bool) -> float:
+def _worthwhile(signal: float, columns: int, pure: bool) -> float:
     """How many sets to measure where all of the budget, spent on one count of all rows, errs by 1/signal of them.
 
-    With Gaussian noise, k sets err by a·√k/signal each, and what is not measured by b/k^1.5: in sum least at
-    0.7·√signal, where tables of all sizes were best. Laplace noise of k sets is a·√2·k/signal; with the same a and b
-    that is least at 0.5·signal^0.4, and ten sets are as noisy as elsewhere where the signal is √20 times as large.
+    With Gaussian noise, k sets err by a·√k/signal each, and what is not measured by b·columns/k^1.5: in sum least at a
+    multiple of √(signal·columns), and tables of all sizes were best at 0.7·√signal for 15 columns. Laplace noise of k
+    sets is a·√2·k/signal; with the same a and b that is least at 0.5·signal^0.4 for 15 columns, and ten sets are as
+    noisy as elsewhere where the signal is √20 times as large.
     """
+    wide = signal * columns / USUAL_COLUMNS
     if pure:
         enough = SIGNAL_OF_A_PICK * math.sqrt(2.0 * USUAL_PICKS)
-        return max(PURE_PICKS_PER_SIGNAL * signal**PURE_POWER, min(USUAL_PICKS, signal / enough))
-    return max(PICKS_PER_SIGNAL * math.sqrt(signal), min(USUAL_PICKS, signal / SIGNAL_OF_A_PICK))
+        return max(PURE_PICKS_PER_SIGNAL * wide**PURE_POWER, min(USUAL_PICKS, signal / enough))
+    return max(PICKS_PER_SIGNAL * math.sqrt(wide), min(USUAL_PICKS, signal / SIGNAL_OF_A_PICK))
 
 
 def _selecting(amount: Amount, share: float = SELECTION_SHARE) -> Amount:
