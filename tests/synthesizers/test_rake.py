@@ -92,7 +92,7 @@ def test_rows_are_the_same_without_numba(drawn, monkeypatch: pytest.MonkeyPatch)
     assert made(linked(), schema_of(SIZES)).table.equals(compiled)
 
 
-@pytest.mark.parametrize("epsilon, few", [(0.2, True), (4.0, False)])
+@pytest.mark.parametrize("epsilon, few", [(0.2, True), (12.0, False)])
 def test_where_few_sets_can_be_measured_most_of_a_round_are_pairs_with_a_target(
     epsilon: float, few: bool, monkeypatch: pytest.MonkeyPatch
 ):
@@ -494,12 +494,13 @@ def test_each_fine_group_finds_its_coarser_one():
     assert np.array_equal(found[fine], coarse) and len(refine([fine, coarse])[1]) == 5
 
 
+@pytest.mark.parametrize("columns", [5, 14, 120])
 @pytest.mark.parametrize("signal", [1e4, 1e5, 1e6])
-def test_as_many_sets_are_picked_as_err_least_in_sum(signal: float):
-    """The same two errors with either noise: of measured sets, a·noise(k)/signal, and of the others, b/k^1.5."""
+def test_as_many_sets_are_picked_as_err_least_in_sum(signal: float, columns: int):
+    """The same two errors with either noise: of measured sets, a·noise(k)/signal, of the others, b·columns/k^1.5."""
     sets = np.geomspace(1.0, 1e4, 200_000)
-    at_best = rake._worthwhile(signal, pure=False)
-    b = at_best**2 / (3 * signal)  # where the slope of √k/signal + b/k^1.5 is 0
+    at_best = rake._worthwhile(signal, 14, pure=False)
+    b = at_best**2 / (3 * signal * 14)  # where the slope of √k/signal + b·14/k^1.5 is 0
     for pure, noise in ((False, np.sqrt(sets)), (True, math.sqrt(2) * sets)):
-        least = sets[np.argmin(noise / signal + b / sets**1.5)]
-        assert rake._worthwhile(signal, pure) == pytest.approx(least, rel=0.02)
+        least = sets[np.argmin(noise / signal + b * columns / sets**1.5)]
+        assert rake._worthwhile(signal, columns, pure) == pytest.approx(least, rel=0.02)

@@ -46,7 +46,7 @@ SELECTION_SHARE, KEEN_SELECTION_SHARE = 0.14, 0.2
 """The second where few sets are picked out of all, each of which should then be a good one."""
 PICKS_PER_SIGNAL, FEWEST_PICKS, MOST_PICKS = 0.7, 3.0, 120.0
 PURE_PICKS_PER_SIGNAL, PURE_POWER = 0.5, 0.4
-USUAL_COLUMNS = 15.0
+USUAL_COLUMNS = 14.0
 USUAL_PICKS, SIGNAL_OF_A_PICK = 10.0, 8.0
 """Ten sets are worth measuring on all but the smallest tables, of which fewer are known better."""
 PICKS_PER_PAIR = 3.0
@@ -157,8 +157,8 @@ def _worthwhile(signal: float, columns: int, pure: bool) -> float:
     """How many sets to measure where all of the budget, spent on one count of all rows, errs by 1/signal of them.
 
     With Gaussian noise, k sets err by a·√k/signal each, and what is not measured by b·columns/k^1.5: in sum least at a
-    multiple of √(signal·columns), and tables of all sizes were best at 0.7·√signal for 15 columns. Laplace noise of k
-    sets is a·√2·k/signal; with the same a and b that is least at 0.5·signal^0.4 for 15 columns, and ten sets are as
+    multiple of √(signal·columns), and tables of all sizes were best at 0.7·√signal for 14 columns. Laplace noise of k
+    sets is a·√2·k/signal; with the same a and b that is least at 0.5·signal^0.4 for 14 columns, and ten sets are as
     noisy as elsewhere where the signal is √20 times as large.
     """
     wide = signal * columns / USUAL_COLUMNS
