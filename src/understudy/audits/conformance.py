@@ -19,7 +19,7 @@ from understudy.privacy.mechanism import Randomness
 SIDE = 1e-10
 CELLS = 4_000
 CHOICES_DRAWN, SAMPLES_DRAWN = 1_000, 4_000
-"""So many that a mutant with twice the exponent, or half of a prior, is missed in less than one of a million audits."""
+"""So many that a mutant with twice the exponent, or half of a prior, is missed in less than one of a million checks."""
 MOST_LAWS = 4
 """Scales of one mechanism that are tried: the least, the largest, and some between."""
 E_TO_ONE = 1 / (1 + np.exp(-1.0))
