@@ -125,7 +125,7 @@ class CalibratedRake:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How many sets are picked, when, and with what: settled by the noisy number of rows, the columns and the budget."""
+    """How many sets are picked, when, and with what: settled by the noisy rows, the columns and the budget."""
 
     edges: int
     per_round: int
