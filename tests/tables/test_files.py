@@ -216,8 +216,8 @@ def test_frames_with_odd_columns_are_refused():
         open_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["age", "age"]), SCHEMA)
     with pytest.raises(TableError, match="rename 0"):
         open_table(pd.DataFrame({0: [1]}), SCHEMA)
-    with pytest.raises(TableError, match="column 'age' holds complex128 values"):
-        open_table(pd.DataFrame({"age": [1j], "sex": ["f"]}), SCHEMA)
+    # What one row holds decides this type, so it is no reason to refuse: such a value can't be read, and is missing.
+    assert open_table(pd.DataFrame({"age": [1j], "sex": ["f"]}), SCHEMA).count_rows() == 1
 
 
 def test_mixed_objects_of_pandas_are_read_as_their_texts():

@@ -143,7 +143,7 @@ def _encoded(rows: Rows, schema: Schema, sensitive: Sequence[str]) -> tuple[list
     odd = next((c.name for c in columns if not c.modelled), None)
     if odd is not None:
         raise InputError(f"{odd!r} is an identifier, with a value for each person; name another sensitive column", odd)
-    variables, samples = encode({"table": rows.read(columns, schema.missing_values)}, columns)
+    variables, samples = encode({"table": rows.read(columns, schema.missing_texts)}, columns)
     return variables, samples["table"]
 
 

@@ -57,7 +57,7 @@ class Comparison:
         schema = given or draft_schema(real)
         columns = [_datable(c) for c in schema.modelled if all(c.name in t.columns for t in tables.values())]
         _check_columns(columns, tables, target, groups)
-        read = {name: rows.read(columns, schema.missing_values) for name, rows in tables.items()}
+        read = {name: rows.read(columns, schema.missing_texts) for name, rows in tables.items()}
         for name, table in read.items():
             if not table.num_rows:
                 raise InputError(f"the {name} table has no rows, so there is nothing to compare", name)

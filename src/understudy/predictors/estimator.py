@@ -90,6 +90,7 @@ def as_matrix(estimator: Any, array: Any, *, reset: bool) -> NDArray[Any]:
     from sklearn.utils.validation import validate_data
 
     fewest = FEWEST_ROWS if reset else 1
+    array = np.array(array, dtype=object) if isinstance(array, list | tuple) else array  # value by value
     try:
         matrix: NDArray[Any] = validate_data(
             estimator, array, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=fewest
@@ -113,6 +114,7 @@ def as_labels(labels: Any, rows: int) -> NDArray[Any]:
 
     if labels is None:
         raise UnusableInputError("fit requires y to be passed, but the target y is None; give it, or a target", labels)
+    labels = np.array(labels, dtype=object) if isinstance(labels, list | tuple) else labels  # value by value
     column: NDArray[Any] = column_or_1d(labels, warn=True)
     check_consistent_length(np.empty(rows), column)
     return column

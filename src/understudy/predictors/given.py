@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,17 @@ from understudy.errors import InputError
 from understudy.predictors.estimator import UnusableInputError, as_labels, as_matrix, check_names
 from understudy.schema.column import Categorical, Integer
 from understudy.schema.schema import DRAFT, Schema
-from understudy.tables.arrow import FrameTable
 from understudy.tables.draft import draft_schema
 from understudy.tables.frame import kind_of, to_arrow
 from understudy.tables.opening import open as open_table
+from understudy.tables.opening import open_frame
+from understudy.tables.spelling import spell
 from understudy.tables.table import Table
 
 CLASS = "class"
 """What the classes are called when they come as an array without a name."""
 MOST_DRAFTED_CLASSES = 1000
+_WHOLE_FLOAT = re.compile(r"-?[0-9]+\.0")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +58,7 @@ def _opened(frame: Any, schema: Schema) -> Table:
     kind = kind_of(frame)
     if kind is None:
         return open_table(frame, schema)
-    return FrameTable(to_arrow(frame, f"a {kind} frame"), schema, kind=kind, name=f"a {kind} frame")
+    return open_frame(frame, schema, kind, f"a {kind} frame")
 
 
 def _count_features(estimator: Any, schema: Schema) -> None:
@@ -107,12 +110,32 @@ def _named_columns(matrix: NDArray[Any], names: tuple[str, ...]) -> Any:
 
 
 def _array(values: NDArray[Any]) -> Any:
-    """A column of an array; Python objects are read as their texts."""
+    """A column of an array. Its type is that of all rows together, so that of one value must not matter.
+
+    Beside a number numpy turns truth values into numbers, and beside a text it turns both into texts: so truth values
+    are numbers here, and a text that numpy would make of a number is that number.
+    """
     import pyarrow as pa
 
-    if values.dtype.kind in "OUS":
-        return pa.array([None if v is None or v != v else str(v) for v in values.tolist()], type=pa.string())
-    return pa.array(np.ascontiguousarray(values.astype(values.dtype.newbyteorder("="))))
+    if values.dtype.kind in "US":
+        return pa.array([_of_text(str(v) if values.dtype.kind == "U" else spell(v)) for v in values], type=pa.string())
+    if values.dtype.kind in "OcV":
+        return pa.array([_of_object(v) for v in values.tolist()], type=pa.string())
+    whole = values.astype(np.uint8) if values.dtype.kind == "b" else values
+    return pa.array(np.ascontiguousarray(whole.astype(whole.dtype.newbyteorder("="))))
+
+
+def _of_object(value: Any) -> str | None:
+    if isinstance(value, str):
+        return _of_text(value)
+    return spell(int(value)) if isinstance(value, bool | np.bool_) else spell(value)
+
+
+def _of_text(text: str | None) -> str | None:
+    """1 for `1.0` and for `True`."""
+    if text in ("True", "False"):
+        return "1" if text == "True" else "0"
+    return text[:-2] if text is not None and _WHOLE_FLOAT.fullmatch(text) else text
 
 
 def _schema(estimator: Any, frame: Any, target: str) -> Schema:

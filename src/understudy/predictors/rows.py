@@ -7,7 +7,7 @@ The rule is that of private rows (`tables.sql`): what lies outside the bounds is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from understudy.schema.column import SPACES, Boolean, Categorical, Datetime, Int
 from understudy.schema.domain import Coding, Domain
 from understudy.tables.arrow import quick_codes
 from understudy.tables.frame import kind_of, to_arrow
+from understudy.tables.spelling import spell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +36,7 @@ def codes_of(frame: Any, domain: Domain, columns: Sequence[str]) -> Codes:
     absent = next((c for c in columns if c not in table.column_names), None)
     if absent is not None:
         raise TableError(f"the frame lacks the column {absent!r}, which the predictor was trained with", absent)
-    missing = frozenset(("", *domain.schema.missing_values))
+    missing = frozenset(("", *domain.schema.missing_texts))
     return {c: _codes(domain[c], table.column(c), missing) for c in columns}
 
 
@@ -57,21 +58,23 @@ def _distinct(column: pa.ChunkedArray) -> tuple[list[object], NDArray[np.integer
 
 
 def _code(coding: Coding, value: object, missing: frozenset[str]) -> int:
-    value = value.strip(SPACES) if isinstance(value, str) else value
-    if value is None or _text(value) in missing or value != value:
+    text = spell(value)
+    text = None if text is None else text.strip(SPACES)
+    if text is None or text in missing:
         return coding.null_code
     match coding.column:
         case Boolean():
-            text = str(value).lower()
-            return int(text in Boolean.TRUE) if text in Boolean.TRUE + Boolean.FALSE else coding.stray_code
+            said = text.lower()
+            return int(said in Boolean.TRUE) if said in Boolean.TRUE + Boolean.FALSE else coding.stray_code
         case Categorical(numeric=True):
-            number = _number(value)
+            number = _number(text)
             return coding.null_code if np.isnan(number) else _place(coding, number)
         case Categorical():
-            return _place(coding, _text(value))
+            return coding.spellings.get(text, coding.stray_code)
         case Datetime() as column:
-            return int(_bins(coding, np.array([_units(column, value)]))[0])
-    return int(_bins(coding, np.array([_number(value)]))[0])
+            moment = value if isinstance(value, date) else text
+            return int(_bins(coding, np.array([_units(column, moment)]))[0])
+    return int(_bins(coding, np.array([_number(text)]))[0])
 
 
 def _place(coding: Coding, label: object) -> int:
@@ -87,17 +90,14 @@ def _bins(coding: Coding, values: NDArray[np.float64]) -> NDArray[np.int32]:
     return np.where(np.isnan(values), coding.null_code, place).astype(np.int32)
 
 
-def _text(value: object) -> str:
-    """A whole number reads the same however it is stored: 1, not 1.0."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return str(int(value))
-    return str(value)
-
-
-def _number(value: object) -> float:
+def _number(text: str) -> float:
+    """NaN for what is no number; a truth value is one."""
+    said = {"true": 1.0, "false": 0.0}.get(text.lower())
+    if said is not None:
+        return said
     try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
+        return float(text) if text.isascii() else float("nan")
+    except ValueError:
         return float("nan")
 
 

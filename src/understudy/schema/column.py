@@ -28,6 +28,9 @@ LARGEST_INTEGER = 2**52
 SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 """What is stripped from both ends of a text before it is read: the spaces of Unicode (category Zs), but no tabs."""
 
+TRUE_WORDS, FALSE_WORDS = ("true", "True", "TRUE", "1"), ("false", "False", "FALSE", "0")
+"""How frames, files and engines write a truth value."""
+
 RESOLUTIONS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
@@ -252,6 +255,19 @@ class Categorical(Column):
         extra = () if self.other is None or self.other in self.values else (self.other,)
         return (*self.values, *extra)
 
+    @property
+    def spellings(self) -> dict[str, Label]:
+        """Every text that means a label: the label itself; for a truth value or a whole number what frames make of it.
+
+        They store True as a truth value, as 1 or as text, and whole numbers as doubles, depending on what else is in
+        the column; a label must not be another one for that.
+        """
+        meant: dict[str, Label] = {str(label): label for label in self.labels}
+        for label in self.labels:
+            for text in _also(str(label)):
+                meant.setdefault(text, label)
+        return meant
+
 
 @dataclass(frozen=True)
 class Ordinal(Categorical):
@@ -308,6 +324,20 @@ class Identifier(Column):
 COLUMN_TYPES: dict[str, type[Column]] = {
     cls.type: cls for cls in (Integer, Number, Categorical, Ordinal, Boolean, Datetime, Identifier)
 }
+
+
+def spelled_with_point(text: str) -> tuple[str, ...]:
+    """`1.0` for `1`: what pandas makes of whole numbers beside a missing one, and writes into files."""
+    return (f"{text}.0",) if text.isascii() and text.removeprefix("-").isdecimal() else ()
+
+
+def _also(label: str) -> tuple[str, ...]:
+    """Other texts of the same value, the likeliest first."""
+    words = next((words for words in (TRUE_WORDS, FALSE_WORDS) if label in words), ())
+    pointed = spelled_with_point(label)
+    rounded = (repr(float(label)),) if pointed and 2**53 <= abs(int(label)) < 10**300 else ()
+    whole = (label.removesuffix(".0"),) if spelled_with_point(label.removesuffix(".0")) == (label,) else ()
+    return (*words, *pointed, *whole, *rounded)
 
 
 def as_datetime(value: object) -> object:

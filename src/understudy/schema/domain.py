@@ -52,6 +52,13 @@ class Coding:
     def size(self) -> int:
         return self.levels + self.column.missing
 
+    @cached_property
+    def spellings(self) -> dict[str, int]:
+        """The code of every text that means a label of a column of texts."""
+        assert isinstance(self.column, Categorical) and self.labels is not None
+        codes = {label: code for code, label in enumerate(self.labels)}
+        return {text: codes[label] for text, label in self.column.spellings.items()}
+
     @property
     def null_code(self) -> int:
         """The code of a missing (or unreadable) value: its own, else `other`, else the first."""

@@ -50,7 +50,7 @@ class Evidence:
         codes, values = {}, {}
         for name, (distinct, places) in columns.items():
             coding = domain[name]
-            read = [_read(coding, value, domain.schema.missing_values) for value in distinct]
+            read = [_read(coding, value, domain.schema.missing_texts) for value in distinct]
             codes[name] = np.array([code for code, _ in read], dtype=np.int32)[places]
             values[name] = _take(_values(coding, [value for _, value in read]), places)
         return cls(rows, codes, values)
@@ -86,7 +86,7 @@ def _plain(name: str, value: object, schema: Schema) -> Plain:
     if not column.modelled:
         raise InputError(f"column {name!r} is an identifier, which is never modelled; leave it out of given", name)
     coding = Domain.of(Schema((column,)))[name]
-    read: Plain | datetime = _read(coding, value, schema.missing_values)[1]
+    read: Plain | datetime = _read(coding, value, schema.missing_texts)[1]
     if isinstance(read, datetime):
         return read.isoformat().removesuffix("T00:00:00")
     return read
@@ -145,7 +145,7 @@ def _read_boolean(coding: Coding, value: object) -> tuple[int, bool]:
 
 def _read_label(coding: Coding, column: Categorical, value: object) -> tuple[int, str | int]:
     labels = list(coding.labels or ())
-    stated = _whole(value) if column.numeric else _text(value)
+    stated: Any = _whole(value) if column.numeric else column.spellings.get(_text(value))
     if stated is None or stated not in labels:
         raise _refusal(coding, value, f"must be one of {_near(str(value), [str(v) for v in labels])}")
     return labels.index(stated), stated

@@ -8,11 +8,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.errors import SchemaError
-from understudy.schema.column import Categorical, Column, Identifier
+from understudy.schema.column import Categorical, Column, Identifier, spelled_with_point
 from understudy.schema.expression import Constraint, Kind
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class Schema:
     def _check_missing_values(self) -> None:
         for column in self.columns:
             labels = column.labels if isinstance(column, Categorical) and column.values is not None else ()
-            both = next((v for v in labels if str(v) in self.missing_values), None)
+            both = next((v for v in labels if str(v) in self.missing_texts), None)
             if both is not None:
                 raise SchemaError(
                     f"column {column.name!r}: value {both!r} is also among missing_values; keep it in one place", column
@@ -101,7 +102,7 @@ class Schema:
         if self.unit.column not in self._by_name:
             raise SchemaError(f"unit: column {self.unit.column!r} is not among the columns of the schema", self.unit)
         if self.neighbours == REPLACE_ONE and self.unit.max_rows > 1:
-            # Replacing a person of 3 rows by one of 1 row changes the row count, which replace-one declares public.
+            # Every sensitivity under replace-one is that of one row put in place of another.
             raise SchemaError(
                 f'unit: max_rows ({self.unit.max_rows}) must be 1 with neighbours = "replace-one"; use "add-remove"',
                 self.unit,
@@ -137,6 +138,21 @@ class Schema:
     def released(self) -> tuple[Column, ...]:
         """The columns of a synthetic table: all but the identifiers that are dropped."""
         return tuple(c for c in self.columns if not (isinstance(c, Identifier) and c.made_up is None))
+
+    @cached_property
+    def missing_texts(self) -> tuple[str, ...]:
+        """Every text that means a missing value: `missing_values`, and whole numbers among them with a point."""
+        pointed = (text for value in self.missing_values for text in spelled_with_point(value))
+        return tuple(dict.fromkeys((*self.missing_values, *pointed)))
+
+    @property
+    def public_rows(self) -> bool:
+        """Whether no neighbour changes the number of rows that count, so that it may be known.
+
+        Replacing a row by another leaves it as it is. Replacing a person does not where the rows of a person are found
+        by an id: one who has none has no row that counts.
+        """
+        return self.neighbours == REPLACE_ONE and self.unit is None
 
     @property
     def rows_per_unit(self) -> int:

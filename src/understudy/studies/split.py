@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import InputError
+from understudy.schema.column import SPACES
 from understudy.schema.schema import Schema
 from understudy.tables.opening import open as open_table
 from understudy.tables.reading import Rows
+from understudy.tables.spelling import spell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,12 +77,16 @@ def _read(source: Any, schema: Schema, name: str) -> tuple[str, pa.Table]:
 
 
 def people(rows: pa.Table, schema: Schema) -> NDArray[np.int64]:
-    """A number for the person of each row; rows without a person's value count as one more person."""
+    """A number for the person of each row, told apart as by a table: a row without an id is nobody else's."""
     if schema.unit is None:
         return np.arange(rows.num_rows)
-    column = rows.column(schema.unit.column).combine_chunks()
-    coded = column if hasattr(column, "indices") else column.dictionary_encode()
-    return np.asarray(coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False), dtype=np.int64)
+    numbers: dict[str, int] = {}
+    absent = ("", *schema.missing_texts)
+    found = np.empty(rows.num_rows, dtype=np.int64)
+    for place, value in enumerate(rows.column(schema.unit.column).to_pylist()):
+        text = (spell(value, exactly=True) or "").strip(SPACES)
+        found[place] = -1 - place if text in absent else numbers.setdefault(text, len(numbers))
+    return found
 
 
 def _check_rows(name: str, rows: int, fewest: int) -> None:

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.schema.column import SPACES, Boolean, Categorical, Integer, Number
+from understudy.errors import TableError
+from understudy.schema.column import SPACES, Boolean, Categorical, Datetime, Integer, Number
 from understudy.schema.domain import Coding, ColumnSet, Domain
 from understudy.schema.schema import Schema
 from understudy.tables.counting import CodeBatch, code_type
-from understudy.tables.duck import DuckTable, check_case, check_columns, check_types, stored_as
+from understudy.tables.duck import DuckTable, check_case, check_columns, stored_as
 from understudy.tables.file import connect
 from understudy.tables.sql import Source
 from understudy.tables.tally import EvenCoding
@@ -38,7 +40,11 @@ class FrameTable(DuckTable):
         self._read: set[str] = set()
         check_case(schema)
         check_columns(schema, rows.column_names, name)
-        check_types(schema, self._types)
+        for column in schema:
+            if isinstance(column, Datetime):
+                _check_format(column)
+        if schema.unit is not None:
+            self._check_ids()
 
     @cached_property
     def _types(self) -> dict[str, str]:
@@ -77,13 +83,29 @@ class FrameTable(DuckTable):
             super().check_readable()
 
     def _codes(self, domain: Domain, columns: ColumnSet) -> Iterator[CodeBatch]:
-        missing = self.schema.missing_values
+        missing = self.schema.missing_texts
         quick = {} if self._capped else {c: quick_codes(domain[c], self._rows.column(c), missing) for c in columns}
         found = {c: codes for c, codes in quick.items() if codes is not None}
         if len(found) < len(columns):
             yield from super()._codes(domain, columns)
         elif self._rows.num_rows:
             yield found
+
+
+def _check_format(column: Datetime) -> None:
+    """Dates that a frame holds as objects are written in ISO form; a format must not read another day out of that."""
+    written = datetime(2003, 2, 1)
+    for text in (f"{written:%Y-%m-%d}", f"{written:%Y-%m-%d %H:%M:%S}"):
+        try:
+            read = datetime.strptime(text, column.format or "")
+        except ValueError:
+            continue
+        if read != written:
+            raise TableError(
+                f"column {column.name!r}: format ({column.format}) reads ISO dates as other days, so it can't be told "
+                "which of the two a frame holds; turn the column into dates, and leave the format out",
+                column,
+            )
 
 
 def _engine_type(kind: pa.DataType) -> str | None:
@@ -151,7 +173,7 @@ def _truth_codes(coding: Coding, column: pa.ChunkedArray) -> Codes:
 def _labels(coding: Coding) -> dict[str, int]:
     if isinstance(coding.column, Boolean):
         return dict.fromkeys(Boolean.FALSE, 0) | dict.fromkeys(Boolean.TRUE, 1)
-    return {str(label): code for code, label in enumerate(coding.labels or ())}
+    return dict(coding.spellings)
 
 
 def _text_code(coding: Coding, labels: dict[str, int], text: str, missing: frozenset[str]) -> int:

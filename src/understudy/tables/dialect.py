@@ -13,7 +13,7 @@ from typing import Any
 
 from understudy.errors import TableError
 from understudy.schema.column import SPACES, Datetime
-from understudy.tables.sql import Expression
+from understudy.tables.sql import MOMENT, Expression
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,12 @@ _TEMPLATES = {
         (SELECT CASE WHEN y >= 1 AND mo BETWEEN 1 AND 12 AND h < 24 AND mi < 60 AND s < 60
                       AND d BETWEEN 1 AND CASE WHEN mo IN (4, 6, 9, 11) THEN 30 WHEN mo <> 2 THEN 31
                           WHEN MOD(y, 4) = 0 AND (MOD(y, 100) <> 0 OR MOD(y, 400) = 0) THEN 29 ELSE 28 END
-                THEN MAKE_TIMESTAMP(y, mo, d, h, mi, s) END
+                THEN MAKE_TIMESTAMP(y, mo, d, h, mi, s) - o * INTERVAL '1 minute' END
          FROM (SELECT CAST(m[Y] AS INT) AS y, CAST(m[MO] AS INT) AS mo, CAST(m[D] AS INT) AS d,
                       COALESCE(CAST(m[H] AS INT), 0) AS h, COALESCE(CAST(m[MI] AS INT), 0) AS mi,
-                      COALESCE(CAST(m[S] AS DOUBLE PRECISION), 0) AS s
+                      COALESCE(CAST(m[S] AS DOUBLE PRECISION), 0) AS s,
+                      COALESCE(CASE WHEN m[SIGN] = '-' THEN -1 ELSE 1 END
+                          * (60 * CAST(m[OH] AS INT) + COALESCE(CAST(m[OM] AS INT), 0)), 0) AS o
                FROM (SELECT REGEXP_MATCH(x, 'PATTERN') AS m OFFSET 0) AS matched OFFSET 0) AS parts)""",
 }
 _PATTERNS = {"NUMBER": _NUMBER, "VANISHING": _VANISHING, "HUGE": _HUGE, "NEGATIVE HUGE": _NEGATIVE_HUGE}
@@ -85,8 +87,9 @@ _PIECES = {"%Y": "Y", "%m": "MO", "%d": "D", "%H": "H", "%M": "MI", "%S": "S"}
 _FORMS = {"Y": "[0-9]{4}", "S": r"[0-9]{1,2}(?:\.[0-9]+)?"}
 _ISO = (
     r"^\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:[ T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2}(?:\.[0-9]+)?))?)?"
-    r"\s*(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?\s*$"
+    r"\s*(?:Z|([+-])([0-9]{2})(?::?([0-9]{2}))?)?\s*$"
 )
+_ISO_PARTS = {part: i for i, part in enumerate(("Y", "MO", "D", "H", "MI", "S", "SIGN", "OH", "OM"), 1)}
 
 
 def _translated(node: Any) -> Any:
@@ -100,6 +103,8 @@ def _translated(node: Any) -> Any:
         return _read(node)
     if isinstance(node, exp.Anonymous) and node.name.upper() == "UNDERSTUDY_DOUBLE":
         return _written("double of numeric", node.expressions[0])
+    if isinstance(node, exp.Anonymous) and node.name.upper() == MOMENT:
+        return _moment(node.expressions[0], _ISO, _ISO_PARTS)
     if isinstance(node, exp.Anonymous) and node.name.upper() == "TRY_STRPTIME":
         return _moment(node.expressions[0], *_of_format(node.expressions[1].name))
     if isinstance(node, exp.Cast) and node.to.this == exp.DataType.Type.TEXT:
@@ -113,9 +118,7 @@ def _read(node: Any) -> Any:
 
     if not isinstance(node.this, exp.Trim):
         return exp.Cast(this=node.this, to=node.to)
-    if node.to.this == exp.DataType.Type.DOUBLE:
-        return _written("double of text", node.this)
-    return _moment(node.this, _ISO, {p: i for i, p in enumerate(("Y", "MO", "D", "H", "MI", "S"), 1)})
+    return _written("double of text", node.this)
 
 
 def _of_format(form: str) -> tuple[str, dict[str, int]]:

@@ -16,7 +16,7 @@ from understudy.schema.partition import Grid, Partition
 from understudy.schema.schema import Schema
 from understudy.tables.counting import CodeBatch, code_type, count_marginals, count_partitions
 from understudy.tables.grouping import group_rows
-from understudy.tables.sql import Source, Stored, capped, select_codes, select_values
+from understudy.tables.sql import Source, Storage, Stored, capped, select_codes, select_rounded_ids, select_values
 from understudy.tables.tally import Tally
 from understudy.tables.tallying import dense, select_tally
 
@@ -39,8 +39,12 @@ class DuckTable:
         check_case(schema)
         types = self._describe(relation)
         check_columns(schema, list(types), name)
-        check_types(schema, types)
-        self._source = Source(relation, {name: stored_as(name, kind) for name, kind in types.items()})
+        if (
+            kind == "duckdb"
+        ):  # a person declared these types; those of a file may follow from the rows that were written
+            check_types(schema, types)
+        self._source = Source(relation, {name: stored_as(name, stored) for name, stored in types.items()})
+        self._check_ids()
 
     def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
         if not sets:
@@ -62,12 +66,12 @@ class DuckTable:
         return group_rows(grid, self._codes(domain, grid.columns))
 
     def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
-        query = select_values(self._source, self.schema.unit, column, self.schema.missing_values)
+        query = select_values(self._source, self.schema.unit, column, self.schema.missing_texts)
         pairs = self._fetch(query)
         return [value for value, _ in pairs], np.array([rows for _, rows in pairs], dtype=np.int64)
 
     def count_rows(self) -> int:
-        rows = capped(self._source, self.schema.unit).subquery("counted")
+        rows = self._capped_rows().subquery("counted")
         return self._fetch(_select("count(*)").from_(rows))[0][0]
 
     def check_readable(self) -> None:
@@ -77,8 +81,17 @@ class DuckTable:
             self._read.update(left)
 
     def has_rows(self, at_least: int) -> bool:
-        rows = capped(self._source, self.schema.unit).limit(at_least).subquery("counted")
+        rows = self._capped_rows().limit(at_least).subquery("counted")
         return bool(self._fetch(_select("count(*)").from_(rows))[0][0] >= at_least)
+
+    def _capped_rows(self) -> Any:
+        return capped(self._source, self.schema.unit, self.schema.missing_texts)
+
+    def _check_ids(self) -> None:
+        """Refuses ids that were rounded before they came here: they would make one person of several."""
+        query = select_rounded_ids(self._source, self.schema.unit) if self.schema.unit else None
+        if query is not None and self._fetch(query)[0][0]:
+            raise rounded_ids(self.name, self.schema.unit.column if self.schema.unit else "")
 
     def _codes(self, domain: Domain, columns: ColumnSet) -> Iterator[CodeBatch]:
         """The rows as codes, a batch at a time; at no time are more than a few batches in memory."""
@@ -86,7 +99,7 @@ class DuckTable:
 
         codings = [domain[c] for c in columns]
         types = [_TYPE_NAMES[code_type(c.size).type] for c in codings]
-        query = select_codes(self._source, self.schema.unit, codings, self.schema.missing_values, types)
+        query = select_codes(self._source, self.schema.unit, codings, self.schema.missing_texts, types)
         try:
             for batch in self._run(query).to_arrow_reader(BATCH):
                 yield {c: batch.column(i).to_numpy() for i, c in enumerate(columns)}
@@ -115,11 +128,28 @@ class DuckTable:
             raise unreadable(self.name, error) from None
 
 
+_STORED: Mapping[str, Storage] = {
+    "VARCHAR": "text",
+    "ENUM": "text",
+    "BOOLEAN": "truth",
+    "FLOAT": "real",
+    "DOUBLE": "real",
+    "DECIMAL": "decimal",
+    "DATE": "moment",
+    "TIMESTAMP": "moment",
+}
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+_WHOLE_NAMES = (*_WHOLE, *(f"U{name}" for name in _WHOLE))
+
+
 def stored_as(name: str, kind: str) -> Stored:
-    """How a column of this type of DuckDB's is stored."""
+    """How a column of this type of DuckDB's is stored; one of lists or records is spelled by the engine."""
     kind = kind.upper()
-    floating = kind.startswith(("FLOAT", "DOUBLE", "DECIMAL", "REAL"))
-    return Stored(name, textual=kind.startswith(("VARCHAR", "ENUM")), floating=floating)
+    if kind.endswith("]"):
+        return Stored(name)
+    if kind in _WHOLE_NAMES:
+        return Stored(name, "whole")
+    return Stored(name, next((stored for sign, stored in _STORED.items() if kind.startswith(sign)), "other"))
 
 
 def check_case(schema: Schema) -> None:
@@ -146,7 +176,7 @@ def check_columns(schema: Schema, names: Sequence[str], table: str) -> None:
 
 
 def check_types(schema: Schema, types: Mapping[str, str]) -> None:
-    """The declared types of the engine's columns are public too; refuse what no cast can read."""
+    """The declared types of a database's columns are public too; refuse what no fixed rule can read."""
     for column in schema:
         kind = types[column.name].upper()
         if not isinstance(column, Identifier) and _unusable(column, kind):
@@ -158,10 +188,16 @@ def check_types(schema: Schema, types: Mapping[str, str]) -> None:
 def _unusable(column: Column, kind: str) -> bool:
     if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "BLOB")):
         return True
-    temporal = kind.startswith(("TIMESTAMP", "DATE"))
-    textual = kind.startswith(("VARCHAR", "ENUM"))
-    # A column of nulls only has no type of its own in some frames; as text it reads as missing.
-    return not (temporal or textual or kind == '"NULL"') if isinstance(column, Datetime) else False
+    return isinstance(column, Datetime) and stored_as(column.name, kind).kind not in ("moment", "text")
+
+
+def rounded_ids(table: str, column: str) -> TableError:
+    """Of a unit whose ids are doubles of 2^53 and more."""
+    return TableError(
+        f"{table}: the ids in {column!r} are stored as floating-point numbers and reach 2^53, where several are one "
+        "number; store them as texts or as whole numbers (pandas: read them with dtype=str, or as Int64)",
+        column,
+    )
 
 
 def unreadable(name: str, error: Exception) -> TableError:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.errors import TableError
 from understudy.tables.duck import unreadable
+from understudy.tables.sql import DUCKDB_FUNCTIONS
 
 if TYPE_CHECKING:
     import duckdb
@@ -34,6 +35,7 @@ def connect(path: Path | None = None) -> duckdb.DuckDBPyConnection:
         raise unreadable(path.name if path else "memory", error) from None
     connection.execute("SET enable_progress_bar = false")
     connection.execute("SET TimeZone = 'UTC'")  # else a time with a zone would be read by this machine's clock
+    connection.execute(DUCKDB_FUNCTIONS)
     return connection
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from understudy.errors import TableError
 from understudy.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
 from understudy.schema.expression import Values
 from understudy.schema.schema import Schema
+from understudy.tables.spelling import spell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,45 +33,131 @@ def kind_of(source: Any) -> str | None:
     return kind if kind in KINDS else None
 
 
-def to_arrow(source: Any, name: str) -> pa.Table:
-    """The frame as an Arrow table; columns of mixed Python objects are read as their texts, by a fixed rule."""
+def to_arrow(source: Any, name: str, *, unit: str | None = None) -> pa.Table:
+    """The frame as an Arrow table of plain columns, in which each value is what it would be in any other type.
+
+    Python objects are read one by one, as their texts (`tables.spelling`); the ids of people, in the column `unit`,
+    with all their digits.
+    """
     import narwhals as nw
     import pyarrow as pa
 
     if isinstance(source, pa.Table):
-        return source
+        return _plain_table(source)
     frame = nw.from_native(source)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     native = frame.to_native()
     if kind_of(native) != "pandas":
-        return frame.to_arrow()
+        return _plain_table(_polars_table(native, unit) if kind_of(native) == "polars" else frame.to_arrow())
     if not all(isinstance(c, str) for c in native.columns):
         odd = next(c for c in native.columns if not isinstance(c, str))
         raise TableError(f"{name}: column names must be texts; rename {odd!r}", list(native.columns))
-    arrays = [_pandas_array(native[c], name) for c in native.columns]
-    return pa.Table.from_arrays(arrays, names=list(native.columns))
+    arrays = [_pandas_array(native[c], exactly=c == unit) for c in native.columns]
+    return _plain_table(pa.Table.from_arrays(arrays, names=list(native.columns)))
 
 
-def _pandas_array(series: Any, table: str) -> pa.Array | pa.ChunkedArray:
+def _polars_table(frame: Any, unit: str | None) -> pa.Table:
+    """Column by column, since one of objects, or of a type that Arrow lacks, stops the whole frame."""
     import pyarrow as pa
 
-    if series.dtype != object:
+    return pa.table({c: _polars_array(frame.get_column(c), exactly=c == unit) for c in frame.columns})
+
+
+def _polars_array(series: Any, exactly: bool) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        if str(series.dtype) != "Object":
+            return series.to_arrow()
+    except pa.ArrowException:
+        pass  # 128 bits, for one
+    return _spelled(series.to_list(), exactly)
+
+
+def _pandas_array(series: Any, exactly: bool) -> pa.Array | pa.ChunkedArray:
+    import pyarrow as pa
+
+    if hasattr(series.dtype, "categories"):
+        return _pandas_categories(series, exactly)
+    if series.dtype != object and not type(series.dtype).__name__.startswith(("Period", "Interval")):
         try:
             return pa.Array.from_pandas(series)
-        except pa.ArrowException:
-            raise TableError(
-                f"{table}: column {series.name!r} holds {series.dtype} values, which can't be read", series.name
-            ) from None
-    gone = series.isna().to_numpy()
-    texts = [None if absent else _as_text(value) for absent, value in zip(gone, series.to_numpy(), strict=True)]
-    return pa.array(texts, type=pa.string())
+        except (pa.ArrowException, TypeError, ValueError):
+            pass  # complex numbers, for one
+    return _spelled(series.astype(object).array, exactly)
 
 
-def _as_text(value: Any) -> str:
-    """A whole number reads the same whether pandas holds it as an integer or, beside a missing value, as a float."""
-    whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
-    return str(int(value)) if whole else str(value)
+def _pandas_categories(series: Any, exactly: bool) -> pa.Array:
+    """Each category is read once, however many rows have it."""
+    import pyarrow as pa
+
+    codes = series.cat.codes.to_numpy()
+    places = pa.array(codes, mask=codes < 0)
+    return _spelled(list(series.cat.categories), exactly).take(places)
+
+
+def _spelled(values: Iterable[Any], exactly: bool) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array([spell(v, exactly=exactly) for v in values], type=pa.string())
+
+
+def _plain_table(table: pa.Table) -> pa.Table:
+    """The same values, in types that the engine reads; what has no such type is spelled here."""
+    import pyarrow as pa
+
+    columns = [_plain_column(c) for c in table.columns]
+    if all(new is old for new, old in zip(columns, table.columns, strict=True)):
+        return table
+    return pa.Table.from_arrays(columns, names=table.column_names)
+
+
+def _plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain_column(pa.chunked_array([c.storage for c in column.chunks], type=kind.storage_type))
+    if pa.types.is_dictionary(kind):
+        return _plain_column(column.cast(kind.value_type))
+    if pa.types.is_run_end_encoded(kind):
+        return _plain_column(pc.run_end_decode(column))
+    if pa.types.is_timestamp(kind):
+        whole = pc.floor_temporal(column, unit="microsecond") if kind.unit == "ns" else column
+        return whole if whole.type == pa.timestamp("us") else whole.cast(pa.timestamp("us"), safe=False)
+    if pa.types.is_float16(kind):
+        return column.cast(pa.float32()).cast(pa.float64())
+    if pa.types.is_null(kind) or str(kind) == "string_view":
+        return column.cast(pa.string())
+    if pa.types.is_date64(kind):
+        return column.cast(pa.date32())
+    if pa.types.is_duration(kind) or pa.types.is_time(kind) or _is_bytes(kind):
+        return _spelled_column(column)
+    return column
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    fixed = pa.types.is_fixed_size_binary(kind)
+    return fixed or pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or str(kind) == "binary_view"
+
+
+def _spelled_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The texts of values that come in few different ones."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    nanoseconds = pa.types.is_duration(column.type) or pa.types.is_time64(column.type)
+    if nanoseconds and column.type.unit == "ns":  # Python knows microseconds
+        floored = pc.floor(pc.divide(column.cast(pa.int64()).cast(pa.float64(), safe=False), 1000.0))
+        kind = pa.duration("us") if pa.types.is_duration(column.type) else pa.time64("us")
+        column = floored.cast(pa.int64(), safe=False).cast(kind)
+    encoded = column.combine_chunks().dictionary_encode()
+    texts = _spelled(encoded.dictionary.to_pylist(), exactly=False)
+    return pa.chunked_array([texts.take(encoded.indices)])
 
 
 def from_values(values: Mapping[str, Values], schema: Schema) -> pa.Table:

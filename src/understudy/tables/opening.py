@@ -46,11 +46,13 @@ def open(source: Any, schema: Schema | str | Path, *, name: str | None = None) -
         raise TableError(
             f"a {type(source).__name__} can't be opened; give a pandas, polars or pyarrow frame, or a path", source
         )
-    return _open_frame(source, schema, kind, name or f"a {kind} frame")
+    return open_frame(source, schema, kind, name or f"a {kind} frame")
 
 
-def _open_frame(source: Any, schema: Schema, kind: str, name: str) -> Table:
-    return FrameTable(to_arrow(source, name), schema, kind=kind, name=name)
+def open_frame(source: Any, schema: Schema, kind: str, name: str) -> Table:
+    """A frame of this kind behind the boundary; no engine is started as long as none is needed."""
+    unit = schema.unit.column if schema.unit else None
+    return FrameTable(to_arrow(source, name, unit=unit), schema, kind=kind, name=name)
 
 
 def _open_path(source: str, schema: Schema, name: str | None) -> Table:

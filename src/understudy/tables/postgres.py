@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import TableError
-from understudy.schema.column import Categorical, Column, Datetime, Integer, Number
+from understudy.schema.column import Column, Datetime
 from understudy.schema.domain import ColumnSet, Domain
 from understudy.schema.partition import Partition
 from understudy.schema.schema import Schema
 from understudy.tables.dialect import Statement, check_format, stated
-from understudy.tables.duck import check_case, check_columns
-from understudy.tables.sql import Source, Stored, capped, select_codes, select_values
+from understudy.tables.duck import check_case, check_columns, rounded_ids
+from understudy.tables.sql import Source, Stored, capped, select_codes, select_rounded_ids, select_values
 from understudy.tables.tally import Tally
 from understudy.tables.tallying import dense, select_tally
 
@@ -66,6 +66,9 @@ class PostgresTable:
         for column in schema:
             _check_type(column, types[column.name])
         self._source = _source(relation, schema, types)
+        query = select_rounded_ids(self._source, schema.unit) if schema.unit else None
+        if query is not None and self._fetch(stated(query))[0][0]:
+            raise rounded_ids(self.name, schema.unit.column if schema.unit else "")
 
     def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
         """Only sets that are part of no other one are counted; the others are sums over these."""
@@ -88,16 +91,16 @@ class PostgresTable:
         return dense(rows, domain.shape(tally.by), len(tally.summands))
 
     def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
-        query = select_values(self._source, self.schema.unit, column, self.schema.missing_values)
+        query = select_values(self._source, self.schema.unit, column, self.schema.missing_texts)
         pairs = sorted(self._fetch(stated(query)))  # by code point, and not by the server's collation
         return [value for value, _ in pairs], np.array([rows for _, rows in pairs], dtype=np.int64)
 
     def count_rows(self) -> int:
-        rows = stated(capped(self._source, self.schema.unit))
+        rows = stated(capped(self._source, self.schema.unit, self.schema.missing_texts))
         return int(self._fetch(rows.within("SELECT count(*) FROM ({}) AS counted"))[0][0])
 
     def has_rows(self, at_least: int) -> bool:
-        rows = stated(capped(self._source, self.schema.unit).limit(at_least))
+        rows = stated(capped(self._source, self.schema.unit, self.schema.missing_texts).limit(at_least))
         return bool(self._fetch(rows.within("SELECT count(*) FROM ({}) AS counted"))[0][0] >= at_least)
 
     def check_readable(self) -> None:
@@ -106,7 +109,7 @@ class PostgresTable:
     def _coded(self, domain: Domain, columns: ColumnSet) -> Statement:
         codings = [domain[c] for c in columns]
         types = ["SMALLINT" if c.size < 1 << 15 else "INT" for c in codings]
-        return stated(select_codes(self._source, self.schema.unit, codings, self.schema.missing_values, types))
+        return stated(select_codes(self._source, self.schema.unit, codings, self.schema.missing_texts, types))
 
     def _counted(self, domain: Domain, sets: Sequence[ColumnSet]) -> dict[ColumnSet, NDArray[np.int64]]:
         """All sets in one scan. A row of the answer has the codes of its own set, and null for all other columns."""
@@ -264,36 +267,40 @@ def _source(relation: Sequence[str], schema: Schema, types: Mapping[str, str]) -
 
     names = [exp.to_identifier(n, quoted=True) for n in relation]
     table = exp.Table(this=names[-1], db=names[0] if len(names) > 1 else None)
-    columns = [exp.alias_(_plain(schema[n], kind), n, quoted=True) for n, kind in types.items()]
+    ids = schema.unit.column if schema.unit else None
+    columns = [exp.alias_(_plain(n, kind, exactly=n == ids), n, quoted=True) for n, kind in types.items()]
     if schema.unit is not None:
         columns.append(exp.alias_(exp.column("ctid"), PLACE))
     order = None if schema.unit is None else exp.column(PLACE)
-    stored = {n: _stored(schema[n], kind) for n, kind in types.items()}
+    stored = {n: _stored(n, kind, exactly=n == ids) for n, kind in types.items()}
     return Source(exp.select(*columns).from_(table).subquery("understudy_table"), stored, order)
 
 
-def _plain(column: Column, kind: str) -> Any:
+def _plain(name: str, kind: str, exactly: bool) -> Any:
+    """A column in its plain type; ids keep all digits that they have."""
     from sqlglot import exp
 
-    raw = exp.column(column.name, quoted=True)
+    raw = exp.column(name, quoted=True)
     if kind == "numeric":
-        return exp.Anonymous(this="UNDERSTUDY_DOUBLE", expressions=[raw])
+        digits = exp.cast(exp.Anonymous(this="TRIM_SCALE", expressions=[raw]), "text")
+        return digits if exactly else exp.Anonymous(this="UNDERSTUDY_DOUBLE", expressions=[raw])
     if kind in _REAL:
         return exp.cast(raw, "double")
     if kind in _WHOLE:
         return exp.cast(raw, "bigint")
     if kind == "bool":
-        return exp.cast(exp.cast(raw, "int"), "bigint") if _numeric(column) else raw
+        return raw
     return exp.cast(raw, "timestamp" if kind in _TEMPORAL else "text")
 
 
-def _numeric(column: Column) -> bool:
-    return isinstance(column, Integer | Number) or (isinstance(column, Categorical) and column.numeric)
-
-
-def _stored(column: Column, kind: str) -> Stored:
-    plain = (*_WHOLE, *_REAL, *_TEMPORAL, "bool")
-    return Stored(column.name, textual=kind not in plain, floating=kind in _REAL)
+def _stored(name: str, kind: str, exactly: bool) -> Stored:
+    if kind in _WHOLE:
+        return Stored(name, "whole")
+    if kind in _REAL and not (exactly and kind == "numeric"):
+        return Stored(name, "real")
+    if kind == "bool":
+        return Stored(name, "truth")
+    return Stored(name, "moment" if kind in _TEMPORAL else "text")
 
 
 def _largest(sets: Sequence[ColumnSet]) -> list[ColumnSet]:

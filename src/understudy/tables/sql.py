@@ -9,15 +9,27 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from understudy.errors import InternalError
 from understudy.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
 from understudy.schema.domain import Coding
 from understudy.schema.schema import Unit
+from understudy.tables.spelling import EXACT, WRITTEN_OUT
 from understudy.tables.tally import EvenCoding
 
 ROWS = "understudy_rows"
+PERSON = "understudy_person"
+"""Whose row it is, where the schema names a unit."""
+MOMENT = "UNDERSTUDY_MOMENT"
+"""A function of a text: the ISO date or time that it is, in UTC, and null for any other text."""
+DUCKDB_FUNCTIONS = f"""
+CREATE OR REPLACE TEMP MACRO {MOMENT}(t) AS
+    CASE WHEN length(t) > 10 AND regexp_matches(t[11:], '[+-]')
+         THEN CAST(TRY_CAST(regexp_replace(t, ' +([+-][0-9:]+)$', '\\1') AS TIMESTAMPTZ) AS TIMESTAMP)
+         ELSE TRY_CAST(t AS TIMESTAMP) END
+"""
+"""What a connection of DuckDB must know; the time zone of the session must be UTC."""
 CASE_AT_MOST = 32
 """A longer list of labels is matched by a join with the list: as fast per row whatever its length."""
 
@@ -25,13 +37,15 @@ Expression = Any
 """A sqlglot expression; sqlglot itself is imported late, because it is slow to import."""
 
 
+Storage = Literal["text", "truth", "whole", "real", "decimal", "moment", "other"]
+
+
 @dataclass(frozen=True)
 class Stored:
-    """How the engine stores a column: as text, as floating-point or decimal numbers, or as anything else."""
+    """How the engine stores a column. It decides how a value is found, and never what is read."""
 
     name: str
-    textual: bool = False
-    floating: bool = False
+    kind: Storage = "other"
 
 
 @dataclass(frozen=True)
@@ -46,11 +60,12 @@ class Source:
     order: Expression | None = None
 
 
-def capped(source: Source, unit: Unit | None) -> Expression:
+def capped(source: Source, unit: Unit | None, missing_values: Sequence[str]) -> Expression:
     """The rows that count: with a unit, the first `max_rows` of each person in the source's own order.
 
-    Which rows of a person count depends on that person's rows alone, so a person moves at most `max_rows` of
-    them; rows without a person's value count as one more person.
+    A row without an id belongs to nobody whose rows could be capped, so it does not count. That is a rule of the row
+    alone, and which rows of a person count depends on that person's rows alone: one person more or less moves at most
+    `max_rows` rows, and no row of anybody else.
     """
     from sqlglot import exp
 
@@ -58,14 +73,43 @@ def capped(source: Source, unit: Unit | None) -> Expression:
     if unit is None:
         return everything
     order = source.order if source.order is not None else exp.Window(this=exp.RowNumber())
-    placed = exp.select("*", exp.alias_(order, "understudy_place")).from_(source.relation)
+    person = person_of(source.columns[unit.column], missing_values)
+    placed = exp.select("*", exp.alias_(order, "understudy_place"), exp.alias_(person, PERSON)).from_(
+        everything.subquery(ROWS)
+    )
     turn = exp.Window(
         this=exp.RowNumber(),
-        partition_by=[exp.column(unit.column, quoted=True)],
+        partition_by=[exp.column(PERSON)],
         order=exp.Order(expressions=[exp.column("understudy_place")]),
     )
-    numbered = exp.select("*", exp.alias_(turn, "understudy_turn")).from_(placed.subquery("placed"))
+    named = exp.not_(exp.column(PERSON).is_(exp.null()))
+    numbered = exp.select("*", exp.alias_(turn, "understudy_turn")).from_(placed.subquery("placed")).where(named)
     return exp.select("*").from_(numbered.subquery("numbered")).where(f"understudy_turn <= {unit.max_rows:d}")
+
+
+def person_of(stored: Stored, missing_values: Sequence[str]) -> Expression:
+    """Whose row it is: the id as text, without spaces around it; null where it is missing, by the rules of any value.
+
+    Whole numbers are their own texts and are compared faster, unless one of them is a missing value.
+    """
+    from sqlglot import exp
+
+    if stored.kind == "whole" and not missing_values:
+        return raw(stored.name)
+    return case([(_is_missing(stored, missing_values), exp.null())], _text(stored, exactly=True))
+
+
+def select_rounded_ids(source: Source, unit: Unit) -> Expression | None:
+    """Whether an id is a double that may stand for several; None where ids are not stored as doubles."""
+    from sqlglot import exp
+
+    stored = source.columns[unit.column]
+    if stored.kind != "real":
+        return None
+    number = exp.cast(raw(stored.name), "double")
+    rounded = exp.and_(exp.GTE(this=exp.Abs(this=number), expression=double(EXACT)), exp.not_(_is_nan(stored)))
+    counted = exp.Count(this=case([(rounded, whole(1))], exp.null()))
+    return exp.select(counted).from_(exp.select("*").from_(source.relation).subquery(ROWS))
 
 
 def select_codes(
@@ -98,7 +142,8 @@ def select_read(
         exp.alias_(reading_of(c, source.columns[c.name], missing_values), f"value_{i}", copy=False)
         for i, c in enumerate(columns)
     ]
-    return exp.select(*readings, copy=False).from_(capped(source, unit).subquery(ROWS), copy=False)
+    rows = capped(source, unit, missing_values)
+    return exp.select(*readings, copy=False).from_(rows.subquery(ROWS), copy=False)
 
 
 def select_values(source: Source, unit: Unit | None, column: str, missing_values: Sequence[str]) -> Expression:
@@ -109,7 +154,7 @@ def select_values(source: Source, unit: Unit | None, column: str, missing_values
     text = _text(stored)
     return (
         exp.select(exp.alias_(text, "value"), exp.alias_(exp.Count(this=exp.Star()), "rows"))
-        .from_(capped(source, unit).subquery(ROWS))
+        .from_(capped(source, unit, missing_values).subquery(ROWS))
         .where(exp.not_(_is_missing(stored, missing_values)))
         .group_by(text)
         .order_by("value")
@@ -131,24 +176,57 @@ def raw(column: str) -> Expression:
     return exp.column(column, table=ROWS, quoted=True)
 
 
-def _text(stored: Stored) -> Expression:
-    """The value as text. A whole number reads the same however it is stored: 1, not 1.0.
+def _text(stored: Stored, *, exactly: bool = False) -> Expression:
+    """The value as the text that `tables.spelling` gives it, whatever the engine stores it as.
 
-    Otherwise one missing value, which turns a pandas column of integers into floats, would change every other row.
+    `exactly` keeps all digits of whole numbers, which are otherwise those of a double.
     """
     from sqlglot import exp
 
-    stored_value = raw(stored.name)
+    value = raw(stored.name)
     # Without a list of characters DuckDB strips `column.SPACES`, several times faster than with one.
-    plain = exp.Trim(this=exp.cast(stored_value, "text"))
-    if not stored.floating:
-        return plain
-    number = exp.cast(stored_value, "double")
-    whole = exp.and_(
+    plain = exp.Trim(this=exp.cast(value, "text"))
+    match stored.kind:
+        case "whole" if not exactly:
+            outside = exp.not_(exp.Between(this=value.copy(), low=whole(1 - EXACT), high=whole(EXACT - 1)))
+            return case([(outside, _text_of_double(exp.cast(value.copy(), "double")))], exp.cast(value, "text"))
+        case "real":
+            return _text_of_double(exp.cast(value, "double"))
+        case "decimal":
+            number = _double_of_decimal(stored)
+            return _text_of_double(number, plain if exactly else None)
+        case "moment":
+            moment = exp.cast(value, "timestamp")
+            day = exp.cast(moment.copy(), "date")
+            midnight = exp.EQ(this=moment, expression=exp.cast(day, "timestamp"))
+            return case([(midnight, exp.cast(day.copy(), "text"))], exp.cast(moment.copy(), "text"))
+        case _:
+            return plain
+
+
+def _text_of_double(number: Expression, otherwise: Expression | None = None) -> Expression:
+    """1, and not 1.0: one missing value turns a pandas column of whole numbers into doubles."""
+    from sqlglot import exp
+
+    is_whole = exp.and_(
         exp.EQ(this=number, expression=exp.Floor(this=number.copy())),
-        exp.LT(this=exp.Abs(this=number.copy()), expression=double(2.0**53)),
+        exp.LT(this=exp.Abs(this=number.copy()), expression=double(WRITTEN_OUT)),
     )
-    return case([(whole, exp.cast(exp.cast(number.copy(), "bigint"), "text"))], plain)
+    shortest = exp.cast(number.copy(), "text") if otherwise is None else otherwise
+    return case([(is_whole, exp.cast(exp.cast(number.copy(), "bigint"), "text"))], shortest)
+
+
+def _double_of_decimal(stored: Stored) -> Expression:
+    """By its digits: the engine's own cast may be one double off, and a frame's decimals are read by their digits."""
+    from sqlglot import exp
+
+    return exp.TryCast(this=exp.Trim(this=exp.cast(raw(stored.name), "text")), to=exp.DataType.build("double"))
+
+
+def _is_nan(stored: Stored) -> Expression:
+    from sqlglot import exp
+
+    return exp.IsNan(this=exp.cast(raw(stored.name), "double"))
 
 
 def _is_missing(stored: Stored, missing_values: Sequence[str]) -> Expression:
@@ -156,9 +234,9 @@ def _is_missing(stored: Stored, missing_values: Sequence[str]) -> Expression:
     from sqlglot import exp
 
     absent = raw(stored.name).is_(exp.null())
-    if stored.floating:
-        absent = exp.or_(absent, exp.IsNan(this=exp.cast(raw(stored.name), "double")))
-    tokens = ("", *missing_values) if stored.textual else tuple(missing_values)
+    if stored.kind == "real":
+        absent = exp.or_(absent, _is_nan(stored))
+    tokens = ("", *missing_values) if stored.kind == "text" else tuple(missing_values)
     return exp.or_(absent, _text(stored).isin(*tokens)) if tokens else absent
 
 
@@ -222,14 +300,25 @@ def double(value: float) -> Expression:
 
 
 def _number(stored: Stored) -> Expression:
-    return _read_as(stored, "double")
-
-
-def _read_as(stored: Stored, kind: str) -> Expression:
-    """The value as this type, and null where it can't be."""
+    """The value as a double, null where it is none. A truth value is 1 or 0, also where a frame stores it as text."""
     from sqlglot import exp
 
-    return exp.TryCast(this=_text(stored) if stored.textual else raw(stored.name), to=exp.DataType.build(kind))
+    value = raw(stored.name)
+    match stored.kind:
+        case "truth":
+            return case([(value, double(1.0)), (exp.not_(value.copy()), double(0.0))], exp.null())
+        case "whole" | "real":
+            return exp.cast(value, "double")
+        case "decimal":
+            return _double_of_decimal(stored)
+        case "moment":
+            return exp.cast(exp.null(), "double")
+    text = _text(stored)
+    said = exp.Lower(this=text.copy())
+    flags = [(said.eq("true"), double(1.0)), (said.copy().eq("false"), double(0.0))]
+    return exp.Coalesce(
+        this=exp.TryCast(this=text, to=exp.DataType.build("double")), expressions=[case(flags, exp.null())]
+    )
 
 
 def _units(column: Datetime, stored: Stored) -> Expression:
@@ -240,10 +329,12 @@ def _units(column: Datetime, stored: Stored) -> Expression:
     """
     from sqlglot import exp
 
-    moment = _read_as(stored, "timestamp")
-    if stored.textual and column.format:
-        formatted = exp.func("TRY_STRPTIME", _text(stored), exp.Literal.string(column.format))
-        moment = exp.Coalesce(this=formatted, expressions=[moment])
+    moment = exp.cast(raw(stored.name), "timestamp")
+    if stored.kind != "moment":
+        moment = exp.Anonymous(this=MOMENT, expressions=[_text(stored)])
+        if column.format:
+            formatted = exp.func("TRY_STRPTIME", _text(stored), exp.Literal.string(column.format))
+            moment = exp.Coalesce(this=formatted, expressions=[moment])
     start = exp.cast(exp.Literal.string(column.start.isoformat(sep=" ")), "timestamp")
     elapsed = exp.Paren(this=exp.Sub(this=_epoch(moment), expression=_epoch(start)))
     return exp.Div(this=elapsed, expression=double(column.unit_seconds), typed=False, safe=False)
@@ -310,9 +401,11 @@ def _label_code(
     from sqlglot import exp
 
     assert isinstance(coding.column, Categorical) and coding.labels is not None
-    numeric = coding.column.numeric
-    literals = [double(float(v)) if numeric else exp.Literal.string(str(v)) for v in coding.labels]
-    pairs = [(literal, whole(i)) for i, literal in enumerate(literals)]
+    if coding.column.numeric:
+        literals = [(double(float(v)), i) for i, v in enumerate(coding.labels)]
+    else:
+        literals = [(exp.Literal.string(text), i) for text, i in coding.spellings.items()]
+    pairs = [(literal, whole(i)) for literal, i in literals]
     stray = whole(coding.stray_code)
     if len(pairs) <= CASE_AT_MOST:
         return case([(exp.EQ(this=value.copy(), expression=label), code) for label, code in pairs], stray), None

@@ -13,11 +13,10 @@ from understudy.errors import InternalError
 from understudy.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
 from understudy.schema.domain import Domain, units_between
 from understudy.schema.schema import Schema
-from understudy.tables.sql import Expression, Source, case, code_of, double, raw, select_read, whole
+from understudy.tables.sql import PERSON, ROWS, Expression, Source, case, code_of, double, select_read, whole
 from understudy.tables.tally import PersonCount, RowCount, Summand, Tally, ValueSum
 
 CLEANED = "understudy_cleaned"
-PERSON = "understudy_person"
 CODE = "understudy_code"
 NEGLIGIBLE = 1e-100
 """Numbers nearer to zero than that are zero: some engines raise an error where a product of such numbers underflows."""
@@ -41,9 +40,10 @@ def _cleaned_rows(source: Source, schema: Schema, domain: Domain, tally: Tally, 
 
     codings = [domain[c] for c in tally.by]
     columns = [*(c.column for c in codings), *(schema[c] for c in tally.values)]
-    inner = select_read(source, schema.unit, columns, schema.missing_values)
+    inner = select_read(source, schema.unit, columns, schema.missing_texts)
     if tally.persons:
-        inner.select(exp.alias_(raw(_unit_column(schema)), PERSON), copy=False)
+        _check_unit(schema)
+        inner.select(exp.column(PERSON, table=ROWS), copy=False)
     if not inner.expressions:
         return inner.select(exp.alias_(whole(1), "understudy_row"))
     query = exp.select().from_(inner.subquery("readings", copy=False), copy=False)
@@ -65,10 +65,9 @@ def _value(place: int) -> Expression:
     return exp.column(f"value_{place}", table="readings")
 
 
-def _unit_column(schema: Schema) -> str:
+def _check_unit(schema: Schema) -> None:
     if schema.unit is None:
         raise InternalError("persons can't be counted without a unit in the schema", schema)
-    return schema.unit.column
 
 
 def _added(summand: Summand) -> Expression:
@@ -134,12 +133,14 @@ def _label(column: Categorical, value: Expression) -> Expression:
     from sqlglot import exp
 
     labels = [_literal(v) for v in column.labels]
+    also = [] if column.numeric else [(t, v) for t, v in column.spellings.items() if t != v]
     other = exp.null() if column.other is None else _literal(column.other)
     first = exp.null() if column.missing else labels[0].copy()
     absent = first if column.missing or column.other is None else other
     stray = first if column.other is None else other
     known = exp.In(this=value.copy(), expressions=labels)
-    return case([(value.is_(exp.null()), absent), (known, value.copy())], stray.copy())
+    meant = [(value.copy().eq(text), _literal(label)) for text, label in also]
+    return case([(value.is_(exp.null()), absent), (known, value.copy()), *meant], stray.copy())
 
 
 def _literal(label: Any) -> Expression:

@@ -1,0 +1,126 @@
+"""One text per value: how a value is spelled depends on that value alone, never on the type that its column has.
+
+A frame stores a column in a type that fits *all* of its rows. One missing value, one text or one other UTC offset turns
+truth values, whole numbers and times into Python objects, or into floats. So every value has one text, which is the
+same however it is stored, and everything that is read as text starts from it. `tables.sql` spells typed columns of an
+engine by the same rules, and `tests/tables/test_storage.py` holds the two together.
+
+    truth values     true, false
+    numbers          as doubles: 1 and not 1.0, 0.1, 1e+16
+    points in time   in UTC: 2024-03-01, and with a time of day 2024-03-01 12:30:00.5
+    bytes            ASCII as it is, everything else as \\xHH
+    anything else    nothing: a list, a dictionary or any other object can't be read, so it is missing
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+import numbers
+import uuid
+from typing import Any
+
+EXACT = 2**53
+"""Below that every whole number is a double of its own; pandas turns whole numbers to doubles beside a missing one."""
+
+WRITTEN_OUT = 1e16
+"""Engines disagree about which larger whole numbers have an exponent; below that none has one here."""
+
+
+def spell(value: Any, *, exactly: bool = False) -> str | None:
+    """The text of a value; None for a missing one, and for an object that has no text of its own.
+
+    `exactly` keeps all digits of a whole number, which people's ids need: as doubles, two of them may be one.
+
+    >>> spell(True), spell(1.0), spell(dt.date(2024, 3, 1)), spell(float("nan"))
+    ('true', '1', '2024-03-01', None)
+    """
+    if isinstance(value, str):
+        return str.__str__(value)
+    value = _of_python(value)
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value) if exactly or abs(value) < EXACT else spell_double(_double(value))
+        case float():
+            return spell_double(value)
+        case decimal.Decimal():
+            return _spell_decimal(value, exactly)
+        case dt.date():
+            return _spell_moment(value)
+        case dt.time() | dt.timedelta():
+            return _without_zeros(str(value))
+        case bytes():
+            return "".join(map(_spell_byte, value))
+        case uuid.UUID():
+            return str(value)
+    return str(value) if type(value).__name__ == "Interval" else None  # of pandas, whose `cut` makes categories of them
+
+
+def spell_double(value: float) -> str | None:
+    """The shortest text that reads back as this double, and that of a whole number without a point."""
+    if math.isnan(value):
+        return None
+    return str(int(value)) if value.is_integer() and abs(value) < WRITTEN_OUT else repr(value)
+
+
+def _of_python(value: Any) -> Any:
+    """Scalars of numpy and pandas as those of Python; times to the microsecond, rounded down."""
+    import numpy as np
+
+    if isinstance(value, np.datetime64):
+        moment = value.astype("datetime64[us]").item()  # rounds down, also before 1970
+        return moment if isinstance(moment, dt.date) else None  # None for NaT, a number for years beyond 9999
+    if isinstance(value, np.timedelta64):
+        return value.astype("timedelta64[us]").item()
+    if isinstance(value, np.floating):
+        return float(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    if hasattr(value, "to_pydatetime"):  # a Timestamp, or NaT, of pandas
+        return None if value != value else value.to_pydatetime(warn=False)
+    if hasattr(value, "to_pytimedelta"):
+        return value.to_pytimedelta()
+    if hasattr(value, "to_timestamp"):  # a period: its first moment
+        return value.to_timestamp().to_pydatetime(warn=False)
+    if isinstance(value, numbers.Integral) and not isinstance(value, int):
+        return int(value)
+    return value
+
+
+def _double(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _spell_decimal(value: decimal.Decimal, exactly: bool) -> str | None:
+    if not value.is_finite():
+        return None if value.is_nan() else spell_double(float(value))
+    if exactly and value == value.to_integral_value():
+        return str(int(value))
+    return str(value) if exactly else spell_double(float(value))
+
+
+def _spell_moment(value: dt.date) -> str | None:
+    """In UTC; the time of day is left out at midnight, where a date and a time of it are one."""
+    if not isinstance(value, dt.datetime):
+        return value.isoformat()
+    if value.tzinfo is not None:
+        try:
+            value = value.astimezone(dt.UTC).replace(tzinfo=None)
+        except OverflowError:  # the first or the last day that there is
+            value = value.replace(tzinfo=None)
+    return _without_zeros(value.isoformat(sep=" ")).removesuffix(" 00:00:00")
+
+
+def _without_zeros(text: str) -> str:
+    """A fraction of a second without zeros at its end."""
+    return text.rstrip("0") if "." in text else text
+
+
+def _spell_byte(byte: int) -> str:
+    return chr(byte) if 32 <= byte < 127 and chr(byte) not in "\\'\"" else f"\\x{byte:02X}"
