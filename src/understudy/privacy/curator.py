@@ -230,7 +230,12 @@ class Curator:
 
     @property
     def public_rows(self) -> bool:
-        """Whether the row count is public: under replace-one no neighbour changes it."""
+        """Whether the row count is public: no neighbour changes it."""
+        return self.schema.public_rows
+
+    @property
+    def replaced(self) -> bool:
+        """Whether neighbours differ by one unit put in place of another, and not by one more or less."""
         return self.schema.neighbours == REPLACE_ONE
 
     @property
@@ -329,12 +334,21 @@ class Curator:
         if self.public_rows:
             spend = Spend("public", "number of rows, public under replace-one", 0.0, 0.0)
         elif amount is None:
-            raise MethodError("the number of rows is private under add-remove: it needs a part of the budget", self)
+            raise MethodError("the number of rows is private: it needs a part of the budget", self)
         else:
-            spend = self._count_spend(amount, self._scales(amount, 1, None)[0], "number of rows", 1)
+            spend = self._total_spend(amount)
         question = {"ask": "total", "scale": spend.scale}
         (count,) = self._noisy([question], [spend], lambda table: [np.array([table.count_rows()], dtype=np.int64)])
         return Measurement((), count, spend.mechanism, spend.scale)
+
+    def _total_spend(self, amount: Amount) -> Spend:
+        """A person moves the number of rows by their own, in either norm; one put in place of another by one at most,
+        since under replace-one a person has one row that counts, or none.
+        """
+        moved = float(self.schema.rows_per_unit)
+        scale = amount.noise_scale(moved)
+        _check_scale("number of rows", scale)
+        return Spend(amount.mechanism, "number of rows", moved, scale, cells=1)
 
     def select(
         self,
@@ -357,7 +371,7 @@ class Curator:
         choices = sum(c.choices for c in candidates)
         _check_candidates(domain, candidates, k, choices)
         # Every candidate's score has at most this sensitivity, whichever is drawn.
-        sensitivity = max(c.sensitivity(self.schema.rows_per_unit, self.public_rows) for c in candidates)
+        sensitivity = max(c.sensitivity(self.schema.rows_per_unit, self.replaced) for c in candidates)
         epsilon = amount.split([1.0] * k)[0].selection_epsilon()
         ranked = choices if admits else k
         question = {"ask": "select", "candidates": [list(c.columns) for c in candidates], "k": k, "epsilon": epsilon}
@@ -389,7 +403,7 @@ class Curator:
             return rank_scores(counts[: coding.levels], probability)
 
         asked = f"quantile {probability:g} of {column}"
-        moved = rank_sensitivity(probability, self.schema.rows_per_unit, replaced=self.public_rows)
+        moved = rank_sensitivity(probability, self.schema.rows_per_unit, replaced=self.replaced)
         (cut,) = self._choose(question, asked, exact, epsilon, moved, 1, len(coding.edges), 1, list)
         return float(coding.edges[cut])
 
@@ -401,7 +415,7 @@ class Curator:
             raise MethodError(f"{column!r} is not a categorical column with private values; use its schema", column)
         sigma, delta = amount.noise_scale(self._l2), key_delta(self._counting, self.schema)
         _check_scale(f"values of {column}", sigma)
-        threshold = key_threshold(sigma, delta, self.schema.rows_per_unit, worlds=2 if self.public_rows else 1)
+        threshold = key_threshold(sigma, delta, self.schema.rows_per_unit, worlds=2 if self.replaced else 1)
         question = {"ask": "keys", "column": column, "scale": sigma, "threshold": threshold}
         spend = Spend("thresholded-gaussian", f"values of {column} above {threshold:,}", self._l2, sigma, delta)
 
@@ -430,7 +444,9 @@ class Curator:
         return [Measurement(tally.by, n, s.mechanism, s.scale) for n, s in zip(totals, spends, strict=True)]
 
     def _tally_spend(self, tally: Tally, summand: Summand, amount: Amount, cells: int) -> Spend:
-        setting = Setting(self.schema.rows_per_unit, self.public_rows, cells, tally.where is not None)
+        # With a unit a replacement may have no row that counts, as where it does not satisfy a condition.
+        filtered = tally.where is not None or self.schema.unit is not None
+        setting = Setting(self.schema.rows_per_unit, self.replaced, cells, filtered)
         sensitivity = summand.sensitivity(setting)[0 if amount.pure else 1]
         asked = " ".join(["sum of", *filter(None, [summand.describe()["add"], summand.looked_at])])
         if sensitivity == 0:
@@ -493,7 +509,7 @@ class Curator:
         """
         if self._training is None:
             raise MethodError("a training needs a part of the budget; reserve it before anything is asked", self)
-        if course.replace_one != self.public_rows or shape.sizes != grid.shape:
+        if course.replace_one != self.replaced or shape.sizes != grid.shape:
             raise InternalError(
                 "a training must be of the schema's own neighbours, and of the grid's own groups.", grid
             )
@@ -548,7 +564,7 @@ class Curator:
         return self._gate.keep if isinstance(self._gate, RowGate) else at_once
 
     def _rank_sensitivity(self, probability: float, groups: int) -> float:
-        rows, replaced = self.schema.rows_per_unit, self.public_rows
+        rows, replaced = self.schema.rows_per_unit, self.replaced
         return rank_sensitivity(probability, rows, replaced=replaced, grouped=groups > 0)
 
     def rank_exponent(self, amount: Amount, groups: int, probability: float = 1.0) -> float:
@@ -641,13 +657,13 @@ class Curator:
     @property
     def _change(self) -> int:
         """L1 sensitivity of any histogram: the rows of one person, moved in or out; both when one is replaced."""
-        return self.schema.rows_per_unit * (2 if self.public_rows else 1)
+        return self.schema.rows_per_unit * (2 if self.replaced else 1)
 
     @property
     def _l2(self) -> float:
         """L2 sensitivity of any histogram: all rows of a person in one cell, or in two cells when one is replaced."""
         rows = float(self.schema.rows_per_unit)
-        return math.nextafter(rows * math.sqrt(2.0), math.inf) if self.public_rows else rows
+        return math.nextafter(rows * math.sqrt(2.0), math.inf) if self.replaced else rows
 
 
 def key_delta(budget: Budget, schema: Schema) -> float:

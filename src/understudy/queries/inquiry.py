@@ -31,7 +31,7 @@ from understudy.queries.grain import (
 from understudy.queries.question import AVERAGE, COUNT, PERSONS, QUANTILE, SUM, Aggregate, Question
 from understudy.schema.column import Categorical, Column
 from understudy.schema.domain import Coding, Domain
-from understudy.schema.schema import REPLACE_ONE, Schema
+from understudy.schema.schema import Schema
 from understudy.tables.tally import PersonCount, RowCount, Summand, Tally, ValueSum
 
 KEYS_SHARE = 0.25
@@ -55,7 +55,7 @@ class Inquiry:
         """Whether nothing needs noise: the number of all rows, where it is public."""
         q = self.question
         counted = all(a.kind == COUNT for a in q.aggregates)
-        return counted and not q.keys and q.where is None and self.schema.neighbours == REPLACE_ONE
+        return counted and not q.keys and q.where is None and self.schema.public_rows
 
     def ask(self, curator: Curator) -> tuple[Group, ...]:
         """The figures of every group that there could be."""

@@ -318,11 +318,7 @@ class Plan:
     def _rows_rule(self) -> str:
         if self.rows is not None:
             return "as asked"
-        return (
-            "the number of private rows, public under replace-one"
-            if self.schema.neighbours == "replace-one"
-            else "noisy total"
-        )
+        return "the number of private rows, public under replace-one" if self.schema.public_rows else "noisy total"
 
 
 def versions() -> dict[str, str]:

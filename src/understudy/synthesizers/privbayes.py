@@ -162,7 +162,7 @@ class Structure:
     def _slip(self, amount: Amount, choices: Sequence[Sequence[ColumnSet]]) -> float:
         """By how much, in rows, a choice is likely to miss the best score: 2Δ·ln(families)/ε."""
         epsilon = amount.split([1.0] * len(choices))[0].selection_epsilon()
-        sensitivity = Dependence(()).sensitivity(self.curator.schema.rows_per_unit, self.curator.public_rows)
+        sensitivity = Dependence(()).sensitivity(self.curator.schema.rows_per_unit, self.curator.replaced)
         return 2 * sensitivity * math.log(max(map(len, choices))) / epsilon
 
 

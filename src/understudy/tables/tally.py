@@ -30,7 +30,8 @@ class Setting:
     """Whether neighbours differ by one row put in place of another; then `rows` is 1 (`Schema._check_unit`)."""
     cells: int
     filtered: bool
-    """Whether there is a condition, so that a row may count in one neighbour and its replacement not in the other."""
+    """Whether a row may count in one neighbour and its replacement not in the other: there is a condition, or a unit,
+    where one without an id has no row that counts."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class RowCount:
 
 @dataclass(frozen=True)
 class PersonCount:
-    """The number of persons who have such a row, each once in a cell; rows without a person's value add nothing."""
+    """The number of persons who have such a row, each once in a cell; rows without an id don't count."""
 
     looked_at: ClassVar[str | None] = None
 
@@ -61,7 +62,7 @@ class PersonCount:
         touched = min(setting.rows, setting.cells)
         if not setting.replaced:
             return float(touched), _root(touched)
-        return ValueSum.bounded(1, 1, setting, True)  # a replacement may have no person's value
+        return ValueSum.bounded(1, 1, setting, True)  # a replacement may have no id
 
     def describe(self) -> dict[str, Any]:
         return {"add": "persons"}
