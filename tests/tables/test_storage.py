@@ -178,7 +178,7 @@ def test_every_combination_of_pandas(held: str, record_property: Any) -> None:
 
 
 def pandas_listed(kind: str | None) -> Callable[[list[Any]], pd.Series]:
-    """The type is given for the plain values; beside an odd one pandas has to infer it from all."""
+    """The type is given as long as it holds all values; beside an odd one pandas has to infer it from what it held."""
 
     def build(values: list[Any]) -> pd.Series:
         with warnings.catch_warnings():
@@ -186,9 +186,17 @@ def pandas_listed(kind: str | None) -> Callable[[list[Any]], pd.Series]:
             try:
                 return pd.Series(values, dtype=kind)
             except (TypeError, ValueError, OverflowError):
-                return pd.Series(values)
+                return pd.Series([_held(v, kind) for v in values])
 
     return build
+
+
+def _held(value: Any, kind: str | None) -> Any:
+    """The value as a column of that type would hand it out."""
+    try:
+        return pd.Series([value], dtype=kind)[0]
+    except (TypeError, ValueError, OverflowError):
+        return value
 
 
 def pandas_joined(plain: list[Any]) -> Callable[[list[Any]], pd.Series]:
