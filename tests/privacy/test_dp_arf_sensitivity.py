@@ -215,11 +215,11 @@ class TellingCurator(Curator):
         super().__init__(*of)
         self.told: list[tuple[Any, ...]] = []
 
-    def select(self, domain: Any, candidates: Any, amount: Any, k: int = 1, admits: Any = None) -> list[int]:
+    def select(self, domain: Any, candidates: Any, amount: Any, k: int = 1, rule: Any = None) -> list[int]:
         for c in candidates:
             expected = c.share if isinstance(c, Departure) else c.estimate
             self.told.append((c.columns, expected.tobytes(), getattr(c, "offset", 0.0), c.grid, k))
-        return super().select(domain, candidates, amount, k, admits)
+        return super().select(domain, candidates, amount, k, rule)
 
 
 def pinned_differences(relation: str, hostile: str, tmp_path: Path) -> list[str]:

@@ -13,8 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
@@ -23,8 +22,9 @@ import numpy as np
 import pytest
 from helpers import CodeTable, MutantRandomness
 from numpy.typing import NDArray
-from test_select_admits import Admits, DoubledExponent, IgnoredScores, refuted
+from test_select_admits import DoubledExponent, IgnoredScores, Only, refuted
 
+from understudy.privacy.admission import Admission
 from understudy.privacy.budget import Budget, total
 from understudy.privacy.curator import Curator, RowGate
 from understudy.privacy.mechanism import ExactRandomness, Randomness
@@ -137,36 +137,6 @@ class ManyRows(SeededRandomness):
 HISTORIES: list[Callable[[], Randomness]] = [lambda: SeededRandomness(1), lambda: ManyRows(2)]
 
 
-class Renewable:
-    """A rule of `rake` that can begin anew, so that one ask can be enumerated, or drawn again and again."""
-
-    def __init__(self, begin: Callable[[], Any]) -> None:
-        self._begin = begin
-        self.renew()
-
-    def renew(self) -> None:
-        rule = self._begin()
-        self.joins = self.takes = rule.joins if hasattr(rule, "joins") else rule.takes
-
-
-@contextmanager
-def renewable_rules() -> Iterator[list[Renewable]]:
-    """The rules that `rake` makes meanwhile, in order."""
-    made: list[Renewable] = []
-
-    def making(rule: Any) -> Callable[..., Renewable]:
-        def make(*of: Any) -> Renewable:
-            made.append(Renewable(lambda: rule(*of)))
-            return made[-1]
-
-        return make
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rake, "Forest", making(rake.Forest))
-        patch.setattr(rake, "Apart", making(rake.Apart))
-        yield made
-
-
 @dataclass
 class Selection:
     """One ask for sets of columns: all that its law on any table follows from, and what it claims to cost."""
@@ -176,7 +146,7 @@ class Selection:
     exact: Callable[[Any], Scores]
     """The scores of a table, as the curator computes them."""
     exponent: float
-    fresh: Callable[[], Admits]
+    rule: Admission
     epsilon: float
     rho: float
     drawn: Counter[Outcome]
@@ -186,7 +156,7 @@ class Selection:
 
     @cached_property
     def outcomes(self) -> Outcomes:
-        return Outcomes.of(len(self.candidates), self.k, self.fresh)
+        return Outcomes.of(len(self.candidates), self.k, self.rule)
 
     def law(self, table: CachedTable) -> Law:
         return self.outcomes.law(self.scores(table), self.exponent)
@@ -199,7 +169,6 @@ class WatchedGate(RowGate):
         super().__init__(table, budget, None, "", "", randomness)
         self._draws, self._often = draws, DRAWN_OFTEN
         self.exact: Callable[[Any], Any] = lambda table: None
-        self.renew: Callable[[], None] = lambda: None
         self.exponent = math.nan
         self.drawn: Counter[Outcome] = Counter()
 
@@ -214,7 +183,6 @@ class WatchedGate(RowGate):
         for _ in range(self._draws):
             (chosen,) = draw(hidden, self)
             self.drawn[tuple(map(int, chosen))] += 1
-            self.renew()
 
     def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
         return self._randomness.noise(mechanism, scale, size)
@@ -227,25 +195,19 @@ class WatchedGate(RowGate):
 class WatchedCurator(Curator):
     """Keeps every selection that it is asked for."""
 
-    def __init__(self, schema: Schema, budget: Budget, gate: WatchedGate, rules: list[Renewable]) -> None:
+    def __init__(self, schema: Schema, budget: Budget, gate: WatchedGate) -> None:
         super().__init__(schema, budget, gate)
-        self._watched, self._rules = gate, rules
+        self._watched = gate
         self.selections: list[Selection] = []
 
-    def select(self, domain: Domain, candidates: Any, amount: Any, k: int = 1, admits: Admits | None = None) -> Any:
-        assert admits is not None
-        gate, rule, before = self._watched, self._rules[-1], len(self.spends)
-
-        def fresh() -> Admits:
-            rule.renew()
-            return admits
-
-        gate.renew = rule.renew
-        chosen = super().select(domain, candidates, amount, k, admits)
+    def select(self, domain: Domain, candidates: Any, amount: Any, k: int = 1, rule: Admission | None = None) -> Any:
+        assert rule is not None
+        gate, before = self._watched, len(self.spends)
+        chosen = super().select(domain, candidates, amount, k, rule)
         spends = self.spends[before:]
         assert {s.mechanism for s in spends} == {"exponential"}
         epsilon, rho = math.fsum(s.scale for s in spends), float(total(s.cost for s in spends).rho)
-        self.selections.append(Selection(candidates, k, gate.exact, gate.exponent, fresh, epsilon, rho, gate.drawn))
+        self.selections.append(Selection(candidates, k, gate.exact, gate.exponent, rule, epsilon, rho, gate.drawn))
         return chosen
 
 
@@ -254,11 +216,10 @@ def selections_of(
 ) -> list[Selection]:
     """Every selection of one run. The randomness decides the history in which each of them is asked."""
     domain = domain_of(case.columns, relation)
-    with renewable_rules() as rules:
-        gate = WatchedGate(table_of(case.columns, relation, rows), budget, randomness, draws)
-        curator = WatchedCurator(domain.schema, budget, gate, rules)
-        recipe = METHODS["rake"].recipe(Options.from_dict(dict(case.wishes)))
-        recipe.calibrate(domain, curator.remaining()).fit(curator, np.random.default_rng(0))
+    gate = WatchedGate(table_of(case.columns, relation, rows), budget, randomness, draws)
+    curator = WatchedCurator(domain.schema, budget, gate)
+    recipe = METHODS["rake"].recipe(Options.from_dict(dict(case.wishes)))
+    recipe.calibrate(domain, curator.remaining()).fit(curator, np.random.default_rng(0))
     return curator.selections
 
 
@@ -276,21 +237,21 @@ class Outcomes:
     """By outcome, pick and candidate: what was still admissible."""
 
     @classmethod
-    def of(cls, candidates: int, k: int, fresh: Callable[[], Admits]) -> Outcomes:
+    def of(cls, candidates: int, k: int, rule: Admission) -> Outcomes:
         picked: list[Outcome] = []
         among: list[list[list[bool]]] = []
         end = [False] * candidates + [True]
 
-        def extend(outcome: Outcome, masks: list[list[bool]]) -> None:
-            left = [i not in outcome and all(map(fresh(), (*outcome, i))) for i in range(candidates)]
+        def extend(outcome: Outcome, masks: list[list[bool]], rule: Admission) -> None:
+            left = [i not in outcome and rule.admits(i) for i in range(candidates)]
             if len(outcome) == k or not any(left):
                 picked.append(outcome)
                 among.append(masks + [end] * (k - len(outcome)))
                 return
             for i in itertools.compress(range(candidates), left):
-                extend((*outcome, i), [*masks, [*left, False]])
+                extend((*outcome, i), [*masks, [*left, False]], rule.after(i))
 
-        extend((), [])
+        extend((), [], rule)
         return cls(picked, np.array([(*o, *[candidates] * (k - len(o))) for o in picked]), np.array(among))
 
     def law(self, scores: Scores, exponent: float) -> Law:
@@ -376,13 +337,8 @@ class Peeking(Selection):
 
     def law(self, table: CachedTable) -> Law:
         scores = self.scores(table)
-        least = int(np.argmin(scores))
-
-        def fresh() -> Admits:
-            rule = self.fresh()
-            return lambda i: i != least and rule(i)
-
-        return Outcomes.of(len(self.candidates), self.k, fresh).law(scores, self.exponent)
+        others = frozenset(range(len(scores))) - {int(np.argmin(scores))}
+        return Outcomes.of(len(self.candidates), self.k, Only(others, self.rule)).law(scores, self.exponent)
 
 
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE_ONE])
@@ -404,21 +360,25 @@ def are_apart(sets: Sequence[frozenset[str]]) -> bool:
     return all(len(a & b) < 2 for a, b in itertools.combinations(sets, 2))
 
 
-def stated_law(selection: Selection, rule: Callable[[Sequence[frozenset[str]]], bool], table: CachedTable) -> Law:
-    """The law by the rule as it is documented, whatever the code does."""
-    sets = [frozenset(c.columns) for c in selection.candidates]
+@dataclass(frozen=True)
+class Documented:
+    """A rule as it is documented, whatever the code does: what may be picked together."""
 
-    def fresh() -> Admits:
-        taken: list[frozenset[str]] = []
+    sets: Sequence[frozenset[str]]
+    together: Callable[[Sequence[frozenset[str]]], bool]
+    taken: tuple[frozenset[str], ...] = ()
 
-        def admits(i: int) -> bool:
-            fits = rule([*taken, sets[i]])
-            taken.extend([sets[i]] * fits)
-            return fits
+    def admits(self, candidate: int) -> bool:
+        return self.together([*self.taken, self.sets[candidate]])
 
-        return admits
+    def after(self, picked: int) -> Documented:
+        return Documented(self.sets, self.together, (*self.taken, self.sets[picked]))
 
-    return Outcomes.of(len(sets), selection.k, fresh).law(selection.scores(table), selection.exponent)
+
+def stated_law(selection: Selection, together: Callable[[Sequence[frozenset[str]]], bool], table: CachedTable) -> Law:
+    rule = Documented([frozenset(c.columns) for c in selection.candidates], together)
+    outcomes = Outcomes.of(len(rule.sets), selection.k, rule)
+    return outcomes.law(selection.scores(table), selection.exponent)
 
 
 def refusals(name: str, randomness: Randomness) -> list[bool]:
@@ -457,14 +417,14 @@ def test_mutants_of_the_draw_are_refused(mutant: type[MutantRandomness]) -> None
 class AllApart(Apart):
     """Mutant: two resolutions of one pair may be picked in one round."""
 
-    def takes(self, columns: Sequence[str]) -> bool:
+    def admits(self, candidate: int) -> bool:
         return True
 
 
 class AllJoined(Forest):
     """Mutant: a pair may close a cycle."""
 
-    def joins(self, pair: Sequence[str]) -> bool:
+    def admits(self, candidate: int) -> bool:
         return True
 
 

@@ -94,9 +94,9 @@ class TwinCurator(Curator):
         super().__init__(schema_of(relation), budget, gate)
         self.candidates: list[Sequence[Candidate]] = []
 
-    def select(self, domain: Any, candidates: Any, amount: Any, k: int = 1, admits: Any = None) -> list[int]:
+    def select(self, domain: Any, candidates: Any, amount: Any, k: int = 1, rule: Any = None) -> list[int]:
         self.candidates.append(candidates)
-        return super().select(domain, candidates, amount, k, admits)
+        return super().select(domain, candidates, amount, k, rule)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from helpers import CodeTable, MutantRandomness
 
+from understudy.privacy.admission import Admission
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator
 from understudy.privacy.mechanism import ExactRandomness, Randomness
@@ -28,7 +29,6 @@ from understudy.synthesizers.mst import Forest
 
 DRAWS, FEWER_DRAWS = 20_000, 3_000
 Law = dict[tuple[int, ...], float]
-Admits = Callable[[int], bool]
 
 
 def schema_of(columns: int, neighbours: str = "add-remove") -> Schema:
@@ -53,14 +53,12 @@ def candidates_of(schema: Schema, total: float) -> list[Candidate]:
 
 @dataclass
 class DrawingGate:
-    """Counts once, draws `draws` times, each time for a new forest; the debit is that of one ask."""
+    """Counts once, draws `draws` times; the debit is that of one ask."""
 
     table: CodeTable
     randomness: Randomness
     draws: int
-    fresh: Callable[[], Admits]
     secure: bool = True
-    admits: Admits = field(init=False)
     drawn: Counter[tuple[int, ...]] = field(default_factory=Counter)
     hidden: Any = None
 
@@ -68,59 +66,61 @@ class DrawingGate:
         self.hidden = exact(self.table)
         debit()
         for _ in range(self.draws):
-            self.admits = self.fresh()
             (chosen,) = draw(self.hidden, self.randomness)
             self.drawn[tuple(map(int, chosen))] += 1
         return [chosen]
 
 
-def tree_rule(pairs: Sequence[tuple[str, ...]]) -> Callable[[], Admits]:
+@dataclass(frozen=True)
+class Only:
+    """Nothing but these candidates, and of them what another rule admits, if one is given."""
+
+    allowed: frozenset[int]
+    rule: Admission | None = None
+
+    def admits(self, candidate: int) -> bool:
+        return candidate in self.allowed and (self.rule is None or self.rule.admits(candidate))
+
+    def after(self, picked: int) -> Only:
+        return Only(self.allowed, self.rule and self.rule.after(picked))
+
+
+def tree_rule(candidates: Sequence[Candidate]) -> Forest:
     """What `mst` admits: whatever closes no cycle with what was admitted before."""
-
-    def fresh() -> Admits:
-        forest = Forest(tuple(dict.fromkeys(c for p in pairs for c in p)))
-        return lambda i: forest.joins(pairs[i])
-
-    return fresh
+    return Forest([c.columns for c in candidates])
 
 
 def selected(
     rows: Sequence[Sequence[int]],
     schema: Schema,
-    fresh: Callable[[], Admits] | None,
+    rule: Admission | None,
     k: int,
     randomness: Randomness,
     draws: int = FEWER_DRAWS,
 ) -> tuple[DrawingGate, Curator]:
     candidates = candidates_of(schema, 4.0)
-    rule = fresh or tree_rule([c.columns for c in candidates])
-    gate = DrawingGate(table_of(rows, schema), randomness, draws, rule)
+    gate = DrawingGate(table_of(rows, schema), randomness, draws)
     curator = Curator(schema, Budget(4.0, 1e-6), gate)
-    curator.select(Domain.of(schema), candidates, curator.remaining(), k, admits=lambda i: gate.admits(i))
+    curator.select(Domain.of(schema), candidates, curator.remaining(), k, rule or tree_rule(candidates))
     return gate, curator
 
 
-def law_of(scores: np.ndarray, exponent: float, k: int, fresh: Callable[[], Admits]) -> Law:
+def law_of(scores: np.ndarray, exponent: float, k: int, rule: Admission) -> Law:
     """Draw by draw, the exponential mechanism among those that are still admissible."""
     weights = np.exp(exponent * (scores - scores.max()))
     law: Law = {}
 
-    def extend(chosen: tuple[int, ...], probability: float) -> None:
-        left = [i for i in range(len(weights)) if i not in chosen and _admitted(fresh, (*chosen, i))]
+    def extend(chosen: tuple[int, ...], probability: float, rule: Admission) -> None:
+        left = [i for i in range(len(weights)) if i not in chosen and rule.admits(i)]
         if len(chosen) == k or not left:
             law[chosen] = law.get(chosen, 0.0) + probability
             return
         whole = sum(weights[i] for i in left)
         for i in left:
-            extend((*chosen, i), probability * weights[i] / whole)
+            extend((*chosen, i), probability * weights[i] / whole, rule.after(i))
 
-    extend((), 1.0)
+    extend((), 1.0, rule)
     return law
-
-
-def _admitted(fresh: Callable[[], Admits], chosen: tuple[int, ...]) -> bool:
-    admits = fresh()
-    return [admits(i) for i in chosen].count(False) == 0
 
 
 def refuted(counts: Counter[tuple[int, ...]], law: Law) -> bool:
@@ -142,8 +142,7 @@ def exponent_of(curator: Curator, candidates: list[Candidate]) -> float:
 
 def expected(gate: DrawingGate, curator: Curator, schema: Schema, k: int) -> Law:
     candidates = candidates_of(schema, 4.0)
-    rule = tree_rule([c.columns for c in candidates])
-    return law_of(gate.hidden, exponent_of(curator, candidates), k, rule)
+    return law_of(gate.hidden, exponent_of(curator, candidates), k, tree_rule(candidates))
 
 
 @pytest.mark.parametrize(("columns", "orders", "draws"), [(3, 6, FEWER_DRAWS), (4, 96, DRAWS)])
@@ -180,12 +179,8 @@ def test_mutant_a_rule_that_looks_at_scores_is_refuted():
     candidates = candidates_of(schema, 4.0)
     counts = table_of(ROWS[4], schema).count_by(Domain.of(schema), [c.columns for c in candidates])
     scores = [c.score(n) for c, n in zip(candidates, counts, strict=True)]
-    worst, honest = int(np.argmin(scores)), tree_rule([c.columns for c in candidates])
-
-    def peeking() -> Admits:
-        rule = honest()
-        return lambda i: i != worst and rule(i)
-
+    others = frozenset(range(len(scores))) - {int(np.argmin(scores))}
+    peeking = Only(others, tree_rule(candidates))
     gate, curator = selected(ROWS[4], schema, peeking, 3, ExactRandomness.system(), 3 * FEWER_DRAWS)
     assert refuted(gate.drawn, expected(gate, curator, schema, 3))
 
@@ -198,15 +193,17 @@ def test_mutant_filtering_only_the_first_k_is_refuted():
         def choose(self, scores: np.ndarray, exponent: float, k: int) -> list[int]:
             return super().choose(scores, exponent, k)[:2]
 
-    gate, curator = selected([*ROWS[3]], schema, lambda: lambda i: i != 0, 2, Short())
-    law = law_of(gate.hidden, exponent_of(curator, candidates_of(schema, 4.0)), 2, lambda: lambda i: i != 0)
+    rule = Only(frozenset({1, 2}))
+    gate, curator = selected([*ROWS[3]], schema, rule, 2, Short())
+    law = law_of(gate.hidden, exponent_of(curator, candidates_of(schema, 4.0)), 2, rule)
     assert set(law) == {(1, 2), (2, 1)} and refuted(gate.drawn, law)
 
 
 def test_a_size_rule_never_admits_what_it_refuses():
     schema = schema_of(4)
-    gate, curator = selected(ROWS[4], schema, lambda: lambda i: i in (1, 4, 5), 1, ExactRandomness.system())
-    law = law_of(gate.hidden, exponent_of(curator, candidates_of(schema, 4.0)), 1, lambda: lambda i: i in (1, 4, 5))
+    rule = Only(frozenset({1, 4, 5}))
+    gate, curator = selected(ROWS[4], schema, rule, 1, ExactRandomness.system())
+    law = law_of(gate.hidden, exponent_of(curator, candidates_of(schema, 4.0)), 1, rule)
     assert set(law) == {(1,), (4,), (5,)} and not refuted(gate.drawn, law)
 
 
@@ -231,7 +228,7 @@ def largest_share(relation: str, columns: int, k: int, epsilon: float, factor: f
     """The largest divergence between neighbours over all rows, as a share of the k·ε²/8·α that is paid."""
     schema = schema_of(columns, relation)
     domain, candidates = Domain.of(schema), candidates_of(schema, 2.0)
-    rule, pairs = tree_rule([c.columns for c in candidates]), [c.columns for c in candidates]
+    rule, pairs = tree_rule(candidates), [c.columns for c in candidates]
     exponent = factor * epsilon / (2 * error_sensitivity(candidates, 1 if relation == "add-remove" else 2))
 
     def law(rows: list[tuple[int, ...]]) -> Law:

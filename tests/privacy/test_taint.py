@@ -237,9 +237,9 @@ class TellingCurator(Curator):
         super().__init__(*of)
         self.told: list[tuple[Any, ...]] = []
 
-    def select(self, domain: Any, candidates: Any, amount: Any, k: int = 1, admits: Any = None) -> list[int]:
+    def select(self, domain: Any, candidates: Any, amount: Any, k: int = 1, rule: Any = None) -> list[int]:
         self.told += [(c.columns, c.estimate.tobytes(), c.weight, c.offset, c.grid, k) for c in candidates]
-        return super().select(domain, candidates, amount, k, admits)
+        return super().select(domain, candidates, amount, k, rule)
 
 
 def replaced(change: Mapping[str, Any]) -> Columns:

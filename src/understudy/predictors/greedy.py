@@ -18,6 +18,7 @@ from understudy.predictors.menu import Menu
 from understudy.predictors.purity import Purity
 from understudy.predictors.split import Split
 from understudy.predictors.tree import Tree
+from understudy.privacy.admission import OneOfEach
 from understudy.privacy.budget import Amount
 from understudy.privacy.curator import Curator
 from understudy.schema.domain import ColumnSet, Domain
@@ -84,16 +85,8 @@ class Greedy:
         """A split, or none, for each tree that still grows."""
         candidates = [self._candidate(trees[i], offer) for i, offer in offers.items()]
         choices = [(i, split) for i, offer in offers.items() for split in offer.splits]
-        served: set[int] = set()
-
-        def admits(choice: int) -> bool:
-            first = choices[choice][0] not in served
-            served.add(choices[choice][0])
-            return first
-
-        chosen = curator.select(
-            self.domain, candidates, amount, k=len(offers), admits=admits if len(offers) > 1 else None
-        )
+        rule = OneOfEach([tree for tree, _ in choices]) if len(offers) > 1 else None
+        chosen = curator.select(self.domain, candidates, amount, k=len(offers), rule=rule)
         return dict(choices[i] for i in chosen)
 
     def _offer(self, tree: Growing, menu: Menu) -> Menu:

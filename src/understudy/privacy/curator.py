@@ -8,7 +8,6 @@ how a release proves that it depends on the rows through its measurements alone.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import BudgetExhausted, CheckFailed, InternalError, MethodError, TableError
 from understudy.privacy.accountant import lower_float, rho_from_epsilon, rho_from_pure, round_up
+from understudy.privacy.admission import Admission, first_admissible
 from understudy.privacy.budget import Amount, Budget, Cost, Meter, Spend, claim
 from understudy.privacy.budget import total as composed
 from understudy.privacy.gradient import Groups
@@ -356,24 +356,24 @@ class Curator:
         candidates: Sequence[Scored],
         amount: Amount,
         k: int = 1,
-        admits: Callable[[int], bool] | None = None,
+        rule: Admission | None = None,
     ) -> list[int]:
         """The k candidates (by index, in order) that score highest by the exponential mechanism.
 
         A candidate of several choices stands for as many indices, one after the other.
 
         One set of Gumbels gives the law of k draws without replacement (Durfee & Rogers 2019), so k draws are paid.
-        `admits` is asked in that order, and passes over a candidate for good (one that closes a cycle, or is too
-        large). It may depend on public facts and on what it admitted before: then each draw is the exponential
-        mechanism among those that are still admissible, since the race of exponential clocks behind the Gumbels has
-        no memory.
+        `rule` is asked in that order, and passes over a candidate for good (one that closes a cycle, or is too large).
+        It may depend on public facts, earlier answers and what was picked before, and what it admits must only shrink:
+        then each draw is the exponential mechanism among those that are still admissible, since the race of
+        exponential clocks behind the Gumbels has no memory (`privacy.admission`, which checks it).
         """
         choices = sum(c.choices for c in candidates)
         _check_candidates(domain, candidates, k, choices)
         # Every candidate's score has at most this sensitivity, whichever is drawn.
         sensitivity = max(c.sensitivity(self.schema.rows_per_unit, self.replaced) for c in candidates)
         epsilon = amount.split([1.0] * k)[0].selection_epsilon()
-        ranked = choices if admits else k
+        ranked = choices if rule else k
         question = {"ask": "select", "candidates": [list(c.columns) for c in candidates], "k": k, "epsilon": epsilon}
         if choices > len(candidates):
             question["choices"] = [c.choices for c in candidates]
@@ -384,7 +384,7 @@ class Curator:
             return np.concatenate([c.scores(n) for c, n in zip(candidates, counts, strict=True)])
 
         def admissible(order: list[int]) -> list[int]:
-            return list(itertools.islice(filter(admits, order), k)) if admits else order
+            return first_admissible(order, rule, k) if rule else order
 
         return self._choose(question, asked, exact, epsilon, sensitivity, k, choices, ranked, admissible)
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from understudy.models.model import CodeColumns, Model
 from understudy.models.particles import Floats
+from understudy.privacy.admission import OneOfEach
 from understudy.privacy.budget import Amount
 from understudy.privacy.curator import Curator
 from understudy.privacy.score import Candidate
@@ -131,13 +132,12 @@ class Grove(Raking):
             options, candidates = [*options, *grids], [*candidates, *more]
         if not candidates:
             return
-        round_of = Round()
         chosen = self.curator.select(
             self.plan.domain,
             candidates,
             rake._selecting(amount),
             k=min(schedule.per_round, len(candidates)),
-            admits=lambda i: round_of.takes(options[i]),
+            rule=Round.of(options),
         )
         self._count([options[i] for i in chosen], rake._measuring(amount))
         self.particles.rake(rake.PASSES, sampling=not self.whole)
@@ -218,17 +218,25 @@ class Grove(Raking):
         return LeafyModel(self.particles)
 
 
+@dataclass(frozen=True)
 class Round:
-    """What may be picked together: a tree once, and grids that do not share two columns."""
+    """The rule of one round: a tree is picked once, and grids that don't share two columns.
 
-    def __init__(self) -> None:
-        self._trees: list[Planted] = []
-        self._grids = rake.Apart()
+    What is admissible only shrinks, since it does so for either rule, and what both admit is admissible.
+    """
 
-    def takes(self, option: Cut | rake.Option) -> bool:
-        if isinstance(option, rake.Option):
-            return self._grids.takes(option.columns)
-        fresh = all(option.planted is not tree for tree in self._trees)
-        if fresh:
-            self._trees.append(option.planted)
-        return fresh
+    trees: OneOfEach
+    grids: rake.Apart
+
+    @classmethod
+    def of(cls, options: Sequence[Cut | rake.Option]) -> Round:
+        """A grid has no tree, so that it is its own; a cut is no grid, so that it shares no columns with any."""
+        trees = [id(o.planted) if isinstance(o, Cut) else id(o) for o in options]
+        grids = [o.columns if isinstance(o, rake.Option) else () for o in options]
+        return cls(OneOfEach(trees), rake.Apart(grids))
+
+    def admits(self, candidate: int) -> bool:
+        return self.trees.admits(candidate) and self.grids.admits(candidate)
+
+    def after(self, picked: int) -> Round:
+        return Round(self.trees.after(picked), self.grids.after(picked))

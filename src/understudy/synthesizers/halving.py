@@ -136,11 +136,8 @@ class CalibratedNoise:
             Candidate((a, b), np.outer(single[a], single[b]) / ground.total, 1.0, grid=ground.compression.grid((a, b)))
             for a, b in pairs
         ]
-        forest = Forest(self.domain.names)
         most = len(self.domain.names) - 1
-        chosen = ground.curator.select(
-            self.domain, candidates, amount, k=most, admits=lambda i: forest.joins(pairs[i])
-        )  # fmt: skip
+        chosen = ground.curator.select(self.domain, candidates, amount, k=most, rule=Forest(pairs))
         return [pairs[i] for i in chosen]
 
 

@@ -7,7 +7,8 @@ wrong, never one that closes a cycle; then these pairs are measured, and a graph
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -62,26 +63,33 @@ class CalibratedMst:
             )
             for p in pairs
         ]
-        forest = Forest(self.domain.names)
-        chosen = curator.select(
-            self.domain, candidates, amount, k=len(self.domain.names) - 1, admits=lambda i: forest.joins(pairs[i])
-        )
+        chosen = curator.select(self.domain, candidates, amount, k=len(self.domain.names) - 1, rule=Forest(pairs))
         return [pairs[i] for i in chosen]
 
 
+@dataclass(frozen=True)
 class Forest:
-    """Which columns are linked already (union–find)."""
+    """The rule that no pair closes a cycle with those picked before.
 
-    def __init__(self, columns: ColumnSet) -> None:
-        self._above = {c: c for c in columns}
+    What is admissible only shrinks: a pick joins two parts into one, so two columns of one part stay in one part.
 
-    def joins(self, pair: ColumnSet) -> bool:
-        """Links the two columns; False, and nothing changes, where that would close a cycle."""
-        a, b = (self._root(c) for c in pair)
-        self._above[a] = b
-        return a != b
+    >>> Forest([("a", "b"), ("b", "c"), ("a", "c")]).after(0).after(1).admits(2)
+    False
+    """
 
-    def _root(self, column: str) -> str:
-        while self._above[column] != column:
-            column = self._above[column]
-        return column
+    pairs: Sequence[ColumnSet]
+    part: Mapping[str, str] = field(default_factory=dict)
+    """Of each column that was picked: the name of its part, which is that of one column in it."""
+
+    def admits(self, candidate: int) -> bool:
+        one, other = self._parts(candidate)
+        return one != other
+
+    def after(self, picked: int) -> Forest:
+        gone, kept = self._parts(picked)
+        joined = {c: kept if p == gone else p for c, p in self.part.items()}
+        return replace(self, part=joined | {gone: kept, kept: kept})
+
+    def _parts(self, candidate: int) -> tuple[str, str]:
+        one, other = self.pairs[candidate]
+        return self.part.get(one, one), self.part.get(other, other)

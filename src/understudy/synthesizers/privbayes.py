@@ -19,6 +19,7 @@ from understudy.models.estimation import Estimator, Observation
 from understudy.models.histogram import estimate_total, project_to_simplex
 from understudy.models.independent import IndependentModel
 from understudy.models.model import Model
+from understudy.privacy.admission import OneOfEach
 from understudy.privacy.budget import Amount
 from understudy.privacy.curator import Curator
 from understudy.privacy.measurement import Measurement
@@ -105,13 +106,12 @@ class Structure:
         """
         domain = self.levels.domain
         pairs = list(itertools.combinations(domain.names, 2))
-        forest = Forest(domain.names)
         chosen = self.curator.select(
             domain,
             [self._distance(pair) for pair in pairs],
             self.curator.remaining().part(TREE_SHARE),
             k=len(domain.names) - 1,
-            admits=lambda i: forest.joins(pairs[i]),
+            rule=Forest(pairs),
         )
         return _rooted(domain.names, [pairs[i] for i in chosen])
 
@@ -127,16 +127,9 @@ class Structure:
         if not choices or self._slip(amount, choices) > LARGEST_SLIP * self.total:
             return list(tree)
         families = list(itertools.chain(*choices))
-        settled: set[str] = set()
-
-        def first_of_its_column(i: int) -> bool:
-            column = families[i][0]
-            new = column not in settled
-            settled.add(column)
-            return new
-
         scores = [Dependence(f, self.levels.grid(f)) for f in families]
-        chosen = self.curator.select(self.levels.domain, scores, amount, k=len(choices), admits=first_of_its_column)
+        one_family_each = OneOfEach([f[0] for f in families])
+        chosen = self.curator.select(self.levels.domain, scores, amount, k=len(choices), rule=one_family_each)
         wider = {families[i][0]: families[i] for i in chosen}
         return [wider.get(f[0], f) for f in tree]
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -233,13 +233,12 @@ class Raking:
         """Picks a forest of pairs against independent columns, measures it, and draws the particles from it."""
         pairs = itertools.combinations(self.plan.domain.names, 2)
         options, candidates = self._candidates(pairs, self._independent, schedule)
-        forest = Forest(self.plan.domain.names)
         chosen = self.curator.select(
             self.plan.domain,
             candidates,
             _selecting(schedule.forest, schedule.selection),
             k=schedule.edges,
-            admits=lambda i: forest.joins(options[i].columns),
+            rule=Forest([o.columns for o in options]),
         )
         self._measure([options[i] for i in chosen], _measuring(schedule.forest, schedule.selection))
         self._agree()
@@ -259,7 +258,7 @@ class Raking:
 
     def _pick(self, schedule: Schedule, amount: Amount, triples: bool) -> list[Option]:
         """The sets to measure in this round; where they are few, first of all pairs with a target."""
-        sets, apart, picked = self._sets(triples), Apart(), list[Option]()
+        sets, picked = self._sets(triples), list[Option]()
         asked = [(sets, schedule.per_round)]
         wanted = [s for s in sets if self._is_aimed(s)]
         if schedule.per_round == FEW_IN_ROUND and sum(self._is_aimed(r.columns) for r in self.readings) < len(wanted):
@@ -272,7 +271,7 @@ class Raking:
                 candidates,
                 part,
                 k=min(count, len(options)),
-                admits=lambda i, options=options: apart.takes(options[i].columns),  # type: ignore[misc]
+                rule=Apart([o.columns for o in options], tuple(frozenset(o.columns) for o in picked)),
             )
             picked += [options[i] for i in chosen]
         return picked
@@ -467,17 +466,26 @@ class Raking:
         return partial(self.particles.restore, self.particles.snapshot())
 
 
+@dataclass(frozen=True)
 class Apart:
-    """The sets picked in one round: no two share two columns, for the second would be chosen on stale grounds."""
+    """The rule that no two sets of one round share two columns: the second would be chosen on stale grounds.
 
-    def __init__(self) -> None:
-        self._taken: list[set[str]] = []
+    What is admissible only shrinks, since `taken` only grows.
 
-    def takes(self, columns: ColumnSet) -> bool:
-        fits = all(len(taken & set(columns)) < 2 for taken in self._taken)
-        if fits:
-            self._taken.append(set(columns))
-        return fits
+    >>> Apart([("a", "b"), ("a", "b", "c"), ("b", "c")]).after(0).admits(1)
+    False
+    """
+
+    sets: Sequence[ColumnSet]
+    taken: tuple[frozenset[str], ...] = ()
+    """The sets picked before, in this selection or in an earlier one of the round."""
+
+    def admits(self, candidate: int) -> bool:
+        columns = self.sets[candidate]
+        return all(len(taken.intersection(columns)) < 2 for taken in self.taken)
+
+    def after(self, picked: int) -> Apart:
+        return replace(self, taken=(*self.taken, frozenset(self.sets[picked])))
 
 
 def _clean(column: Column, coding: Coding) -> NDArray[np.float64]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,30 +42,60 @@ def find_worst(
     Sets that would make the model hold more than `cells` numbers are passed over, but for those that join separate
     parts of it.
     """
-    room = Room(ground, cells)
-    estimates = expectations(ground, workload, targets, room.allowed)
+    allowed = max(cells, ground.model.tree.cells(ground.sizes))
+    estimates = expectations(ground, workload, targets, allowed)
     sets = list(estimates)
     candidates = [_candidate(ground, s, e, workload.weight(s), noise) for s, e in estimates.items()]
-    chosen = ground.curator.select(ground.domain, candidates, amount, k=count, admits=lambda i: room.takes(sets[i]))
+    room = Room(sets, ground.sizes, tuple(ground.estimator.sets), ground.model.tree, allowed)
+    chosen = ground.curator.select(ground.domain, candidates, amount, k=count, rule=room)
     return [sets[i] for i in chosen]
 
 
+@dataclass(frozen=True)
 class Room:
-    """How much larger the model may become; what it takes in counts from then on."""
+    """The rule that the model stays small: a set fits in if its cells do, or if it joins separate parts.
 
-    def __init__(self, ground: Groundwork, cells: float) -> None:
-        self._sizes, self._tree = ground.sizes, ground.model.tree
-        self._sets = ground.estimator.sets
-        self.allowed = max(cells, self._tree.cells(self._sizes))
+    One that joins parts may make the model larger than `allowed`, which then is its new size; and another set may fit
+    in there that did not before. (Nor need a model of more sets be larger: its cliques are found greedily.) So a set is
+    admitted only if it fits in now *and* fitted in before every pick of this selection. What is admissible
+    therefore only shrinks. A set that was refused has its chance again in the next selection.
+    """
 
-    def takes(self, columns: ColumnSet) -> bool:
-        """Whether the model may be made to hold this set, too."""
-        tree = JunctionTree.over([*self._sets, columns], self._sizes)
-        fits = tree.parts < self._tree.parts or tree.cells(self._sizes) <= self.allowed
-        if fits:
-            self._sets.append(columns)
-            self._tree, self.allowed = tree, max(self.allowed, tree.cells(self._sizes))
-        return fits
+    candidates: Sequence[ColumnSet]
+    sizes: Mapping[str, int]
+    held: tuple[ColumnSet, ...]
+    """The sets that the model has to hold: those measured, and those picked."""
+    tree: JunctionTree
+    allowed: float
+    """How many numbers the model may hold."""
+    before: Room | None = None
+    """The same rule before the last pick."""
+    _known: dict[int, bool] = field(default_factory=dict, repr=False, compare=False)
+    """Verdicts reached so far: a tree takes long to find. They don't depend on the order in which they were asked."""
+
+    def admits(self, candidate: int) -> bool:
+        if candidate not in self._known:
+            self._known[candidate] = self._admits(candidate)
+        return self._known[candidate]
+
+    def _admits(self, candidate: int) -> bool:
+        if self.before is None:
+            return self._fits(candidate)
+        refused = self.before._known.get(candidate) is False  # then no tree need be found
+        return not refused and self._fits(candidate) and self.before.admits(candidate)
+
+    def after(self, picked: int) -> Room:
+        tree = self._with(picked)
+        allowed = max(self.allowed, tree.cells(self.sizes))
+        held = (*self.held, self.candidates[picked])
+        return Room(self.candidates, self.sizes, held, tree, allowed, before=self)
+
+    def _fits(self, candidate: int) -> bool:
+        tree = self._with(candidate)
+        return tree.parts < self.tree.parts or tree.cells(self.sizes) <= self.allowed
+
+    def _with(self, candidate: int) -> JunctionTree:
+        return JunctionTree.over([*self.held, self.candidates[candidate]], self.sizes)
 
 
 def _candidate(ground: Groundwork, columns: ColumnSet, expected: Estimate, weight: float, noise: float) -> Candidate:
