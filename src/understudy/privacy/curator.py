@@ -9,6 +9,7 @@ how a release proves that it depends on the rows through its measurements alone.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from fractions import Fraction
@@ -30,11 +31,11 @@ from understudy.privacy.mechanism import ExactRandomness, Randomness
 from understudy.privacy.noise import LARGEST_SCALE
 from understudy.privacy.posterior import Prior, check_leaves
 from understudy.privacy.rank import Rank, rank_exponent, rank_sensitivity
-from understudy.privacy.score import Scored, rank_scores
+from understudy.privacy.score import GRID_BITS, Scored, rank_scores
 from understudy.privacy.subsampling import Course, check_trainable
 from understudy.privacy.teachers import Teachers, votes_sensitivity
 from understudy.privacy.threshold import key_threshold
-from understudy.privacy.training import Keep, Shape, Training, at_once
+from understudy.privacy.training import Keep, Shape, Training, at_once, check_rows
 from understudy.schema.column import Categorical
 from understudy.schema.domain import ColumnSet, Domain
 from understudy.schema.partition import Grid, Partition, shape_of
@@ -48,6 +49,8 @@ FEWEST_ROWS = 2
 """A table of fewer rows is refused unread. That tables have at least this many is a public promise of every claim."""
 MOST_CELLS = 20_000_000
 """The most cells that one marginal may have: each of them gets noise, and memory."""
+MOST_SUMMED = 2.0 ** (63 - GRID_BITS)
+"""Rows that the noise of one marginal may add up to."""
 
 Exact = TypeVar("Exact")
 
@@ -180,6 +183,8 @@ class Curator:
         self._training: Budget | None = None
         self._whole = whole_cost(budget, schema)
         self._record: list[Answer] = []
+        # Reentrant, since a training learns while it is being answered.
+        self._asking = threading.RLock()
 
     @classmethod
     def on(
@@ -517,12 +522,17 @@ class Curator:
         questions = [asked | {"sizes": list(shape.sizes), "part": part} for part in parts]
         spend = gradients_spend(course, self._training.delta, shape.cells, grid.columns)
 
+        def exact(table: Table) -> NDArray[np.integer[Any]]:
+            codes = read_codes(table, domain, grid)
+            check_rows(len(codes))  # before the debit; `Training` would refuse them after it
+            return codes
+
         def draw(codes: NDArray[np.integer[Any]], randomness: Randomness) -> list[NDArray[Any]]:
             training = self._begin(codes, shape, course, randomness)
             training.keep = self._keep
             return learn(training)
 
-        return self._ask(questions, [spend], lambda table: read_codes(table, domain, grid), draw)
+        return self._ask(questions, [spend], exact, draw)
 
     def consult(
         self,
@@ -623,12 +633,16 @@ class Curator:
         exact: Callable[[Table], Exact],
         draw: Callable[[Exact, Randomness], list[NDArray[Any]]],
     ) -> list[NDArray[Any]]:
-        """The one way in. One question may have several spends: k draws of one selection are k spends."""
-        self._check(spends)
-        values = self._gate.answer(questions, exact, draw, lambda: self._meter.debit(spends))
-        answers = [frozen(np.asarray(v)) for v in values]
-        self._record += [Answer(q, v) for q, v in zip(questions, answers, strict=True)]
-        return answers
+        """The one way in. One question may have several spends: k draws of one selection are k spends.
+
+        Threads are answered one after the other: between the dry run and the debit, nobody else may spend.
+        """
+        with self._asking:
+            self._check(spends)
+            values = self._gate.answer(questions, exact, draw, lambda: self._meter.debit(spends))
+            answers = [frozen(np.asarray(v)) for v in values]
+            self._record += [Answer(q, v) for q, v in zip(questions, answers, strict=True)]
+            return answers
 
     def _check(self, spends: Sequence[Spend]) -> None:
         """The dry run. The ledger is debited once, for the split between ρ and δ that the schema's private columns
@@ -651,7 +665,7 @@ class Curator:
         return [part.noise_scale(sensitivity) for part in amount.split(weights or [1.0] * parts)]
 
     def _count_spend(self, amount: Amount, scale: float, asked: str, cells: int) -> Spend:
-        _check_scale(asked, scale)
+        _check_scale(asked, scale, cells)
         return Spend(amount.mechanism, asked, self.count_sensitivity(amount), scale, cells=cells)
 
     @property
@@ -768,10 +782,13 @@ def _remembering(table: Table) -> CachedTable:
     return table if isinstance(table, CachedTable) else CachedTable(table)
 
 
-def _check_scale(asked: str, scale: float) -> None:
-    """The samplers are exact up to a bound; beyond it they would refuse, but only after the debit."""
-    if scale > LARGEST_SCALE:
+def _check_scale(asked: str, scale: float, cells: int = 1) -> None:
+    """The samplers are exact up to a bound; beyond it they would refuse, but only after the debit.
+
+    And noise that adds up to more than 2^43 rows would not fit into the 64 bits of a score, whose step is 2^-20 rows.
+    """
+    most = min(LARGEST_SCALE, MOST_SUMMED / cells)
+    if scale > most:
         raise MethodError(
-            f"the noise scale ({scale:.4g}) for {asked} must be at most {LARGEST_SCALE:.4g}; ask with a larger epsilon",
-            asked,
+            f"the noise scale ({scale:.4g}) for {asked} must be at most {most:.4g}; ask with a larger epsilon", asked
         )

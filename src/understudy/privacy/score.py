@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import InternalError
+from understudy.errors import InternalError, MethodError
 from understudy.schema.domain import ColumnSet
 from understudy.schema.partition import Partition
 from understudy.tables.counting import Bundle
@@ -22,6 +22,9 @@ GRID = 1 << GRID_BITS
 STEP = 1.0 / GRID
 MOST_THRESHOLD = 2.0**40
 """Times 2^20 it is still a whole number of 64 bits."""
+MOST_EXPECTED = 2.0**32
+"""Rows that a candidate may expect in all. With as many counted, and as much again for weights and offsets, a score is
+a whole number of steps below 2^53, which 64 bits and a float hold exactly. (Of `Dependence`, to 2^31 rows.)"""
 
 
 class Scored(Protocol):
@@ -79,6 +82,21 @@ class Candidate(OneChoice):
         if not (finite and 0 < self.weight <= 1e6 and 0 <= self.threshold <= MOST_THRESHOLD):
             bounds = "finite estimates, a weight in (0, 1e6] and a threshold in [0, 2^40]"
             raise InternalError(f"candidate {self.columns} must have {bounds}", self)
+        self._check_reach()
+
+    def _check_reach(self) -> None:
+        """Refuses estimates so large that a sum of 64 bits may wrap, or a float round: one row could then move it far.
+
+        Σ |h − e| is at most the rows and Σ |e| together. Estimates are no secret here, so that a refusal tells nothing.
+        """
+        reach = max(1.0, self.weight) * float(np.abs(self.estimate).sum()) + abs(self.offset)
+        if reach > MOST_EXPECTED:
+            raise MethodError(
+                f"the expected counts of {', '.join(self.columns)} reach {reach:.4g} rows and must stay below "
+                f"{MOST_EXPECTED:.4g} for an exact score; there is too much noise to choose by, so ask with a larger "
+                "epsilon",
+                self.columns,
+            )
 
     def score(self, counts: NDArray[np.int64]) -> float:
         """Exact on the grid, then rounded down once after weighting."""

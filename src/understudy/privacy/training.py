@@ -19,6 +19,10 @@ BLOCK = 1 << 12
 """Rows whose gradients are in memory together."""
 MARGIN = 2.0**-11
 """How much shorter than allowed a row's deep gradient is clipped: room for the last digits of floats (`Training`)."""
+MOST_ROWS = 1 << 25
+"""Of a table to train on, and so of any batch: the sum of so many gradients stays within half of MARGIN (`Training`).
+
+That tables have no more is a public promise of every training, as FEWEST_ROWS is of every claim."""
 MOST_NOISE = 2.0**12
 LARGEST_WEIGHT = 100.0
 """Of a critic, which is public: no row's gradient overflows, so that clipping always has a number to clip."""
@@ -64,16 +68,29 @@ class Noisy:
     deep: Floats
 
 
+def check_rows(rows: int) -> None:
+    """Refuses a table of more rows than the sums of a training are proved for."""
+    if rows > MOST_ROWS:
+        raise MethodError(
+            f"a training can have at most {MOST_ROWS:,} rows; use a method that counts, which has no such bound",
+            MOST_ROWS,
+        )
+
+
 class Training:
     """One training's access to rows: `course.steps` noisy sums, and nothing else.
 
     Each row joins a batch by its own coin, and its gradient is no longer than 1 in all (`lengths`). One length is
     GRID_SCALE/noise steps of a grid, on which the noise is drawn exactly (`noise.discrete_gaussian`). The wide sum is a
     count times a whole number of steps. The deep sum of d numbers is added up in float64 and then rounded, which moves
-    it by at most ½ a number in each of two neighbours: by √d steps in all. Adding B rows in floats errs by at most
-    B²·2^-53 lengths (Higham 2002, section 4.2), below 2e-4 for a million rows; how a processor blocks its products
-    changes the last digits of a smooth function of weights up to LARGEST_WEIGHT. Gradients are clipped that much
-    shorter: MARGIN lengths for floats, √d steps for rounding.
+    it by at most ½ a number in each of two neighbours: by √d steps in all. Gradients are clipped that much shorter:
+    MARGIN lengths for floats, √d steps for rounding.
+
+    Half of MARGIN is for the sum. No number goes through more than m = BLOCK + B/BLOCK additions where B rows are added
+    up in blocks, in whatever order a processor does it, so that the sum errs by at most m·2^-53 times the lengths of
+    all gradients together (Higham 2002, section 4.2), which is B: with MOST_ROWS that is below MARGIN/4 in each of two
+    neighbours. The other half is for the gradients themselves: how a processor blocks its products changes the last
+    digits of a smooth function of weights up to LARGEST_WEIGHT.
     """
 
     def __init__(self, codes: NDArray[np.integer[Any]], shape: Shape, course: Course, randomness: Randomness) -> None:
@@ -81,6 +98,7 @@ class Training:
             raise MethodError(
                 f"noise ({course.noise:.4g}) must be at most {MOST_NOISE:g}; ask with a larger epsilon", course
             )
+        check_rows(len(codes))
         self._codes, self._randomness = codes, randomness
         self.keep: Keep = at_once
         self.shape, self.course = shape, course
