@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from understudy.cli import compare, evaluate
+from understudy.cli.app import app
 from understudy.errors import InputError, UnderstudyError
 from understudy.evaluation.evaluation import NOTICE
 from understudy.evaluation.registry import MEASURES
@@ -227,3 +228,12 @@ def test_a_terminal_sees_a_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
         step(Step(4, 9, 4))
         step(Step(5, 9, 4, trial))
     assert "mst at epsilon 0.5, seed 2: failed: too [/large]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_help_says_that_choosing_by_private_rows_voids_the_claim(command: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        app([command, "--help"])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "voids the claim" in printed and "internal" in printed
+    assert "voids the claim" in NOTICE

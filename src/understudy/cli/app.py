@@ -268,7 +268,10 @@ def evaluate(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
     json: Json = False,
 ) -> None:
-    """Compare a synthetic table with the real one; internal, since it reads real rows."""
+    """Compare a synthetic table with the real one; internal, since it reads real rows.
+
+    To decide by its figures whether to release, or to release again otherwise, voids the claim of that release.
+    """
     from understudy.cli.evaluate import show
 
     show(real, synthetic, holdout, target, tuple(group or ()), schema, report, json, quiet, figures, figure_format)
@@ -459,7 +462,11 @@ def compare(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
     json: Json = False,
 ) -> None:
-    """Study methods at several budgets with several seeds; spends nothing, and is internal."""
+    """Study methods at several budgets with several seeds, on a public table or a release; internal.
+
+    It spends nothing, and its figures have no noise: to choose a method or an epsilon by those of private rows voids
+    the claim of the release that follows. Choose on a public table of the same shape, such as last year's.
+    """
     from understudy.cli.compare import show
 
     show(

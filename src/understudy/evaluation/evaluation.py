@@ -15,7 +15,10 @@ from understudy.evaluation.measure import Figure, Measure
 from understudy.evaluation.picture import Pictures
 from understudy.evaluation.registry import MEASURES
 
-NOTICE = "Internal: this was computed from real rows and has no privacy guarantee. Do not publish it."
+NOTICE = (
+    "Internal: this was computed from real rows and has no privacy guarantee. Do not publish it. To choose a method, "
+    "an epsilon or whether to release by it voids the claim of that release, unless these rows are public."
+)
 Progress = Callable[[str], None]
 
 

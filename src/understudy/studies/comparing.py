@@ -23,7 +23,10 @@ from understudy.studies.result import Study
 from understudy.studies.split import Split
 from understudy.studies.worker import Crew, Task
 
-NOTICE = "No budget is spent: the noise is seeded, nothing is released, and no synthetic row is kept."
+NOTICE = (
+    "No budget is spent: the noise is seeded, nothing is released, and no synthetic row is kept. To choose by it, run "
+    "it on a public table or on a release: a choice made by private rows would have to be paid for."
+)
 EPSILONS = (0.1, 0.5, 1, 3, 10)
 FAMILIES = dict.fromkeys(("dp-gan", "dp-ctgan", "pate-gan", "dp-select", "dp-arf"), MODEL_FIRST)
 MOST_JOBS = 256
@@ -64,7 +67,8 @@ def compare(
     """Runs every method at every ε with every seed, and measures the rows against real ones.
 
     A study spends no budget: its noise is seeded, which is for tests only, nothing goes to a ledger, and no release is
-    kept. It is internal, because its figures are computed from real rows without any noise.
+    kept. It is internal, because its figures are computed from real rows without any noise. To choose a method or an ε
+    for a release, run it on public rows or on an earlier release: choosing by private ones voids the release's claim.
 
     The methods learn from all rows, if a `holdout` is given, else from a random four fifths of them (of the people, if
     the schema names a unit). A method that refuses or breaks off is recorded as failed, and the study goes on.

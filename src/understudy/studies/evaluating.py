@@ -26,6 +26,8 @@ def evaluate(
 ) -> Evaluation:
     """Compares a synthetic table with the real one. The result is internal: it is computed from real rows.
 
+    To decide by it whether to release, or to release again otherwise, voids the claim of that release.
+
     Tables are frames, paths, or what `understudy.open` returned. `holdout` are real rows that the method never saw,
     `target` a column to predict, `groups` columns that divide people. `measures` names some; by default all are taken.
 
