@@ -21,6 +21,7 @@ from pathlib import Path
 from understudy.errors import BudgetExhausted, UnderstudyError
 from understudy.privacy.budget import Budget, Cost
 from understudy.privacy.ledger import Ledger, _fits, _share_fits
+from understudy.privacy.unit import PrivacyUnit
 
 LIMIT = Budget(1.5, 1e-6)
 ASKED = (0.005, 0.02, 0.05, 0.2)
@@ -46,7 +47,7 @@ def analyst(path: Path, name: str, seconds: float) -> None:
         budget, begun = Budget(draw.choice(ASKED), 1e-6), time.monotonic()
         try:
             cost = Cost(budget.capacity.value, None, Fraction(0))
-            accepted.append(ledger.debit(cost, budget, "add-remove", "hammer", name))
+            accepted.append(ledger.debit(cost, budget, "add-remove", "hammer", name, unit=PrivacyUnit()))
             ledger.remember(f"question {draw.randrange(100)}", name.encode())
         except BudgetExhausted:
             refused += 1

@@ -301,6 +301,47 @@ def test_budget_of_a_data_set(desk: Path, understudy, refused):
     assert "already spent" in told
 
 
+def test_a_limit_has_the_unit_of_the_schema(desk: Path, understudy, refused, monkeypatch: pytest.MonkeyPatch):
+    by_name = (desk / "people.toml").read_text().replace("[columns.name]", '[unit]\ncolumn = "name"\n\n[columns.name]')
+    (desk / "persons.toml").write_text(by_name)
+    said = understudy("budget", "set", "people.csv", "--epsilon", 3, "--schema", "persons.toml")
+    assert "neighbours add-remove, unit a person by column 'name'" in said.out
+    assert "unit        a person by column 'name'" in understudy("budget", "show", "people.csv").out
+    told = refused("synth", "people.csv", "--epsilon", 1, "--quiet")
+    assert told.startswith("unit (a row) must be a person by column 'name'") and not (desk / "people-release").exists()
+    assert understudy("synth", "people.csv", "--epsilon", 1, "--quiet", "--schema", "persons.toml").code == 0
+    assert "unit (a row) must be" in refused("query", "people.csv", "SELECT count(*) FROM people", "--epsilon", 0.1)
+    assert "unit (a row) must be" in refused("budget", "set", "people.csv", "--epsilon", 3)
+    told = json.loads(understudy("budget", "show", "people.csv", "--json").out)
+    assert told["unit"] == {"what": "person", "column": "name", "max_rows": 1}
+    monkeypatch.setenv("COLUMNS", "300")
+    assert "person by name, rows ≤ 1" in understudy("budget", "history", "people.csv").out
+
+
+def test_a_limit_without_a_schema_takes_the_unit_of_the_first_release(desk: Path, understudy):
+    (desk / "people.toml").rename(desk / "elsewhere.toml")
+    said = understudy("budget", "set", "people.csv", "--epsilon", 3)
+    assert said.code == 0 and "the unit will be that of the first release" in said.out
+    assert understudy("synth", "people.csv", "--epsilon", 1, "--quiet", "--schema", "elsewhere.toml").code == 0
+    assert "unit        a row" in understudy("budget", "show", "people.csv").out
+
+
+def test_an_old_ledger_needs_a_word_of_the_steward(desk: Path, understudy, refused):
+    from old_ledgers import old_ledger
+
+    old_ledger(desk / "people.csv.ledger.sqlite", 1, limit=3.0, debits=2, delta=1e-6)
+    assert "unit        not recorded" in understudy("budget", "show", "people.csv").out
+    told = refused("synth", "people.csv", "--epsilon", 1, "--quiet")
+    assert "holds 2 debits from before units were recorded" in told and "understudy budget unit DATA" in told
+    said = understudy("budget", "unit", "people.csv")
+    assert said.code == 0 and "2 earlier debits protected a row, as stated now" in said.out
+    assert understudy("synth", "people.csv", "--epsilon", 1, "--quiet").code == 0
+    assert "nothing to state" in refused("budget", "unit", "people.csv")
+    assert [r["kind"] for r in json.loads(understudy("budget", "history", "people.csv", "--json").out)] == [
+        "limit", "debit", "debit", "unit", "debit",
+    ]  # fmt: skip
+
+
 def test_budget_history(desk: Path, understudy, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("COLUMNS", "200")
     assert understudy("budget", "set", "people.csv", "--epsilon", 2).code == 0

@@ -19,6 +19,7 @@ from understudy.privacy.budget import Budget, Cost, Meter, Spend, claim, compose
 from understudy.privacy.curator import Curator, divided, trained_cost, whole_cost
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.subsampling import Course, epsilon_of_course
+from understudy.privacy.unit import PrivacyUnit
 
 SCHEMA = us.Schema.loads('[columns.a]\ntype = "boolean"\n[columns.b]\ntype = "boolean"')
 TRAINING = Spend("sampled-gaussian", "training", 1.0, 4.0, 1e-6, 10, rate=0.1, steps=20)
@@ -101,12 +102,12 @@ def test_a_ledger_keeps_trainings_and_claims_what_the_curator_does(tmp_path: Pat
     assert covers(budget, cost)
     ledger = Ledger.open(tmp_path / "ledger")
     ledger.set_limit(budget, neighbours)
-    ledger.debit(cost, budget, neighbours, "training")
+    ledger.debit(cost, budget, neighbours, "training", unit=PrivacyUnit())
     assert ledger.entries()[0].cost == cost and ledger.spent() == cost
     assert ledger.standing().epsilon == claim(cost, 1e-5) <= 2.0
     assert ledger.standing().epsilon > 1.99 and ledger.standing().left == pytest.approx(0.0, abs=1e-3)
     with pytest.raises(BudgetExhausted):
-        ledger.debit(cost, budget, neighbours, "once more")
+        ledger.debit(cost, budget, neighbours, "once more", unit=PrivacyUnit())
     assert len(ledger.entries()) == 1
 
 
@@ -116,12 +117,12 @@ def test_an_analysts_share_counts_trainings() -> None:
     ledger = Ledger.memory()
     ledger.set_limit(Budget(4.0, 1e-5), "add-remove")
     ledger.set_share("ann", 0.3)
-    ledger.debit(cost, Budget(1.0, 1e-6), "add-remove", "training", "ann")
+    ledger.debit(cost, Budget(1.0, 1e-6), "add-remove", "training", "ann", unit=PrivacyUnit())
     (account,) = ledger.accounts()
     assert account.epsilon == claim(cost, 1e-5) and 0 < (account.used or 0) <= 1
     with pytest.raises(BudgetExhausted, match="share"):
         for _ in range(10):
-            ledger.debit(cost, Budget(1.0, 1e-6), "add-remove", "training", "ann")
+            ledger.debit(cost, Budget(1.0, 1e-6), "add-remove", "training", "ann", unit=PrivacyUnit())
 
 
 def a_curator(budget: Budget, ledger: Ledger | None = None) -> Curator:

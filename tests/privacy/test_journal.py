@@ -27,6 +27,7 @@ from understudy.privacy.continuation import JournalGate, finish, resumed
 from understudy.privacy.curator import Curator
 from understudy.privacy.journal import ANSWER, MAGIC, STEP, Journal
 from understudy.privacy.ledger import Ledger
+from understudy.privacy.unit import PrivacyUnit
 from understudy.schema.domain import Domain
 
 BUDGET = Budget(1.0, 1e-6)
@@ -483,7 +484,7 @@ def test_claims_are_only_ever_added(desk: Desk, attempt: str, monkeypatch):
 def test_places_are_claimed_in_order():
     with Ledger.memory() as ledger:
         assert ledger.claimed("head") is None
-        entry = ledger.debit(Cost.zero(), BUDGET, "add-remove", "test", journal="head")
+        entry = ledger.debit(Cost.zero(), BUDGET, "add-remove", "test", journal="head", unit=PrivacyUnit())
         ledger.claim(entry, 1, "a")
         for place in (1, 3, HEAD - 5):
             with pytest.raises(Overtaken, match=r"must be 2"):
@@ -495,7 +496,7 @@ def test_places_are_claimed_in_order():
 
 def test_a_release_without_a_journal_makes_no_table_of_claims(tmp_path: Path):
     path = tmp_path / "ledger"
-    Ledger.open(path).debit(Cost.zero(), BUDGET, "add-remove", "test")
+    Ledger.open(path).debit(Cost.zero(), BUDGET, "add-remove", "test", unit=PrivacyUnit())
     assert Ledger.open(path).claimed("head") is None
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("SELECT name FROM sqlite_master WHERE name = 'claims'").fetchone() is None

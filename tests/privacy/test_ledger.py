@@ -11,20 +11,24 @@ import stat
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from old_ledgers import old_ledger
 
 from understudy.errors import BudgetExhausted, InputError
 from understudy.privacy import ledger as module
 from understudy.privacy.accountant import QUANTUM, epsilon_from_rho, rho_from_epsilon, rho_from_pure, round_up
 from understudy.privacy.budget import Budget, Cost, covers
-from understudy.privacy.ledger import Ledger
+from understudy.privacy.ledger import Ledger, Receipt
+from understudy.privacy.unit import PrivacyUnit
 
 PURE, ZCDP = Budget(1.0, 0.0), Budget(1.0, 1e-6)
+ROW, PERSON = PrivacyUnit(), PrivacyUnit("patient", 3)
 
 
 def pure(epsilon: float) -> Cost:
@@ -35,8 +39,14 @@ def zcdp(rho: Fraction | float, delta: float = 0.0) -> Cost:
     return Cost(round_up(rho), None, round_up(delta))
 
 
-def spend(ledger: Ledger, cost: Cost, asked: Budget = ZCDP, neighbours: str = "add-remove") -> int:
-    return ledger.debit(cost, asked, neighbours, "count of smokers", "ada")
+def spend(
+    ledger: Ledger,
+    cost: Cost,
+    asked: Budget = ZCDP,
+    neighbours: str = "add-remove",
+    unit: PrivacyUnit = ROW,
+) -> int:
+    return ledger.debit(cost, asked, neighbours, "count of smokers", "ada", unit=unit)
 
 
 def digest(path: Path) -> str:
@@ -216,6 +226,154 @@ def test_neighbouring_relations_are_not_mixed(path, first):
         spend(ledger, zcdp(0.01), neighbours="nearby")
 
 
+@pytest.mark.parametrize(("first", "second"), [(ROW, PERSON), (PERSON, ROW), (PERSON, PrivacyUnit("household", 3))])
+@pytest.mark.parametrize("way", ["debit", "limit"])
+def test_units_are_not_mixed(path, first, second, way):
+    ledger = Ledger.open(path)
+    if way == "debit":
+        spend(ledger, zcdp(0.01), unit=first)
+    else:
+        ledger.set_limit(ZCDP, "add-remove", first)
+    before = digest(path)
+    with pytest.raises(InputError) as refusal:
+        spend(ledger, zcdp(0.01), unit=second)
+    assert str(refusal.value) == (
+        f"unit ({second.who}) must be {first.who}, as in the earlier rows of ledger {path}, since claims about "
+        "different units don't add up; use the same [unit] in the schema, or, for rows that share no person with "
+        "those, a ledger of their own (--ledger, ledger= in Python)."
+    )
+    if way == "debit":
+        with pytest.raises(InputError, match="unit"):
+            ledger.set_limit(ZCDP, "add-remove", second)
+    assert digest(path) == before
+    spend(ledger, zcdp(0.01), unit=first)
+    assert ledger.standing().unit == first
+
+
+def test_another_cap_is_the_same_unit(path):
+    """Each release bounds what the same person moves by its own cap, and its price covers that."""
+    ledger = Ledger.open(path)
+    ledger.set_limit(ZCDP, "add-remove", PERSON)
+    spend(ledger, zcdp(0.01), unit=PERSON)
+    spend(ledger, zcdp(0.001), unit=PrivacyUnit("patient", 1))
+    assert [entry.unit for entry in ledger.entries()] == [PERSON, PrivacyUnit("patient", 1)]
+
+
+def test_a_limit_without_debits_can_be_set_for_another_unit(path):
+    ledger = Ledger.open(path)
+    ledger.set_limit(ZCDP, "add-remove", PERSON)
+    ledger.set_limit(ZCDP, "add-remove", ROW)
+    spend(ledger, zcdp(0.001), unit=ROW)
+
+
+def test_a_limit_that_names_no_unit_has_that_of_the_debits(path):
+    ledger = Ledger.open(path)
+    ledger.set_limit(ZCDP, "add-remove")
+    assert ledger.standing().unit is None and ledger.limits()[0].unit is None
+    spend(ledger, zcdp(0.001), unit=PERSON)
+    ledger.set_limit(Budget(2.0, 1e-6), "add-remove")
+    assert ledger.standing().unit == ledger.limits()[1].unit == PERSON
+
+
+def test_the_export_says_the_unit():
+    ledger = Ledger.memory()
+    ledger.set_limit(ZCDP, "add-remove", PERSON)
+    spend(ledger, zcdp(0.001), unit=PERSON)
+    told = {"what": "person", "column": "patient", "max_rows": 3}
+    assert [row["unit"] for row in json.loads(json.dumps(ledger.export()))] == [told, told]
+
+
+def test_each_ledger_has_an_identity_of_its_own(path, tmp_path):
+    ledger, other = Ledger.open(path), Ledger.open(tmp_path / "other")
+    assert ledger.identity() == Ledger.open(path).identity() != other.identity()
+    entry = spend(ledger, zcdp(0.001))
+    receipt = ledger.receipt(entry)
+    assert (receipt.name, receipt.identity, receipt.entry, receipt.limit) == (path.name, ledger.identity(), 1, None)
+    ledger.set_limit(ZCDP, "add-remove")
+    assert ledger.receipt(entry).limit == ZCDP
+    assert Receipt.from_dict(json.loads(json.dumps(ledger.receipt(entry).to_dict()))) == ledger.receipt(entry)
+
+
+# --- ledgers of earlier versions
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_old_ledger_is_read_as_it_is(path, version):
+    old_ledger(path, version, limit=2.0, debits=2)
+    before = digest(path)
+    ledger = Ledger.open(path)
+    standing = ledger.standing()
+    assert (standing.entries, standing.epsilon, standing.unit) == (2, 0.5, None)
+    assert {row["unit"] for row in ledger.export() if "unit" in row} == {None}
+    assert ledger.identity() is None and ledger.recall("q") is None and ledger.accounts()[0].entries == 2
+    assert digest(path) == before
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("unit", [ROW, PERSON])
+def test_old_debits_are_never_taken_for_rows(path, version, unit):
+    """Nothing is added until somebody states what they protected."""
+    old_ledger(path, version, limit=2.0, debits=2)
+    before, ledger = digest(path), Ledger.open(path)
+    for attempt in (
+        lambda: spend(ledger, pure(0.1), PURE, unit=unit),
+        lambda: ledger.set_limit(Budget(3.0, 0.0), "add-remove", unit),
+    ):
+        with pytest.raises(InputError, match=r"holds 2 debits from before units were recorded.*budget unit DATA"):
+            attempt()
+    assert digest(path) == before, "a refusal undoes the migration too"
+    assert ledger.state_unit(unit) == 2
+    spend(ledger, pure(0.1), PURE, unit=unit)
+    assert [entry.unit for entry in ledger.entries()] == [unit] * 3
+    assert ledger.standing().unit == unit and ledger.standing().epsilon == pytest.approx(0.6)
+    with pytest.raises(InputError, match="nothing to state"):
+        ledger.state_unit(unit)
+    other = PERSON if unit == ROW else ROW
+    with pytest.raises(InputError, match=r"must be a (row|person by column 'patient'), as in the earlier rows"):
+        spend(ledger, pure(0.1), PURE, unit=other)
+    stated = next(row for row in ledger.export() if row["kind"] == "unit")
+    assert (stated["debits"], stated["unit"]) == (2, unit.to_dict())
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("limit", [None, 2.0])
+def test_an_old_ledger_without_debits_takes_the_first_unit(path, version, limit):
+    ledger = Ledger.open(old_ledger(path, version, limit=limit))
+    spend(ledger, pure(0.1), PURE, unit=PERSON)
+    assert ledger.standing().unit == PERSON and ledger.identity()
+    with pytest.raises(InputError, match="must be a person by column 'patient'"):
+        spend(ledger, pure(0.1), PURE, unit=ROW)
+
+
+def test_a_migrated_ledger_keeps_its_rows_and_its_guards(path):
+    ledger = Ledger.open(old_ledger(path, 1, limit=2.0, debits=2))
+    kept = [row | {"unit": None} for row in ledger.export()]
+    ledger.state_unit(ROW)
+    assert [row | {"unit": None} for row in ledger.export() if row["kind"] != "unit"] == kept
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("SELECT DISTINCT unit FROM debits").fetchall() == [(None,)], "nothing was rewritten"
+        for attempt in ("UPDATE debits SET unit = 'x'", "UPDATE units SET debits = 0", "DELETE FROM units"):
+            with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+                database.execute(attempt)
+
+
+def test_kill_9_within_a_migration_leaves_the_old_ledger(path):
+    old_ledger(path, 1, limit=2.0)
+    before = digest(path)
+    process = child(KILLED_AT_COMMIT, path, Budget(0.1, 0.0))
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    assert Ledger.open(path).entries() == []
+    assert digest(path) == before
+    spend(Ledger.open(path), pure(0.1), PURE)
+
+
+def test_processes_migrate_a_ledger_together(path):
+    old_ledger(path, 1)
+    assert race(HONEST, path, Budget(0.1, 0.0), runners=4) == 16
+    assert len(Ledger.open(path).entries()) == 16
+
+
 # --- the file
 
 
@@ -275,10 +433,10 @@ def test_what_is_no_ledger_is_refused_and_left_alone(tmp_path):
     database.close()
     Ledger.open(later)
     with sqlite3.connect(later) as database:
-        database.execute("PRAGMA user_version = 3")
+        database.execute("PRAGMA user_version = 4")
     database.close()
     before = [digest(path) for path in (text, foreign, later)]
-    for path, reason in ((text, "isn't a ledger"), (foreign, "isn't a ledger"), (later, "version 3")):
+    for path, reason in ((text, "isn't a ledger"), (foreign, "isn't a ledger"), (later, "version 4")):
         with pytest.raises(InputError, match=reason):
             Ledger.open(path)
     assert [digest(path) for path in (text, foreign, later)] == before
@@ -329,13 +487,18 @@ def test_one_that_cant_be_written(path):
         "UPDATE debits SET rho = '0/2^80'",
         "DELETE FROM debits",
         "INSERT OR REPLACE INTO debits SELECT id, time, purpose, analyst, neighbours, '0/2^80', epsilon, delta, "
-        "asked_epsilon, asked_delta FROM debits",
+        "asked_epsilon, asked_delta, unit FROM debits",
         "UPDATE limits SET epsilon = 100",
         "DELETE FROM limits",
-        "INSERT OR REPLACE INTO limits SELECT id, time, 100, delta, neighbours FROM limits",
+        "INSERT OR REPLACE INTO limits SELECT id, time, 100, delta, neighbours, unit FROM limits",
         "UPDATE answers SET answer = x'00'",
         "DELETE FROM answers",
         "INSERT OR REPLACE INTO answers (time, question, answer) VALUES ('', 'q', x'00')",
+        "UPDATE debits SET unit = NULL",
+        "UPDATE identity SET value = 'another'",
+        "DELETE FROM identity",
+        "INSERT INTO identity (time, value) VALUES ('', 'another')",
+        "INSERT OR REPLACE INTO identity (id, time, value) VALUES (1, '', 'another')",
     ],
 )
 def test_rows_are_only_ever_added(path, attempt):
@@ -355,7 +518,7 @@ def test_rows_are_only_ever_added(path, attempt):
 def test_a_doctored_cost_is_refused(path):
     ledger = Ledger.open(path)
     database = sqlite3.connect(path)
-    database.execute("INSERT INTO debits VALUES (1, '', '', '', 'add-remove', '-5/2^80', NULL, '0/2^80', 1, 0)")
+    database.execute("INSERT INTO debits VALUES (1, '', '', '', 'add-remove', '-5/2^80', NULL, '0/2^80', 1, 0, NULL)")
     database.commit()
     database.close()
     with pytest.raises(InputError, match=r"cost \(-5/2\^80\)"):
@@ -382,6 +545,8 @@ from pathlib import Path
 from understudy.errors import BudgetExhausted
 from understudy.privacy.budget import Budget, Cost
 from understudy.privacy import ledger as module
+from understudy.privacy.unit import PrivacyUnit
+row = PrivacyUnit()
 path, budget = Path(sys.argv[1]), Budget(float(sys.argv[2]), float(sys.argv[3]))
 value = budget.capacity.value
 cost = Cost(value * value / 2, value, Fraction(0)) if budget.pure else Cost(value, None, Fraction(0))
@@ -396,7 +561,7 @@ accepted = 0
 ledger = module.Ledger.open(path)
 for _ in range(4):
     try:
-        accepted += bool(ledger.debit(cost, budget, "add-remove", "race"))
+        accepted += bool(ledger.debit(cost, budget, "add-remove", "race", unit=row))
     except BudgetExhausted:
         pass
 print(accepted, flush=True)
@@ -408,7 +573,20 @@ ledger = module.Ledger.open(path)
 fits = module._fits(ledger.limit(), ledger.spent() + cost)
 meet("ready")
 module._fits = lambda limit, spent: fits
-print(int(fits and bool(ledger.debit(cost, budget, "add-remove", "race"))), flush=True)
+print(int(fits and bool(ledger.debit(cost, budget, "add-remove", "race", unit=row))), flush=True)
+"""
+
+KILLED_AT_COMMIT = """
+def last_words(database, statement):
+    if statement == "COMMIT":
+        os.kill(os.getpid(), signal.SIGKILL)
+connection = module._connection
+def traced(name):
+    database = connection(name)
+    database.set_trace_callback(lambda statement: last_words(database, statement))
+    return database
+module._connection = traced
+module.Ledger.open(path).debit(cost, budget, "add-remove", "x", unit=row)
 """
 
 
@@ -456,7 +634,8 @@ def test_processes_create_a_ledger_together(path):
 
 def test_a_debit_survives_kill_9(path):
     process = child(
-        "module.Ledger.open(path).debit(cost, budget, 'add-remove', 'x')\nos.kill(os.getpid(), signal.SIGKILL)",
+        "module.Ledger.open(path).debit(cost, budget, 'add-remove', 'x', unit=row)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)",
         path,
         ZCDP,
     )
@@ -493,19 +672,7 @@ def test_kill_9_inside_a_debit_leaves_the_earlier_state(path):
     ledger = Ledger.open(path)
     spend(ledger, zcdp(0.01))
     before = digest(path)
-    script = """
-def last_words(database, statement):
-    if statement == "COMMIT":
-        os.kill(os.getpid(), signal.SIGKILL)
-connection = module._connection
-def traced(name):
-    database = connection(name)
-    database.set_trace_callback(lambda statement: last_words(database, statement))
-    return database
-module._connection = traced
-module.Ledger.open(path).debit(cost, budget, "add-remove", "x")
-"""
-    process = child(script, path, ZCDP)
+    process = child(KILLED_AT_COMMIT, path, ZCDP)
     process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
     assert len(Ledger.open(path).entries()) == 1
@@ -522,7 +689,7 @@ import resource
 resource.setrlimit(resource.RLIMIT_FSIZE, ({path.stat().st_size},) * 2)
 from understudy.errors import InputError
 try:
-    module.Ledger.open(path).debit(cost, budget, "add-remove", "x" * 100_000)
+    module.Ledger.open(path).debit(cost, budget, "add-remove", "x" * 100_000, unit=row)
 except InputError as error:
     print(error)
 """

@@ -14,11 +14,13 @@ from types import ModuleType
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from old_ledgers import old_ledger
 
 from understudy.errors import BudgetExhausted, InputError
 from understudy.privacy.accountant import rho_from_epsilon, rho_from_pure, round_up
 from understudy.privacy.budget import Budget, Cost
 from understudy.privacy.ledger import Ledger, _share_fits
+from understudy.privacy.unit import PrivacyUnit
 
 PURE, ZCDP = Budget(1.0, 0.0), Budget(1.0, 1e-6)
 
@@ -30,7 +32,7 @@ def cost_of(asked: Budget) -> Cost:
 
 def ask(ledger: Ledger, who: str, epsilon: float, delta: float = 0.0) -> int:
     asked = Budget(epsilon, delta)
-    return ledger.debit(cost_of(asked), asked, "add-remove", "a query", who)
+    return ledger.debit(cost_of(asked), asked, "add-remove", "a query", who, unit=PrivacyUnit())
 
 
 def shared(limit: Budget = PURE, **shares: float) -> Ledger:
@@ -69,8 +71,15 @@ def test_a_share_of_zcdp_is_a_part_of_rho():
     quarter = Cost(whole / 4, None, Fraction(0))
     for name in "abcd":
         with pytest.raises(BudgetExhausted, match="of the share"):
-            ledger.debit(Cost(whole / 4 + Fraction(1, 2**70), None, Fraction(0)), ZCDP, "add-remove", "q", name)
-        ledger.debit(quarter, ZCDP, "add-remove", "q", name)
+            ledger.debit(
+                Cost(whole / 4 + Fraction(1, 2**70), None, Fraction(0)),
+                ZCDP,
+                "add-remove",
+                "q",
+                name,
+                unit=PrivacyUnit(),
+            )
+        ledger.debit(quarter, ZCDP, "add-remove", "q", name, unit=PrivacyUnit())
     assert ledger.standing().left == pytest.approx(0, abs=1e-6)
     with pytest.raises(BudgetExhausted):
         ask(ledger, "a", 1e-4, 1e-6)
@@ -117,8 +126,8 @@ def test_a_pure_limit_refuses_zcdp_by_its_own_sentence():
 def test_failures_count_against_the_share():
     ledger = shared(ZCDP, ada=0.5)
     with pytest.raises(BudgetExhausted):
-        ledger.debit(Cost(round_up(1e-6), None, round_up(6e-7)), ZCDP, "add-remove", "keys", "ada")
-    ledger.debit(Cost(round_up(1e-6), None, round_up(4e-7)), ZCDP, "add-remove", "keys", "ada")
+        ledger.debit(Cost(round_up(1e-6), None, round_up(6e-7)), ZCDP, "add-remove", "keys", "ada", unit=PrivacyUnit())
+    ledger.debit(Cost(round_up(1e-6), None, round_up(4e-7)), ZCDP, "add-remove", "keys", "ada", unit=PrivacyUnit())
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan"), True, "half"])
@@ -161,17 +170,12 @@ def test_the_history_has_shares():
 
 
 def test_an_old_ledger_gets_shares_when_it_needs_them(tmp_path: Path):
-    path = tmp_path / "ledger"
-    ledger = Ledger.open(path)
-    ledger.set_limit(PURE, "add-remove")
-    ask(ledger, "ada", 0.2)
-    with sqlite3.connect(path) as database:
-        assert database.execute("PRAGMA user_version").fetchone() == (1,)
-    database.close()
+    path = old_ledger(tmp_path / "ledger", 1, limit=2.0, debits=1)
+    assert Ledger.open(path).shares() == []
     Ledger.open(path).set_share("ada", 0.25)
-    assert Ledger.open(path).accounts()[0].left == pytest.approx(0.05)
+    assert Ledger.open(path).accounts()[0].left == pytest.approx(0.25)
     database = sqlite3.connect(path)
-    assert database.execute("PRAGMA user_version").fetchone() == (2,)
+    assert database.execute("PRAGMA user_version").fetchone() == (3,)
     for attempt in (
         "UPDATE shares SET share = 1",
         "DELETE FROM shares",
@@ -239,7 +243,9 @@ def test_the_check_finds_out_lost_and_extra_debits(analysts: ModuleType, tmp_pat
     ledger = analysts.prepared(tmp_path / "ledger", 2)
     told = {f"analyst {i}": {"accepted": [], "refused": 0, "broken": [], "longest": 0.0} for i in range(2)}
     asked = Budget(0.2, 1e-6)
-    told["analyst 0"]["accepted"].append(ledger.debit(cost_of(asked), asked, "add-remove", "q", "analyst 0"))
+    told["analyst 0"]["accepted"].append(
+        ledger.debit(cost_of(asked), asked, "add-remove", "q", "analyst 0", unit=PrivacyUnit())
+    )
     assert analysts.complaints(ledger, told) == []
     told["analyst 0"]["accepted"].append(2)
     assert any("not those" in c for c in analysts.complaints(ledger, told))
@@ -251,7 +257,7 @@ def test_the_check_finds_out_an_overspent_share(analysts: ModuleType, tmp_path: 
     assert not _share_fits(analysts.LIMIT, 0.75, whole)
     values = ("", "q", "analyst 0", "add-remove", f"{round_up(whole.rho) * 2**80}/2^80", None, "0/2^80", 5.0, 1e-6)
     database = sqlite3.connect(tmp_path / "ledger")
-    database.execute("INSERT INTO debits VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+    database.execute("INSERT INTO debits VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)", values)
     database.commit()
     database.close()
     told = {"analyst 0": {"accepted": [1], "refused": 0, "broken": [], "longest": 0.0}}

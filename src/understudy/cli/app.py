@@ -25,6 +25,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 LedgerPath = Annotated[
     Path | None, typer.Option("--ledger", help="The ledger file \\[default: beside the data].", show_default=False)
 ]
+SchemaPath = Annotated[
+    Path | None, typer.Option("--schema", help="The schema \\[default: beside the data].", show_default=False)
+]
 Figures = Annotated[
     Path | None, typer.Option(help="A folder for the pictures of the report, one file each.", show_default=False)
 ]
@@ -488,13 +491,25 @@ def budget_set(
     data: Data,
     epsilon: Annotated[float, typer.Option(help="All releases together may reach this.", show_default=False)],
     delta: Annotated[float, typer.Option(help="At this delta; 0 admits pure releases only.")] = 1e-6,
-    neighbours: Annotated[str, typer.Option(help="add-remove or replace-one, as in the schema.")] = "add-remove",
+    neighbours: Annotated[
+        str | None,
+        typer.Option(help="add-remove or replace-one \\[default: that of the schema].", show_default=False),
+    ] = None,
     ledger: LedgerPath = None,
+    schema: SchemaPath = None,
 ) -> None:
-    """Set the budget of a data set, from now on."""
+    """Set the budget of a data set, from now on, for the unit of its schema."""
     from understudy.cli.budget import set_limit
 
-    set_limit(data, epsilon, delta, neighbours, ledger)
+    set_limit(data, epsilon, delta, neighbours, ledger, schema)
+
+
+@budget_app.command("unit")
+def budget_unit(data: Data, ledger: LedgerPath = None, schema: SchemaPath = None) -> None:
+    """State, for a ledger from before units were recorded, that its debits had the unit of the schema."""
+    from understudy.cli.budget import state_unit
+
+    state_unit(data, ledger, schema)
 
 
 @budget_app.command("history")

@@ -9,12 +9,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from understudy.cli.place import ledger_of
+from understudy.cli.place import beside, is_server, ledger_of, schema_of
 from understudy.cli.screen import bar, print_facts, print_json, print_table
 from understudy.errors import InputError
 from understudy.files import write_atomically
 from understudy.privacy.budget import Budget
-from understudy.privacy.ledger import NEIGHBOURS, Ledger
+from understudy.privacy.ledger import NEIGHBOURS, Ledger, Standing
+from understudy.privacy.unit import PrivacyUnit
+from understudy.schema.schema import ADD_REMOVE, Schema
 
 
 def show(data: str, path: Path | None, as_json: bool) -> None:
@@ -22,11 +24,13 @@ def show(data: str, path: Path | None, as_json: bool) -> None:
     standing = ledger.standing()
     if as_json:
         accounts = [_without_cost(asdict(a)) for a in ledger.accounts()]
-        print_json({"ledger": str(ledger), **_without_cost(asdict(standing)), "analysts": accounts})
+        unit = standing.unit and standing.unit.to_dict()
+        print_json({"ledger": str(ledger), **_without_cost(asdict(standing)), "unit": unit, "analysts": accounts})
         return
     facts = [
         ("ledger", str(ledger)),
         ("neighbours", standing.neighbours or "not settled yet"),
+        ("unit", _unit_words(standing)),
         ("debits", str(standing.entries)),
         ("spent", f"epsilon {standing.epsilon:.4g} at delta {standing.delta:g}"),
     ]
@@ -41,6 +45,12 @@ def show(data: str, path: Path | None, as_json: bool) -> None:
         ]
     print_facts(facts)
     _print_accounts(ledger)
+
+
+def _unit_words(standing: Standing) -> str:
+    if standing.unit is not None:
+        return standing.unit.who
+    return "not recorded; state it with `understudy budget unit`" if standing.entries else "not settled yet"
 
 
 def _without_cost(facts: dict[str, object]) -> dict[str, object]:
@@ -88,7 +98,8 @@ def export(data: str, path: Path | None, out: Path) -> None:
 
 def _csv(rows: list[dict[str, Any]]) -> str:
     flat = [{**r, **{f"cost_{k}": v for k, v in r.get("cost", {}).items()}} for r in rows]
-    heads = ["kind", "id", "time", "neighbours", "epsilon", "delta", "analyst", "share", "purpose"]
+    flat = [{**r, "unit": _unit_text(r.get("unit"))} for r in flat]
+    heads = ["kind", "id", "time", "neighbours", "unit", "epsilon", "delta", "analyst", "share", "purpose"]
     heads += ["cost_rho", "cost_epsilon", "cost_delta"]
     out = io.StringIO()
     writer = csv.DictWriter(out, heads, extrasaction="ignore", lineterminator="\n")
@@ -97,16 +108,49 @@ def _csv(rows: list[dict[str, Any]]) -> str:
     return out.getvalue()
 
 
-def set_limit(data: str, epsilon: float, delta: float, neighbours: str, path: Path | None) -> None:
+def set_limit(
+    data: str, epsilon: float, delta: float, neighbours: str | None, path: Path | None, schema: Path | None = None
+) -> None:
+    """The relation and the unit are those of the schema, where there is one; releases under it are held to both."""
     limit = Budget(epsilon, delta)
-    if neighbours not in NEIGHBOURS:  # before a ledger is made
+    if neighbours is not None and neighbours not in NEIGHBOURS:  # before a ledger is made
         raise InputError(f"neighbours ({neighbours}) must be one of {', '.join(NEIGHBOURS)}", neighbours)
     where = Path(data.partition("::")[0])
     if path is None and not where.exists():
         raise InputError(f"{str(where)!r} does not exist; give the data, or a ledger with --ledger", data)
+    known = _known_schema(data, schema)
+    relation, unit = _protected(known, neighbours)
     ledger = Ledger.open(ledger_of(data, path))
-    ledger.set_limit(limit, neighbours)
-    print(f"{ledger}: all releases together may reach {limit}, neighbours {neighbours}")
+    ledger.set_limit(limit, relation, unit)
+    who = "of the first release" if unit is None else unit.who
+    print(f"{ledger}: all releases together may reach {limit}, neighbours {relation}, unit {who}")
+    if unit is None:
+        print("no schema was found beside the data, so the unit will be that of the first release; or give --schema")
+
+
+def _known_schema(data: str, given: Path | None) -> Schema | None:
+    """The schema that was given, or the one beside the data, if there is one yet."""
+    if given is None and (is_server(data) or not beside(data, ".toml").exists()):
+        return None
+    return schema_of(data, given)
+
+
+def _protected(schema: Schema | None, neighbours: str | None) -> tuple[str, PrivacyUnit | None]:
+    """The relation and the unit of a limit; a relation that was typed must be the schema's."""
+    if schema is None:
+        return neighbours or ADD_REMOVE, None
+    if neighbours not in (None, schema.neighbours):
+        raise InputError(
+            f"neighbours ({neighbours}) must be {schema.neighbours}, as in the schema; leave it out", neighbours
+        )
+    return schema.neighbours, PrivacyUnit.of(schema)
+
+
+def state_unit(data: str, path: Path | None, schema: Path | None) -> None:
+    """Of a ledger from before units were recorded: its debits had the unit of the schema."""
+    ledger, unit = _existing(data, path), PrivacyUnit.of(schema_of(data, schema))
+    count = ledger.state_unit(unit)
+    print(f"{ledger}: {count} earlier debit{'' if count == 1 else 's'} protected {unit.who}, as stated now")
 
 
 def history(data: str, path: Path | None, as_json: bool) -> None:
@@ -116,12 +160,29 @@ def history(data: str, path: Path | None, as_json: bool) -> None:
         print_json(rows)
         return
     shown = [
-        [str(r["time"]), str(r["kind"]), _amount(r), str(r.get("purpose", "")), str(r.get("analyst", ""))] for r in rows
+        [
+            str(r["time"])[:19].replace("T", " "),
+            str(r["kind"]),
+            _amount(r),
+            _unit_text(r["unit"]) if "unit" in r else "",
+            str(r.get("purpose", "")),
+            str(r.get("analyst", "")),
+        ]
+        for r in rows
     ]
-    print_table(str(ledger), ("time (UTC)", "what", "epsilon at delta", "purpose", "analyst"), shown)
+    print_table(str(ledger), ("time (UTC)", "what", "epsilon at delta", "unit", "purpose", "analyst"), shown)
+
+
+def _unit_text(unit: dict[str, Any] | None) -> str:
+    """The unit of one row of the history."""
+    if unit is None:
+        return "not recorded"
+    return "row" if unit["what"] == "row" else f"person by {unit['column']}, rows ≤ {unit['max_rows']}"
 
 
 def _amount(row: dict[str, Any]) -> str:
+    if row["kind"] == "unit":
+        return f"stated of debits 1 to {row['debits']}"
     return f"{100 * row['share']:g} % of it" if row["kind"] == "share" else f"{row['epsilon']:g} at {row['delta']:g}"
 
 

@@ -36,7 +36,7 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.claims import FINISHED
 from understudy.privacy.curator import Curator, Exact, RowGate
 from understudy.privacy.journal import ANSWER, STEP, Journal, digest_of
-from understudy.privacy.ledger import Ledger
+from understudy.privacy.ledger import Ledger, Receipt
 from understudy.privacy.mechanism import Randomness
 from understudy.tables.cache import CachedTable
 from understudy.tables.table import Table
@@ -85,10 +85,17 @@ class JournalGate(RowGate):
             return
         try:
             self._journal.create()
-            self._journal.entry = ledger.debit(*self._price, journal=self._journal.digest)
+            self._journal.entry = self._write_down(ledger, self._journal.digest)
         except UnderstudyError:
             self._journal.discard()
             raise
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """Of the journal's debit: a release whose answers all stand in the journal is paid, and pays no more."""
+        if self._journal.entry is None or self._ledger is None:
+            return None
+        return _book(self._ledger).receipt(self._journal.entry)
 
     def _kept(self, kind: str, values: list[NDArray[Any]]) -> list[NDArray[Any]]:
         if self._book is None or self._journal.entry is None:

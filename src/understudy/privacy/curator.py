@@ -25,7 +25,7 @@ from understudy.privacy.admission import Admission, first_admissible
 from understudy.privacy.budget import Amount, Budget, Cost, Meter, Spend, claim
 from understudy.privacy.budget import total as composed
 from understudy.privacy.gradient import Groups
-from understudy.privacy.ledger import Ledger
+from understudy.privacy.ledger import Ledger, Receipt
 from understudy.privacy.measurement import Answer, Keys, Measurement, frozen
 from understudy.privacy.mechanism import ExactRandomness, Randomness
 from understudy.privacy.noise import LARGEST_SCALE
@@ -36,6 +36,7 @@ from understudy.privacy.subsampling import Course, check_trainable
 from understudy.privacy.teachers import Teachers, votes_sensitivity
 from understudy.privacy.threshold import key_threshold
 from understudy.privacy.training import Keep, Shape, Training, at_once, check_rows
+from understudy.privacy.unit import PrivacyUnit
 from understudy.schema.column import Categorical
 from understudy.schema.domain import ColumnSet, Domain
 from understudy.schema.partition import Grid, Partition, shape_of
@@ -89,6 +90,7 @@ class RowGate:
         self._paid = False
         self.whole = whole_cost(budget, table.schema)
         """What the ledger is debited before the first draw; a curator that trains divides its budget otherwise."""
+        self._receipt: Receipt | None = None
 
     @property
     def secure(self) -> bool:
@@ -105,6 +107,11 @@ class RowGate:
         self._pay()
         debit()
         return draw(hidden, self._randomness)
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """Which debit paid, once one did."""
+        return self._receipt
 
     def keep(self, draw: Callable[[], NDArray[np.int64]]) -> NDArray[np.int64]:
         """The noisy sums of one step of an answer; a gate with a journal keeps them before anybody sees them."""
@@ -123,11 +130,19 @@ class RowGate:
             self._paid = True
 
     def _debit(self, ledger: Ledger) -> None:
-        ledger.debit(*self._price)
+        self._receipt = ledger.receipt(self._write_down(ledger))
 
-    @property
-    def _price(self) -> tuple[Cost, Budget, str, str, str]:
-        return self.whole, self._budget, self._table.schema.neighbours, self._purpose, self._analyst
+    def _write_down(self, ledger: Ledger, journal: str = "") -> int:
+        schema = self._table.schema
+        return ledger.debit(
+            self.whole,
+            self._budget,
+            schema.neighbours,
+            self._purpose,
+            self._analyst,
+            unit=PrivacyUnit.of(schema),
+            journal=journal,
+        )
 
 
 class RecordGate:
@@ -222,6 +237,11 @@ class Curator:
     @property
     def spends(self) -> tuple[Spend, ...]:
         return self._meter.spends
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """Which debit of which ledger paid for the answers; None where nothing was debited."""
+        return self._gate.receipt if isinstance(self._gate, RowGate) else None
 
     @property
     def guarantee(self) -> tuple[float, float]:

@@ -2,9 +2,14 @@
 
     limits    the (ε, δ) that all releases together may reach; the newest row counts
     shares    how much of the limit an analyst may use up; the newest row of a name counts
-    debits    one row per release: its cost, what was asked, by whom, what for
+    debits    one row per release: its cost, what was asked, by whom, what for, and whom it protects
     answers   the replies to questions already paid for
     claims    which answers of a release were drawn, by the digests of its journal's records (see `claims`)
+    units     which unit the debits had that were written before units were recorded, as the steward states it
+    identity  a random number, made with the ledger
+
+Limits and debits carry the neighbouring relation and the unit of privacy. A sum of claims is a claim only where both
+are the same, so a row with others is refused.
 
 Rows are only ever added: triggers abort UPDATE, DELETE and REPLACE. Every operation opens the file afresh, so that a
 ledger survives threads, forks and a file that is moved away, and every write is one transaction that is on the disk
@@ -19,7 +24,7 @@ import os
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -33,14 +38,18 @@ from understudy.privacy import claims
 from understudy.privacy.accountant import QUANTUM, epsilon_from_rho, lower_float, rho_from_epsilon, round_up
 from understudy.privacy.appending import make
 from understudy.privacy.budget import Budget, Cost, claim, covers, total
+from understudy.privacy.unit import PrivacyUnit
 
-__all__ = ["NEIGHBOURS", "Account", "Entry", "Ledger", "Limit", "Share", "Standing"]
+__all__ = ["NEIGHBOURS", "Account", "Entry", "Ledger", "Limit", "Receipt", "Share", "Standing", "UnitStatement"]
 
 NEIGHBOURS = ("add-remove", "replace-one")
 
 _APPLICATION_ID = 0x55445354  # "UDST": how `file` and we tell a ledger from any other SQLite file
-_VERSION, _SHARED_VERSION = 1, 2
-"""Shares came second. A ledger without any stays as it was; one with shares is closed to programs that ignore them."""
+_FIRST_VERSION, _SHARED_VERSION, _VERSION = 1, 2, 3
+"""Shares came second, units third. An older ledger is read as it is and brought to the newest version with the first
+limit, share or debit that is written to it, in the same transaction. From then on it is closed to older programs, which
+would ignore units.
+"""
 _BUSY_SECONDS = 60.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.03
 _TYPED = Fraction(1, 2**50)
@@ -51,10 +60,12 @@ _DIRECT = "+"
 
 _TABLES = """
 CREATE TABLE limits (
-    id INTEGER PRIMARY KEY, time TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, neighbours TEXT NOT NULL);
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, neighbours TEXT NOT NULL,
+    unit TEXT);
 CREATE TABLE debits (
     id INTEGER PRIMARY KEY, time TEXT NOT NULL, purpose TEXT NOT NULL, analyst TEXT NOT NULL, neighbours TEXT NOT NULL,
-    rho TEXT NOT NULL, epsilon TEXT, delta TEXT NOT NULL, asked_epsilon REAL NOT NULL, asked_delta REAL NOT NULL);
+    rho TEXT NOT NULL, epsilon TEXT, delta TEXT NOT NULL, asked_epsilon REAL NOT NULL, asked_delta REAL NOT NULL,
+    unit TEXT);
 CREATE TABLE answers (
     id INTEGER PRIMARY KEY, time TEXT NOT NULL, question TEXT NOT NULL UNIQUE, answer BLOB NOT NULL);
 """
@@ -63,12 +74,21 @@ _SHARES = """
 CREATE TABLE shares (id INTEGER PRIMARY KEY, time TEXT NOT NULL, analyst TEXT NOT NULL, share REAL NOT NULL);
 """
 
+_UNITS = """
+CREATE TABLE units (id INTEGER PRIMARY KEY, time TEXT NOT NULL, debits INTEGER NOT NULL, unit TEXT NOT NULL);
+CREATE TABLE identity (id INTEGER PRIMARY KEY, time TEXT NOT NULL, value TEXT NOT NULL);
+"""
+_UNIT_COLUMNS = ("ALTER TABLE limits ADD COLUMN unit TEXT", "ALTER TABLE debits ADD COLUMN unit TEXT")
+"""For ledgers from before. Null stands for "not recorded"; no row is rewritten."""
+
 _CLASHES = {
     "limits": "id = NEW.id",
     "debits": "id = NEW.id",
     "answers": "id = NEW.id OR question = NEW.question",
 }
-_SHARE_CLASH = "id = NEW.id"
+_SHARE_CLASHES = {"shares": "id = NEW.id"}
+_UNIT_CLASHES = {"units": "id = NEW.id", "identity": "1"}
+"""Whatever is put beside an identity would replace it."""
 _LONGEST_NAME = 200
 
 _DEBIT_COLUMNS = "time, purpose, analyst, neighbours, rho, epsilon, delta, asked_epsilon, asked_delta"
@@ -82,11 +102,13 @@ class Limit:
     time: str
     budget: Budget
     neighbours: str
+    unit: PrivacyUnit | None = None
+    """None where it was not said: then it is that of the debits."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One row of `debits`: a release, its cost, and the (ε, δ) it was `asked` with."""
+    """One row of `debits`: a release, its cost, the (ε, δ) it was `asked` with, and its unit, if that is known."""
 
     id: int
     time: str
@@ -95,12 +117,51 @@ class Entry:
     neighbours: str
     cost: Cost
     asked: Budget
+    unit: PrivacyUnit | None = None
+
+
+@dataclass(frozen=True)
+class UnitStatement:
+    """One row of `units`: the first `debits` debits, whose units were not recorded, had this one."""
+
+    id: int
+    time: str
+    debits: int
+    unit: PrivacyUnit
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Which debit of which ledger paid for a release, and the limit that was in force, if any.
+
+    `name` is the file's name without its folder. `identity` tells ledgers of one name apart.
+    """
+
+    name: str
+    identity: str
+    entry: int
+    limit: Budget | None
+
+    def __str__(self) -> str:
+        return f"debit {self.entry} of ledger {self.name} ({self.identity})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For certificates."""
+        limit = None if self.limit is None else {"epsilon": self.limit.epsilon, "delta": self.limit.delta}
+        return {"name": self.name, "identity": self.identity, "entry": self.entry, "limit": limit}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Receipt:
+        """The inverse of `to_dict`."""
+        limit = data["limit"] and Budget(data["limit"]["epsilon"], data["limit"]["delta"])
+        return cls(data["name"], data["identity"], data["entry"], limit)
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a data set stands: all releases together are (`epsilon`, `delta`)-DP.
+    """Where a data set stands: all releases together are (`epsilon`, `delta`)-DP for one unit.
 
+    The unit is None where nothing was debited yet, and where the units of old debits are not known.
     `left` is the largest ε that a single further release at the limit's δ could still have; None without a limit.
     """
 
@@ -111,6 +172,7 @@ class Standing:
     epsilon: float
     delta: float
     left: float | None
+    unit: PrivacyUnit | None = None
 
 
 @dataclass(frozen=True)
@@ -145,7 +207,7 @@ class Ledger:
     >>> ledger = Ledger.memory()
     >>> ledger.set_limit(Budget(1.0, 0.0), "add-remove")
     >>> half = Cost(Fraction(1, 8), Fraction(1, 2), Fraction(0))
-    >>> ledger.debit(half, Budget(0.5, 0.0), "add-remove", "count of smokers")
+    >>> ledger.debit(half, Budget(0.5, 0.0), "add-remove", "count of smokers", unit=PrivacyUnit())
     1
     >>> ledger.standing().epsilon
     0.5
@@ -198,17 +260,51 @@ class Ledger:
         with self._reading() as database:
             return _limits(database)
 
-    def set_limit(self, budget: Budget, neighbours: str) -> None:
-        """Sets the limit from now on; refused when it is below what is already spent."""
+    def set_limit(self, budget: Budget, neighbours: str, unit: PrivacyUnit | None = None) -> None:
+        """Sets the limit from now on; refused when it is below what is already spent.
+
+        Without a `unit` it is the one of the earlier rows, or of the first debit.
+        """
         _demand_relation(neighbours)
         with self._writing() as database:
-            entries = _entries(database)
-            self._demand_unmixed(neighbours, {entry.neighbours for entry in entries})
-            self._demand_above(budget, total(entry.cost for entry in entries))
+            _migrate(database)
+            self._demand_unmixed(neighbours, _relations(database))
+            if unit is not None:
+                self._demand_units_known(database)
+                self._demand_unit(unit, _debit_units(database))
+            self._demand_above(budget, total(_totals(database).values()))
+            stated = unit or _held_unit(database)
             database.execute(
-                "INSERT INTO limits (time, epsilon, delta, neighbours) VALUES (?, ?, ?, ?)",
-                (_now(), budget.epsilon, budget.delta, neighbours),
+                "INSERT INTO limits (time, epsilon, delta, neighbours, unit) VALUES (?, ?, ?, ?, ?)",
+                (_now(), budget.epsilon, budget.delta, neighbours, stated and stated.to_text()),
             )
+
+    def state_unit(self, unit: PrivacyUnit) -> int:
+        """States which unit the debits had that were written before units were recorded; returns how many.
+
+        It is a fact that only the steward knows: it is added to the ledger, once, and changes no row.
+        """
+        with self._writing() as database:
+            _migrate(database)
+            unknown, last = _unknown_units(database)
+            if not unknown:
+                raise InputError(f"ledger ({self}) has no debit whose unit isn't recorded; there is nothing to state.")
+            self._demand_unit(unit, _debit_units(database))
+            values = (_now(), last, unit.to_text())
+            database.execute("INSERT INTO units (time, debits, unit) VALUES (?, ?, ?)", values)
+        return unknown
+
+    def identity(self) -> str | None:
+        """A random number that tells this ledger from others; none before an old ledger's next debit."""
+        with self._reading() as database:
+            return _identity(database)
+
+    def receipt(self, entry: int) -> Receipt:
+        """What a certificate says of a debit, with the limit that is in force now."""
+        with self._reading() as database:
+            limit, identity = _newest_limit(database), _identity(database)
+        name = self.path.name if self.path else str(self)
+        return Receipt(name, identity or "", entry, limit.budget if limit else None)
 
     def set_share(self, analyst: str, share: float) -> None:
         """Sets what an analyst may use up of the limit, from now on; once anybody has a share, all need one."""
@@ -218,7 +314,7 @@ class Ledger:
         with self._writing() as database:
             if _newest_limit(database) is None:
                 raise InputError(f"ledger ({self}) must have a limit before anybody gets a share of it.", analyst)
-            _make_shares(database)
+            _migrate(database)
             database.execute(
                 "INSERT INTO shares (time, analyst, share) VALUES (?, ?, ?)", (_now(), analyst, float(share))
             )
@@ -245,7 +341,15 @@ class Ledger:
         ]
 
     def debit(
-        self, cost: Cost, budget: Budget, neighbours: str, purpose: str, analyst: str = "", *, journal: str = ""
+        self,
+        cost: Cost,
+        budget: Budget,
+        neighbours: str,
+        purpose: str,
+        analyst: str = "",
+        *,
+        unit: PrivacyUnit,
+        journal: str = "",
     ) -> int:
         """Writes a release down, on the disk, and returns its number; a refusal changes nothing at all.
 
@@ -253,17 +357,19 @@ class Ledger:
         head is claimed with the debit: both are there, or neither.
         """
         _demand_relation(neighbours)
-        values = (_now(), purpose, analyst, neighbours, *_texts(cost), budget.epsilon, budget.delta)
+        values = (_now(), purpose, analyst, neighbours, *_texts(cost), budget.epsilon, budget.delta, unit.to_text())
         with self._writing() as database:
+            _migrate(database)
             limit, spent, shares = _newest_limit(database), _totals(database), _newest_shares(database)
             self._demand_unmixed(neighbours, _relations(database) | ({limit.neighbours} if limit else set()))
+            self._demand_same_unit(database, unit)
             everything = total(spent.values())
             if limit and shares:
                 self._demand_share(limit.budget, shares, spent.get(analyst, Cost.zero()), cost, budget, analyst)
             if limit and not _fits(limit.budget, everything + cost):
                 raise BudgetExhausted(self._refusal(cost, budget, limit.budget, everything), cost)
             marks = ", ".join("?" * len(values))
-            written = database.execute(f"INSERT INTO debits ({_DEBIT_COLUMNS}) VALUES ({marks})", values)
+            written = database.execute(f"INSERT INTO debits ({_DEBIT_COLUMNS}, unit) VALUES ({marks})", values)
             entry = int(written.lastrowid or 0)
             if journal:
                 claims.put(database, entry, claims.HEAD, journal)
@@ -292,20 +398,22 @@ class Ledger:
         """What all releases amount to, and what is left."""
         with self._reading() as database:
             limit, entries = _newest_limit(database), _entries(database)
+            unit = None if _unknown_units(database)[0] else _held_unit(database)
         spent = total(entry.cost for entry in entries)
         delta = limit.budget.delta if limit else max((entry.asked.delta for entry in entries), default=0.0)
         relation = limit.neighbours if limit else next((entry.neighbours for entry in entries), None)
         left = _left(limit.budget, spent) if limit else None
         return Standing(
-            limit.budget if limit else None, relation, len(entries), spent, claim(spent, delta), delta, left
+            limit.budget if limit else None, relation, len(entries), spent, claim(spent, delta), delta, left, unit
         )
 
     def export(self) -> list[dict[str, Any]]:
-        """Limits, shares and debits in order of time, as plain values for JSON."""
+        """Limits, shares, debits and statements of units in order of time, as plain values for JSON."""
         with self._reading() as database:
             rows = [_limit_record(limit) for limit in _limits(database)]
             rows += [_share_record(share) for share in _shares(database)]
             rows += [_entry_record(entry) for entry in _entries(database)]
+            rows += [_statement_record(statement) for statement in _statements(database)]
         return sorted(rows, key=lambda row: str(row["time"]))
 
     def remember(self, question: str, answer: bytes) -> bytes:
@@ -348,7 +456,8 @@ class Ledger:
         with self._writing() as database:
             if not _is_blank(database):
                 return
-            make(database, _TABLES, _CLASHES)
+            make(database, _TABLES + _SHARES + _UNITS, _CLASHES | _SHARE_CLASHES | _UNIT_CLASHES)
+            _identify(database)
             database.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             database.execute(f"PRAGMA user_version = {_VERSION}")
 
@@ -389,9 +498,9 @@ class Ledger:
         if _pragma(database, "application_id") != _APPLICATION_ID:
             raise InputError(f"ledger ({self}) {_COMPLAINTS['SQLITE_NOTADB']}", self.path)
         version = _pragma(database, "user_version")
-        if version not in (_VERSION, _SHARED_VERSION):
+        if not _FIRST_VERSION <= version <= _VERSION:
             raise InputError(
-                f"ledger ({self}) has version {version}, which must be {_VERSION} or {_SHARED_VERSION}; "
+                f"ledger ({self}) has version {version}, which must be from {_FIRST_VERSION} to {_VERSION}; "
                 "use the Understudy that made it.",
                 self.path,
             )
@@ -404,6 +513,33 @@ class Ledger:
                 f"neighbours ({neighbours}) must be {min(other)}, as in the earlier rows of ledger {self}; "
                 "keep to one relation per data set.",
                 neighbours,
+            )
+
+    def _demand_same_unit(self, database: sqlite3.Connection, unit: PrivacyUnit) -> None:
+        """Refuses a debit of another unit; where nothing is debited yet, of another than the limit's."""
+        self._demand_units_known(database)
+        held = _held_unit(database)
+        self._demand_unit(unit, [held] if held else [])
+
+    def _demand_units_known(self, database: sqlite3.Connection) -> None:
+        unknown, _ = _unknown_units(database)
+        if unknown:
+            raise InputError(
+                f"ledger ({self}) holds {unknown} debit{'' if unknown == 1 else 's'} from before units were recorded, "
+                "and whether a row or a person was protected must be stated first; if it was the unit of the schema, "
+                "say so once with `understudy budget unit DATA`, or in Python with Ledger.state_unit.",
+                self.path,
+            )
+
+    def _demand_unit(self, unit: PrivacyUnit, held: Iterable[PrivacyUnit]) -> None:
+        # Why the column alone decides, and not the cap, is said at `PrivacyUnit.identity`.
+        other = next((earlier for earlier in held if earlier.identity != unit.identity), None)
+        if other is not None:
+            raise InputError(
+                f"unit ({unit.who}) must be {other.who}, as in the earlier rows of ledger {self}, since claims about "
+                "different units don't add up; use the same [unit] in the schema, or, for rows that share no person "
+                "with those, a ledger of their own (--ledger, ledger= in Python).",
+                unit,
             )
 
     def _demand_above(self, budget: Budget, spent: Cost) -> None:
@@ -515,8 +651,13 @@ def _is_blank(database: sqlite3.Connection) -> bool:
 
 
 def _limits(database: sqlite3.Connection) -> list[Limit]:
-    rows = database.execute("SELECT id, time, epsilon, delta, neighbours FROM limits ORDER BY id")
-    return [Limit(row, time, Budget(epsilon, delta), relation) for row, time, epsilon, delta, relation in rows]
+    rows = database.execute(
+        f"SELECT id, time, epsilon, delta, neighbours, {_unit_of(database)} FROM limits ORDER BY id"
+    )
+    return [
+        Limit(row, time, Budget(epsilon, delta), relation, _read_unit(unit))
+        for row, time, epsilon, delta, relation, unit in rows
+    ]
 
 
 def _newest_limit(database: sqlite3.Connection) -> Limit | None:
@@ -524,15 +665,79 @@ def _newest_limit(database: sqlite3.Connection) -> Limit | None:
     return limits[-1] if limits else None
 
 
-def _make_shares(database: sqlite3.Connection) -> None:
-    """The table of shares, in a ledger that has none yet."""
-    if _pragma(database, "user_version") == _VERSION:
-        make(database, _SHARES, {"shares": _SHARE_CLASH})
-        database.execute(f"PRAGMA user_version = {_SHARED_VERSION}")
+def _migrate(database: sqlite3.Connection) -> None:
+    """Brings an older ledger to the newest version: columns and tables are added, and nothing is rewritten.
+
+    Called under the lock of the only writer, in the transaction of what is written next: a refusal undoes it.
+    """
+    version = _pragma(database, "user_version")
+    if version >= _VERSION:
+        return
+    if version < _SHARED_VERSION:
+        make(database, _SHARES, _SHARE_CLASHES)
+    for statement in _UNIT_COLUMNS:
+        database.execute(statement)
+    make(database, _UNITS, _UNIT_CLASHES)
+    _identify(database)
+    database.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _identify(database: sqlite3.Connection) -> None:
+    database.execute("INSERT INTO identity (time, value) VALUES (?, ?)", (_now(), secrets.token_hex(8)))
+
+
+def _identity(database: sqlite3.Connection) -> str | None:
+    if _pragma(database, "user_version") < _VERSION:
+        return None
+    row = database.execute("SELECT value FROM identity").fetchone()
+    return None if row is None else str(row[0])
+
+
+def _unit_of(database: sqlite3.Connection) -> str:
+    """The column of units, or null for all rows of a ledger that has none yet."""
+    return "unit" if _pragma(database, "user_version") >= _VERSION else "NULL"
+
+
+def _read_unit(text: str | None) -> PrivacyUnit | None:
+    try:
+        return None if text is None else PrivacyUnit.from_text(text)
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"unit ({text}) in a ledger can't be read; restore a copy.", text) from None
+
+
+def _debit_units(database: sqlite3.Connection) -> list[PrivacyUnit]:
+    """Every unit that a debit has, recorded or stated; without reading the debits one by one, which may be many."""
+    if _pragma(database, "user_version") < _VERSION:
+        return []
+    recorded = database.execute("SELECT unit FROM debits WHERE unit IS NOT NULL GROUP BY unit ORDER BY max(id) DESC")
+    return [unit for (text,) in recorded if (unit := _read_unit(text))] + [s.unit for s in _statements(database)]
+
+
+def _unknown_units(database: sqlite3.Connection) -> tuple[int, int]:
+    """How many debits have a unit that nobody recorded or stated, and the last of them."""
+    stated = max((s.debits for s in _statements(database)), default=0)
+    where = f"{_unit_of(database)} IS NULL AND id > ?"
+    count, last = database.execute(f"SELECT count(*), max(id) FROM debits WHERE {where}", (stated,)).fetchone()
+    return int(count), int(last or 0)
+
+
+def _held_unit(database: sqlite3.Connection) -> PrivacyUnit | None:
+    """The unit of the debits, or where there are none, of the limit."""
+    limit, known = _newest_limit(database), _debit_units(database)
+    if known:
+        return known[0]
+    return limit.unit if limit else None
+
+
+def _statements(database: sqlite3.Connection) -> list[UnitStatement]:
+    if _pragma(database, "user_version") < _VERSION:
+        return []
+    rows = database.execute("SELECT id, time, debits, unit FROM units ORDER BY id")
+    return [UnitStatement(row, time, debits, PrivacyUnit.from_text(unit)) for row, time, debits, unit in rows]
 
 
 def _shares(database: sqlite3.Connection) -> list[Share]:
-    if _pragma(database, "user_version") == _VERSION:
+    if _pragma(database, "user_version") < _SHARED_VERSION:
         return []
     return [Share(*row) for row in database.execute("SELECT id, time, analyst, share FROM shares ORDER BY id")]
 
@@ -562,14 +767,18 @@ def _totals(database: sqlite3.Connection) -> dict[str, Cost]:
 
 
 def _entries(database: sqlite3.Connection) -> list[Entry]:
-    return [_entry(row) for row in database.execute(f"SELECT id, {_DEBIT_COLUMNS} FROM debits ORDER BY id")]
+    """Every debit; one whose unit was not recorded has the one that was stated of it, if any was."""
+    columns = f"id, {_DEBIT_COLUMNS}, {_unit_of(database)}"
+    stated = {s.debits: s.unit for s in _statements(database)}
+    return [_entry(row, stated) for row in database.execute(f"SELECT {columns} FROM debits ORDER BY id")]
 
 
-def _entry(row: tuple[Any, ...]) -> Entry:
-    number, time, purpose, analyst, neighbours, rho, epsilon, delta, asked_epsilon, asked_delta = row
+def _entry(row: tuple[Any, ...], stated: dict[int, PrivacyUnit]) -> Entry:
+    number, time, purpose, analyst, neighbours, rho, epsilon, delta, asked_epsilon, asked_delta, unit = row
+    told = _read_unit(unit) or next((said for last, said in stated.items() if number <= last), None)
     pure, direct = _split(epsilon)
     cost = Cost(_fraction(rho), None if pure is None else _fraction(pure), _fraction(delta), _quanta(direct) * QUANTUM)
-    return Entry(number, time, purpose, analyst, neighbours, cost, Budget(asked_epsilon, asked_delta))
+    return Entry(number, time, purpose, analyst, neighbours, cost, Budget(asked_epsilon, asked_delta), told)
 
 
 def _answer(database: sqlite3.Connection, question: str) -> bytes | None:
@@ -619,6 +828,7 @@ def _limit_record(limit: Limit) -> dict[str, Any]:
         "id": limit.id,
         "time": limit.time,
         "neighbours": limit.neighbours,
+        "unit": limit.unit and limit.unit.to_dict(),
         "epsilon": limit.budget.epsilon,
         "delta": limit.budget.delta,
     }
@@ -628,6 +838,11 @@ def _share_record(share: Share) -> dict[str, Any]:
     return {"kind": "share", "id": share.id, "time": share.time, "analyst": share.analyst, "share": share.share}
 
 
+def _statement_record(statement: UnitStatement) -> dict[str, Any]:
+    unit = statement.unit.to_dict()
+    return {"kind": "unit", "id": statement.id, "time": statement.time, "debits": statement.debits, "unit": unit}
+
+
 def _entry_record(entry: Entry) -> dict[str, Any]:
     rho, epsilon, delta = _texts(entry.cost)
     return {
@@ -635,6 +850,7 @@ def _entry_record(entry: Entry) -> dict[str, Any]:
         "id": entry.id,
         "time": entry.time,
         "neighbours": entry.neighbours,
+        "unit": entry.unit and entry.unit.to_dict(),
         "epsilon": entry.asked.epsilon,
         "delta": entry.asked.delta,
         "purpose": entry.purpose,
