@@ -26,6 +26,7 @@ def prepare(job: Job) -> Callable[[], Table]:
     def work() -> Table:
         release = us.synthesize(
             us.open(job.train, schema),
+            ledger=False,
             method=WITH_TARGET.get(job.method, job.method),
             target=job.target if job.method in WITH_TARGET else None,
             epsilon=job.epsilon,

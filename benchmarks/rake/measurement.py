@@ -36,6 +36,7 @@ def _measured(case: Case) -> Result:
         start, cpu = time.perf_counter(), cpu_seconds()
         release = us.synthesize(
             us.open(table.source, table.schema),
+            ledger=False,
             method=case.method,
             target=table.target if wants_target(case.variant) else None,
             epsilon=case.epsilon,

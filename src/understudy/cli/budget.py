@@ -9,10 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from understudy.cli.place import beside, is_server, ledger_of, schema_of
+from understudy.cli.place import beside, ledger_of, schema_of
 from understudy.cli.screen import bar, print_facts, print_json, print_table
 from understudy.errors import InputError
 from understudy.files import write_atomically
+from understudy.privacy.beside import is_server
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import NEIGHBOURS, Ledger, Standing
 from understudy.privacy.unit import PrivacyUnit

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from understudy.errors import InputError, SchemaError
+from understudy.privacy.beside import is_server, ledger_beside
 from understudy.schema.schema import Schema
 
 
@@ -19,18 +20,11 @@ def beside(data: str, ending: str) -> Path:
 
 
 def ledger_of(data: str, given: Path | None) -> Path:
-    """The ledger carries the whole name of the data file, so that `a.csv` and `a.parquet` have one each."""
+    """The ledger that was given, or the one beside the data."""
     if given is not None:
         return given
     _demand_file(data, "a ledger, with --ledger")
-    where, _, inside = data.partition("::")
-    path = Path(where)
-    return path.with_name(f"{path.name}{'.' + inside if inside else ''}.ledger.sqlite")
-
-
-def is_server(data: str) -> bool:
-    """Whether the data are a table on a server."""
-    return "://" in data
+    return ledger_beside(data)
 
 
 def _demand_file(data: str, wanted: str) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from understudy.audits.auditing import audit
-from understudy.cli.place import beside, is_server, ledger_of, schema_of
+from understudy.cli.place import beside, ledger_of, schema_of
 from understudy.cli.resume import journal_path, resumable
 from understudy.cli.screen import print_facts, print_json, progress, sparkline
 from understudy.errors import InputError, ReleaseError
+from understudy.privacy.beside import is_server
 from understudy.privacy.budget import Budget
 from understudy.privacy.continuation import finish, resumed
 from understudy.privacy.journal import Journal

@@ -7,7 +7,7 @@ from pathlib import Path
 from understudy.predictors.estimator import UnusableInputError
 from understudy.predictors.predictor import MEAN, VOTE, PrivatePredictor
 from understudy.predictors.rule import EXPONENTIAL, NOISY, RANDOM, Recipe
-from understudy.privacy.ledger import Ledger
+from understudy.privacy.beside import Debited
 from understudy.schema.schema import Schema
 
 
@@ -47,7 +47,7 @@ class PrivateForest(PrivatePredictor):
         schema: Schema | str | Path | None = None,
         seed: int | None = None,
         noise_seed: int | None = None,
-        ledger: Ledger | str | Path | None = None,
+        ledger: Debited = None,
         analyst: str = "",
         accept_draft_as_public: bool = False,
     ) -> None:
@@ -81,7 +81,7 @@ class _OneTree(PrivatePredictor):
         schema: Schema | str | Path | None = None,
         seed: int | None = None,
         noise_seed: int | None = None,
-        ledger: Ledger | str | Path | None = None,
+        ledger: Debited = None,
         analyst: str = "",
         accept_draft_as_public: bool = False,
     ) -> None:
@@ -132,7 +132,7 @@ class PrivateGreedyTree(_OneTree):
         schema: Schema | str | Path | None = None,
         seed: int | None = None,
         noise_seed: int | None = None,
-        ledger: Ledger | str | Path | None = None,
+        ledger: Debited = None,
         analyst: str = "",
         accept_draft_as_public: bool = False,
     ) -> None:

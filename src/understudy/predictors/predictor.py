@@ -24,10 +24,10 @@ from understudy.predictors.round import Round, certificate_of, check_seed
 from understudy.predictors.rows import codes_of
 from understudy.predictors.rule import Recipe
 from understudy.predictors.tree import merged
+from understudy.privacy.beside import Debited, ledger_for
 from understudy.privacy.budget import Budget, Spend, compose
 from understudy.privacy.certificate import Certificate
 from understudy.privacy.curator import Curator
-from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanism import ExactRandomness
 from understudy.schema.domain import Domain
 from understudy.schema.schema import Schema
@@ -48,7 +48,7 @@ class PrivatePredictor(Estimator):
     schema: Schema | str | Path | None
     seed: int | None
     noise_seed: int | None
-    ledger: Ledger | str | Path | None
+    ledger: Debited
     analyst: str
     accept_draft_as_public: bool
 
@@ -67,7 +67,8 @@ class PrivatePredictor(Estimator):
     def fit(self, X: Any, y: Any = None, *, target: str | None = None) -> PrivatePredictor:  # noqa: N803
         """Learns from a table of `understudy.open`, from a frame with a schema, or from features and classes.
 
-        All of the budget is spent, and debited from the ledger if there is one. Fitting again spends it again.
+        All of the budget is spent, and debited from `ledger`, or for a table that was opened from a file from the
+        ledger beside it (`ledger=False` debits none). Fitting again spends it again.
         """
         recipe, budget = self.recipe(), Budget(self.epsilon, self.delta)
         found = given(self, X, y, target or self.target)
@@ -193,11 +194,11 @@ class PrivatePredictor(Estimator):
         self.rounds_ = tuple(rounds)
 
     def _curator(self, table: Table, budget: Budget, purpose: str, noise_seed: int | None) -> Curator:
-        ledger = Path(self.ledger) if isinstance(self.ledger, str) else self.ledger
         said = f"{purpose} {type(self).__name__} on {table.name}"
         seed = check_seed(noise_seed)
         randomness = ExactRandomness.system() if seed is None else ExactRandomness.seeded(seed)
-        return Curator.on(table, budget, ledger=ledger, purpose=said, analyst=self.analyst, randomness=randomness)
+        paying = ledger_for(table, self.ledger)
+        return Curator.on(table, budget, ledger=paying, purpose=said, analyst=self.analyst, randomness=randomness)
 
     def _opened(self, frame: Any) -> Table:
         from understudy.tables.opening import open as open_table

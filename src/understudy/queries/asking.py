@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import InputError
+from understudy.privacy.beside import Debited, ledger_for
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator, no_pure_keys
 from understudy.privacy.ledger import Ledger
@@ -37,7 +38,7 @@ def query(
     *,
     epsilon: float,
     delta: float = DEFAULT_DELTA,
-    ledger: Ledger | str | Path | None = None,
+    ledger: Debited = None,
     analyst: str = "",
     confidence: float = 0.95,
     accept_draft_as_public: bool = False,
@@ -46,8 +47,9 @@ def query(
     """Answers one question with noise, and with the interval that the noise leaves.
 
     `sql` is `SELECT [columns,] aggregates FROM table [WHERE …] [GROUP BY columns]`, with the aggregates count(*),
-    count(DISTINCT unit), sum(x), avg(x), median(x) and quantile(x, 0.9). The budget is that of the whole question. With
-    a `ledger` it is debited there, from the share of `analyst`; asked again, the same question is answered for nothing.
+    count(DISTINCT unit), sum(x), avg(x), median(x) and quantile(x, 0.9). The budget is that of the whole question. It
+    is debited from `ledger`, or for a table that was opened from a file from the ledger beside it, from the share of
+    `analyst`; asked again, the same question is answered for nothing. `ledger=False` debits none, and remembers none.
 
     >>> import pyarrow as pa, understudy as us
     >>> schema = us.Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
@@ -60,9 +62,13 @@ def query(
     question = Question.of(sql, table.schema, names_of(table))
     inquiry = Inquiry(question, table.schema, check_confidence(confidence))
     _check(inquiry, budget, accept_draft_as_public)
-    place = Path(ledger) if isinstance(ledger, str) else ledger
     return query_with(
-        table, inquiry, budget, randomness=randomness_of(test_only_noise_seed), ledger=place, analyst=analyst
+        table,
+        inquiry,
+        budget,
+        randomness=randomness_of(test_only_noise_seed),
+        ledger=ledger_for(table, ledger),
+        analyst=analyst,
     )
 
 

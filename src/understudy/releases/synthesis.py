@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 from understudy.attacks.audit import Audit
 from understudy.errors import CheckFailed, InputError
 from understudy.models.model import Model
+from understudy.privacy.beside import Debited, ledger_for
 from understudy.privacy.budget import Budget
 from understudy.privacy.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, UNCONFIRMED, Certificate
 from understudy.privacy.continuation import finish, journalled
@@ -70,7 +71,7 @@ def synthesize(
     given: Mapping[str, object] | None = None,
     rows: int | None = None,
     seed: int | None = None,
-    ledger: Ledger | str | Path | None = None,
+    ledger: Debited = None,
     analyst: str = "",
     accept_draft_as_public: bool = False,
     test_only_noise_seed: int | None = None,
@@ -91,7 +92,9 @@ def synthesize(
     post-processing, and changes neither what is measured nor the budget.
 
     `rows` is the number of synthetic rows (by default the noisy number of private ones, `given` or not). `seed` only
-    fixes the post-processing. With a `ledger` the whole budget is debited there before anything is drawn.
+    fixes the post-processing. The whole budget is debited from a ledger before anything is drawn: `ledger`, or for a
+    table that was opened from a file the ledger beside it, as on the command line. `ledger=False` debits none, and for
+    a frame there is none unless it is named; the certificate says which debit paid, or that none did.
     `test_only_noise_seed` makes the noise repeatable: such a release is stamped TEST-ONLY and guarantees nothing.
     `audit` is what `understudy.audit` found of the method with this budget; the certificate will carry it.
 
@@ -104,8 +107,8 @@ def synthesize(
     >>> release.table.num_rows, release.certificate.epsilon <= 1.0
     (5, True)
     """
-    ledger = Path(ledger) if isinstance(ledger, str) else ledger
-    kept = journal_at(journal, ledger, resume)
+    paying = ledger_for(table, ledger)
+    kept = journal_at(journal, paying, resume)
     with closing(kept) if kept else nullcontext():
         plan = Plan.of(
             table.schema,
@@ -130,13 +133,13 @@ def synthesize(
             table,
             continued(plan, kept, seed),
             randomness=randomness_of(test_only_noise_seed),
-            ledger=ledger,
+            ledger=paying,
             analyst=analyst,
             progress=progress,
             journal=kept,
         )
-        if kept and ledger:
-            finish(kept, ledger)
+        if kept and paying:
+            finish(kept, paying)
         return release
 
 
@@ -154,14 +157,16 @@ def synthesize_with(
     plan: Plan,
     *,
     randomness: Randomness,
-    ledger: Ledger | str | Path | None = None,
+    ledger: Ledger | Path | None = None,
     analyst: str = "",
     progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> Release:
-    """Runs a plan that was already checked on a table; who gives a journal closes or finishes it."""
+    """Runs a plan that was already checked on a table; who gives a journal closes or finishes it.
+
+    Only the ledger that is given is debited: who calls this has settled which one it is.
+    """
     plan.check()
-    ledger = Path(ledger) if isinstance(ledger, str) else ledger
     purpose = f"synth {plan.choice.method.name} of {table.name}"
     asking: dict[str, Any] = {"purpose": purpose, "analyst": analyst, "randomness": randomness}
     if journal is None:

@@ -177,6 +177,7 @@ def shadow_of(table: Table, method: str, budget: Budget, seed: int) -> pa.Table:
         seed=seed,
         test_only_noise_seed=seed,
         accept_draft_as_public=True,
+        ledger=False,
     ).arrow
 
 

@@ -82,6 +82,7 @@ class Task:
             seed=case.seed,
             test_only_noise_seed=case.seed,
             accept_draft_as_public=True,
+            ledger=False,
         ).arrow
 
     def _figures(self, case: Case, synthetic: pa.Table) -> dict[str, Figure]:

@@ -30,6 +30,10 @@ _TYPE_NAMES = {np.uint8: "UTINYINT", np.uint16: "USMALLINT", np.uint32: "UINT"}
 class DuckTable:
     """A table behind a DuckDB connection; implements `tables.table.Table`."""
 
+    identity: str | None = None
+    source: str | None = None
+    """See `tables.table.identity_of` and `source_of`."""
+
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, relation: Any, schema: Schema, *, kind: str, name: str
     ) -> None:

@@ -29,6 +29,9 @@ def open(source: Any, schema: Schema | str | Path, *, name: str | None = None) -
     `source` is a data frame (pandas, polars, pyarrow), the path of a CSV or Parquet file, a table of a DuckDB database
     written `path/to/file.duckdb::table`, or one on a PostgreSQL server, `postgresql://host/database::table`.
 
+    What is asked of a file is debited from the ledger beside it. `name` is what ledgers and reports call the table; a
+    frame needs one for its questions to be recognised when they are asked again.
+
     >>> import pyarrow as pa
     >>> schema = Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
     >>> open(pa.table({"age": [31, 47, 52]}), schema).kind
@@ -46,10 +49,12 @@ def open(source: Any, schema: Schema | str | Path, *, name: str | None = None) -
         raise TableError(
             f"a {type(source).__name__} can't be opened; give a pandas, polars or pyarrow frame, or a path", source
         )
-    return open_frame(source, schema, kind, name or f"a {kind} frame")
+    opened = open_frame(source, schema, kind, name or f"a {kind} frame")
+    opened.identity = None if name is None else f"frame {name}"
+    return opened
 
 
-def open_frame(source: Any, schema: Schema, kind: str, name: str) -> Table:
+def open_frame(source: Any, schema: Schema, kind: str, name: str) -> FrameTable:
     """A frame of this kind behind the boundary; no engine is started as long as none is needed."""
     unit = schema.unit.column if schema.unit else None
     return FrameTable(to_arrow(source, name, unit=unit), schema, kind=kind, name=name)
@@ -57,7 +62,12 @@ def open_frame(source: Any, schema: Schema, kind: str, name: str) -> Table:
 
 def _open_path(source: str, schema: Schema, name: str | None) -> Table:
     found = path_relation(source)
-    return DuckTable(found.connection, found.relation, schema, kind=found.kind, name=name or found.name)
+    table = DuckTable(found.connection, found.relation, schema, kind=found.kind, name=name or found.name)
+    where, separator, inside = source.partition("::")
+    # Made absolute now: the working directory may be another one when the table is asked.
+    table.source = f"{Path(where).absolute()}{separator}{inside}"
+    table.identity = f"{Path(where).resolve()}{separator}{inside}"
+    return table
 
 
 def frame_relation(source: Any, name: str) -> tuple[Any, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,7 @@ class PostgresTable:
 
     def __init__(self, url: str, schema: Schema, name: str | None = None) -> None:
         where, relation = split_url(url)
+        self.source, self._relation = "postgresql://", relation  # the address itself may hold a password
         self.schema, self.name = schema, name or relation[-1]
         check_case(schema)
         self._connection = _connected(where)
@@ -69,6 +71,17 @@ class PostgresTable:
         query = select_rounded_ids(self._source, schema.unit) if schema.unit else None
         if query is not None and self._fetch(stated(query))[0][0]:
             raise rounded_ids(self.name, schema.unit.column if schema.unit else "")
+
+    @cached_property
+    def identity(self) -> str:
+        """Server, database, schema and table; neither user nor password."""
+        query = """
+            SELECT n.nspname, c.relname FROM pg_catalog.pg_class c
+            JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+            WHERE c.oid = CAST(CAST($1 AS TEXT) AS REGCLASS)"""
+        ((schema, table),) = self._fetch(Statement(query, (".".join(map(_quoted, self._relation)),)))
+        at, named = self._connection.info, ".".join(map(_quoted, (_text(schema), _text(table))))
+        return f"postgresql://{at.host}:{at.port}/{at.dbname}::{named}"
 
     def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
         """Only sets that are part of no other one are counted; the others are sums over these."""

@@ -82,6 +82,19 @@ class CodedTable(Protocol):
         ...
 
 
+def identity_of(table: Table) -> str | None:
+    """The full name by which a ledger knows the table; None for one that nobody named, such as a frame in memory.
+
+    It says where the rows are (a path, or a server with its database), so it is for ledgers alone.
+    """
+    return getattr(table, "identity", None)
+
+
+def source_of(table: Table) -> str | None:
+    """The file (or the server) that the table was opened from; None for rows in memory."""
+    return getattr(table, "source", None)
+
+
 def is_table(source: object) -> TypeGuard[Table]:
     """By what no frame has: `isinstance` alone asks for all attributes in any order, and a lazy frame warns of one."""
     return hasattr(source, "count_cells") and isinstance(source, Table)

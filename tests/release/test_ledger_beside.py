@@ -1,0 +1,136 @@
+"""What Python debits when nobody names a ledger: the one beside the data, as the command line does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import understudy as us
+from understudy.cli import run
+from understudy.errors import BudgetExhausted, InputError
+from understudy.privacy.beside import ledger_beside, ledger_for
+from understudy.studies.comparing import compare
+from understudy.tables.table import Table
+
+SCHEMA = us.Schema.loads("""
+[columns.age]
+type = "integer"
+min = 0
+max = 99
+[columns.ill]
+type = "boolean"
+""")
+ROWS = pa.table({"age": [31, 47, 52, 65] * 20, "ill": [True, False, False, True] * 20})
+KINDS = ("csv", "parquet", "duckdb")
+
+
+def write(folder: Path, kind: str) -> str:
+    """The rows in a file of this kind, with their schema beside it; what a user would type to open them."""
+    path = folder / f"people.{kind}"
+    if kind == "csv":
+        pyarrow.csv.write_csv(ROWS, path)
+    elif kind == "parquet":
+        pyarrow.parquet.write_table(ROWS, path)
+    else:
+        with duckdb.connect(str(path)) as database:
+            database.register("rows", ROWS)
+            database.execute("CREATE TABLE people AS SELECT * FROM rows")
+    inside = "::people" if kind == "duckdb" else ""
+    SCHEMA.save(folder / ("people.people.toml" if inside else "people.toml"))
+    return f"{path}{inside}"
+
+
+def synthesize(table: Table, **options: object) -> object:
+    return us.synthesize(table, epsilon=0.5, delta=0, method="independent", rows=5, **options)
+
+
+def ask(table: Table, **options: object) -> object:
+    return us.query(table, "SELECT count(*) FROM data WHERE age > 40", epsilon=0.5, delta=0, **options)
+
+
+def fit(table: Table, **options: object) -> object:
+    return us.PrivateDecisionTree(epsilon=0.5, depth=1, **options).fit(table, target="ill")
+
+
+def update(table: Table, **options: object) -> object:
+    fitted = us.PrivateDecisionTree(epsilon=0.5, depth=1, ledger=False).fit(table, target="ill")
+    return fitted.set_params(**({"ledger": None} | options)).update(table, epsilon=0.5)
+
+
+WAYS = (synthesize, ask, fit, update)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_file_has_its_ledger_beside_it(way: Callable[..., object], kind: str, tmp_path: Path):
+    data = write(tmp_path, kind)
+    way(us.open(data, SCHEMA))
+    (entry,) = us.Ledger.open(ledger_beside(data), create=False).entries()
+    assert entry.asked == us.Budget(0.5, 0.0)
+    assert run(["budget", "show", data]) == 0, "it is where the command line looks"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_limit_of_the_command_line_binds_python(way: Callable[..., object], tmp_path: Path):
+    data = write(tmp_path, "csv")
+    assert run(["budget", "set", data, "--epsilon", "0.4", "--delta", "0"]) == 0
+    with pytest.raises(BudgetExhausted, match=r"people\.csv\.ledger\.sqlite"):
+        way(us.open(data, SCHEMA))
+    assert us.Ledger.open(ledger_beside(data)).entries() == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_false_debits_none_and_a_name_debits_that_one(way: Callable[..., object], tmp_path: Path):
+    data = write(tmp_path, "csv")
+    way(us.open(data, SCHEMA), ledger=False)
+    assert not ledger_beside(data).exists()
+    way(us.open(data, SCHEMA), ledger=str(tmp_path / "other"))
+    assert not ledger_beside(data).exists() and len(us.Ledger.open(tmp_path / "other").entries()) == 1
+    with pytest.raises(InputError, match=r"ledger \(True\) must be"):
+        way(us.open(data, SCHEMA), ledger=True)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", [None, "people"])
+def test_a_frame_has_none(way: Callable[..., object], name: str | None, tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    way(us.open(ROWS, SCHEMA, name=name))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_place_is_that_of_the_opening(tmp_path: Path, monkeypatch):
+    """A relative path means what it meant when the table was opened; a link has a ledger where it stands itself."""
+    write(tmp_path, "csv")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "link.csv").symlink_to(tmp_path / "people.csv")
+    monkeypatch.chdir(tmp_path)
+    table, linked = us.open("people.csv", SCHEMA), us.open("elsewhere/link.csv", SCHEMA)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert ledger_for(table, None) == tmp_path / "people.csv.ledger.sqlite"
+    assert ledger_for(linked, None) == tmp_path / "elsewhere" / "link.csv.ledger.sqlite"
+    assert table.identity == linked.identity == str((tmp_path / "people.csv").resolve())
+
+
+def test_a_table_on_a_server_needs_a_word():
+    class Server:
+        name, source = "people", "postgresql://"
+
+    with pytest.raises(InputError, match="no folder for a ledger; name one with ledger=, or debit none with ledger="):
+        ledger_for(Server(), None)  # type: ignore[arg-type]
+    assert ledger_for(Server(), False) is None  # type: ignore[arg-type]
+    assert ledger_for(Server(), "there") == Path("there")  # type: ignore[arg-type]
+
+
+def test_studies_debit_nobody(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory):
+    data = write(tmp_path, "csv")
+    before = {path.name for path in tmp_path.iterdir()}
+    out = tmp_path_factory.mktemp("study") / "made"
+    compare(data, SCHEMA, methods=["independent"], epsilons=[1.0], seeds=1, jobs=1, out=out)
+    us.evaluate(data, ROWS, schema=SCHEMA)
+    assert {path.name for path in tmp_path.iterdir()} == before
