@@ -14,7 +14,7 @@ import pytest
 
 import understudy as us
 from understudy.cli import run
-from understudy.privacy.certificate import digest
+from understudy.privacy.certificate import FIRST_FORMAT, digest
 from understudy.releases.release import read_record, record_bytes, sha256
 
 FILES = ("synthetic.csv", "certificate.json", "measurements.npz", "schema.toml", "report.html")
@@ -86,7 +86,8 @@ def test_a_sound_release_passes(folder: Path):
     again = us.replay(folder)
     certificate = json.loads((folder / "certificate.json").read_bytes())
     assert again.rows == certificate["rows"]["synthetic"] and again.answers == len(certificate["spends"])
-    assert found.epsilon == certificate["guarantee"]["epsilon"]
+    assert found.epsilon == certificate["guarantee"]["epsilon"] == certificate["asked"]["epsilon"]
+    assert 0.98 * found.epsilon <= found.spent == certificate["spent"]["epsilon"] <= found.epsilon
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -137,6 +138,12 @@ FORGERIES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "better unit": (lambda c: c["guarantee"].update(unit={"what": "person"}), "certificate.json"),
     "no guarantee": (lambda c: c.update(guarantee=None), "certificate.json"),
     "a stamp": (lambda c: c.update(stamp="APPROVED"), "certificate.json"),
+    "smaller sum": (lambda c: c["spent"].update(epsilon=0.1), "certificate.json"),
+    "larger sum": (lambda c: c["spends"].append(c["spends"][0]), "certificate.json"),
+    "a reason": (lambda c: c.update(no_guarantee_because="nobody asked"), "certificate.json"),
+    "another origin": (lambda c: c.update(schema_status="confirmed"), "schema status"),
+    "a ledger of another kind": (lambda c: c.update(ledger=7), "certificate.json"),
+    "a ledger without an entry": (lambda c: c.update(ledger={"name": "x"}), "certificate.json"),
     "cheaper spend": (lambda c: c["spends"][0].update(rho=1e-9), "certificate.json"),
     "smaller epsilon asked": (lambda c: c["asked"].update(epsilon=0.5), "certificate.json"),
     "spend left out": (lambda c: c["spends"].pop(), "certificate.json"),
@@ -206,6 +213,50 @@ def test_a_draft_cannot_pass_as_declared(tmp_path: Path):
     rewrite(folder, lambda c: c["columns"].update(dict.fromkeys(c["columns"], "declared")))
     with pytest.raises(us.CheckFailed, match="columns"):
         us.replay(folder)
+    rewrite(folder, lambda c: c.update(schema_status="declared"))
+    rewrite(folder, rebuilt_claim)
+    assert us.verify(folder).claimed, "the forgery is consistent"
+    with pytest.raises(us.CheckFailed, match="columns"):
+        us.replay(folder)
+
+
+def test_more_spends_than_the_claim_fail(folder: Path):
+    """With a fresh digest, and all that follows from the spends made to fit."""
+
+    def forge(certificate: dict[str, Any]) -> None:
+        certificate["spends"] = certificate["spends"] * 2
+        rebuilt_claim(certificate)
+
+    rewrite(folder, forge)
+    with pytest.raises(us.CheckFailed, match=r"amount to epsilon .*, above the 1 asked for"):
+        us.verify(folder)
+
+
+def test_certificates_of_the_first_format_still_hold(folder: Path):
+    """It had neither sum nor ledger nor schema status, and claimed the sum of the spends, for drafts too."""
+
+    def forge(certificate: dict[str, Any]) -> None:
+        certificate["format"] = FIRST_FORMAT
+        parsed = us.Certificate._from_dict(certificate)
+        certificate.clear()
+        certificate.update({k: v for k, v in parsed.to_dict().items() if k != "digest"})
+
+    rewrite(folder, forge)
+    written = json.loads((folder / "certificate.json").read_bytes())
+    assert not {"ledger", "schema_status", "spent", "no_guarantee_because"} & written.keys()
+    assert 0.98 <= written["guarantee"]["epsilon"] < 1 and us.verify(folder).epsilon == 1.0
+    assert us.replay(folder).rows == written["rows"]["synthetic"]
+
+
+def test_an_old_certificate_of_a_draft_claims_nothing_any_more(tmp_path: Path):
+    import dataclasses
+
+    table = us.open(people(), dataclasses.replace(SCHEMA, status="draft"))
+    release = us.synthesize(table, epsilon=1.0, method="independent", accept_draft_as_public=True)
+    old = dataclasses.replace(release.certificate, format=FIRST_FORMAT, schema_status=None)
+    assert json.loads(old.to_bytes())["guarantee"]["epsilon"] <= 1, "as it was written then"
+    read = us.Certificate.from_bytes(old.to_bytes())
+    assert read.guarantee is None and read.void and read.to_bytes() == old.to_bytes()
 
 
 def test_a_retouched_table_with_a_fresh_hash(folder: Path):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -46,19 +48,19 @@ def write(folder: Path, kind: str) -> str:
     return f"{path}{inside}"
 
 
-def synthesize(table: Table, **options: object) -> object:
+def synthesize(table: Table, **options: object) -> Any:
     return us.synthesize(table, epsilon=0.5, delta=0, method="independent", rows=5, **options)
 
 
-def ask(table: Table, **options: object) -> object:
+def ask(table: Table, **options: object) -> Any:
     return us.query(table, "SELECT count(*) FROM data WHERE age > 40", epsilon=0.5, delta=0, **options)
 
 
-def fit(table: Table, **options: object) -> object:
+def fit(table: Table, **options: object) -> Any:
     return us.PrivateDecisionTree(epsilon=0.5, depth=1, **options).fit(table, target="ill")
 
 
-def update(table: Table, **options: object) -> object:
+def update(table: Table, **options: object) -> Any:
     fitted = us.PrivateDecisionTree(epsilon=0.5, depth=1, ledger=False).fit(table, target="ill")
     return fitted.set_params(**({"ledger": None} | options)).update(table, epsilon=0.5)
 
@@ -115,6 +117,52 @@ def test_the_place_is_that_of_the_opening(tmp_path: Path, monkeypatch):
     assert ledger_for(table, None) == tmp_path / "people.csv.ledger.sqlite"
     assert ledger_for(linked, None) == tmp_path / "elsewhere" / "link.csv.ledger.sqlite"
     assert table.identity == linked.identity == str((tmp_path / "people.csv").resolve())
+
+
+def test_the_certificate_says_which_debit_paid(tmp_path: Path):
+    data = write(tmp_path, "csv")
+    table, ledger = us.open(data, SCHEMA), us.Ledger.open(ledger_beside(data))
+    first = synthesize(table)
+    ledger.set_limit(us.Budget(2.0, 0.0), "add-remove")
+    second, asked, fitted = synthesize(table), ask(table), fit(table)
+    paid = [c.ledger for c in (first.certificate, second.certificate, asked, fitted.certificate_)]
+    assert [p.entry for p in paid] == [1, 2, 3, 4]
+    assert {p.name for p in paid} == {"people.csv.ledger.sqlite"} and {p.identity for p in paid} == {ledger.identity()}
+    assert [p.limit for p in paid] == [None, *[us.Budget(2.0, 0.0)] * 3]
+    written = json.loads(first.files()["certificate.json"])["ledger"]
+    assert written == {"name": "people.csv.ledger.sqlite", "identity": ledger.identity(), "entry": 1, "limit": None}
+    assert str(tmp_path) not in first.files()["certificate.json"].decode() + first.files()["report.html"].decode()
+
+
+def test_a_release_that_goes_on_names_the_debit_that_paid(tmp_path: Path, monkeypatch):
+    table, journal = us.open(write(tmp_path, "csv"), SCHEMA), tmp_path / "journal"
+    monkeypatch.setattr("understudy.releases.synthesis.finish", lambda *_: None)
+    first = synthesize(table, journal=journal)
+    again = synthesize(table, journal=journal, resume=True)
+    assert again.certificate.ledger == first.certificate.ledger and first.certificate.ledger.entry == 1
+    assert again.arrow == first.arrow and len(us.Ledger.open(ledger_beside(table.source)).entries()) == 1
+
+
+@pytest.mark.parametrize("options", [{"ledger": False}, {}])
+def test_the_certificate_says_that_nothing_paid(options: dict[str, bool], tmp_path: Path):
+    table = us.open(write(tmp_path, "csv"), SCHEMA) if options else us.open(ROWS, SCHEMA)
+    release = synthesize(table, **options)
+    assert release.certificate.ledger is None
+    assert json.loads(release.files()["certificate.json"])["ledger"] is None
+    assert b"no ledger was debited" in release.files()["report.html"]
+    folder = release.save(tmp_path / "out")
+    assert us.verify(folder).claimed and us.replay(folder).rows == 5
+
+
+def test_the_command_line_says_who_paid_and_that_there_is_no_limit(tmp_path: Path, capsys):
+    data = write(tmp_path, "csv")
+    synth = ["synth", data, "--epsilon", "0.5", "--overwrite"]
+    assert run(synth) == 0
+    said = capsys.readouterr().out
+    assert "debit 1 of ledger people.csv.ledger.sqlite" in said
+    assert "none is set: the ledger records, and refuses nothing" in said
+    assert run(["budget", "set", data, "--epsilon", "3"]) == run(synth) == 0
+    assert "all releases together may reach epsilon 3 at delta 1e-06" in capsys.readouterr().out
 
 
 def test_a_table_on_a_server_needs_a_word():

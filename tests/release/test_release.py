@@ -15,6 +15,7 @@ import pyarrow.csv as pacsv
 import pytest
 
 import understudy as us
+from understudy.cli import run
 from understudy.releases.release import check_writable, read_record, record_bytes, write_folder
 
 SCHEMA = us.Schema.loads(
@@ -243,6 +244,47 @@ def test_a_draft_is_refused_without_consent():
     assert "draft accepted as public" in accepted.columns.values()
     confirmed = us.open(people().drop_columns(["seen"]), dataclasses.replace(draft, status="confirmed"))
     assert "confirmed" in us.synthesize(confirmed, epsilon=1.0, method="independent").certificate.columns.values()
+
+
+def test_a_draft_that_nobody_confirmed_guarantees_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Its values come from the rows: one person's diagnosis stands in the domain, whatever the noise."""
+    rows = pa.table({"diagnosis": ["flu", "cold"] * 50 + ["HIV"], "age": [30, 40] * 50 + [101]})
+    drafted = us.draft_schema(rows)
+    table = us.open(rows, drafted)
+    release = us.synthesize(table, epsilon=0.01, delta=0, method="independent", accept_draft_as_public=True)
+    assert "HIV" in release.domain["diagnosis"].labels
+    assert release.certificate.guarantee is None and release.certificate.stamp == "UNCONFIRMED-DRAFT"
+    written = json.loads(release.files()["certificate.json"])
+    assert written["guarantee"] is None and "draft" in written["no_guarantee_because"]
+    assert b"this release guarantees nothing" in release.files()["report.html"]
+    folder = release.save(tmp_path / "out")
+    assert not us.verify(folder).claimed and us.Release.load(folder).certificate.guarantee is None
+    assert run(["verify", str(folder)]) == 0 and "guarantees nothing: the schema is a draft" in capsys.readouterr().out
+    answer = us.query(table, "select count(*) from data", epsilon=1.0, accept_draft_as_public=True)
+    assert answer.guarantee is None and answer.to_dict()["guarantee"] is None
+    fitted = us.PrivateDecisionTree(accept_draft_as_public=True).fit(table, target="diagnosis")
+    assert fitted.guarantee_ is None and fitted.certificate_.guarantee is None
+    confirmed = us.open(rows, dataclasses.replace(drafted, status="confirmed"))
+    assert us.synthesize(confirmed, epsilon=0.01, delta=0, method="independent").certificate.guarantee
+    assert us.PrivateDecisionTree().fit(confirmed, target="diagnosis").guarantee_ == (1.0, 0.0)
+
+
+def test_a_draft_whose_columns_are_all_bought_is_a_draft():
+    """Types, and that there may be missing values, were read off the rows too."""
+    schema = dataclasses.replace(
+        us.Schema.loads('[columns.job]\ntype = "categorical"\nvalues = "private"'), status="draft"
+    )
+    rows = us.open(pa.table({"job": ["cook"] * 50}), schema)
+    release = us.synthesize(rows, epsilon=1.0, method="independent", accept_draft_as_public=True)
+    assert set(release.certificate.columns.values()) == {"bought"} and release.certificate.guarantee is None
+
+
+def test_the_claim_is_what_was_asked_for():
+    """The sum of the spends is a claim only where no price followed an answer."""
+    certificate = us.synthesize(us.open(people(), SCHEMA), epsilon=1.0, method="mst").certificate
+    assert certificate.guarantee["epsilon"] == certificate.epsilon == 1.0
+    assert certificate.guarantee["delta"] == certificate.delta == 1e-6
+    assert certificate.composed[0] <= certificate.epsilon
 
 
 def test_the_seed_fixes_the_post_processing_alone():

@@ -16,7 +16,8 @@ import pytest
 
 import understudy as us
 from understudy.privacy.budget import Budget, Spend
-from understudy.privacy.certificate import TEST_ONLY, UNCONFIRMED, Certificate
+from understudy.privacy.certificate import TEST_ONLY, UNCONFIRMED, UNCONFIRMED_DRAFT, Certificate
+from understudy.privacy.ledger import Receipt
 from understudy.reports.release import MOST_BARS, MOST_NAMED_BARS, OPEN_SPENDS, clipped, percent, plain, render, upward
 from understudy.schema.column import Boolean, Categorical, Column, Datetime, Identifier, Integer, Number, Ordinal
 from understudy.schema.schema import REPLACE_ONE, Rule, Schema, Unit
@@ -201,7 +202,20 @@ def test_accepted_draft_is_warned_of(release, page):
     columns = dict.fromkeys(release.certificate.columns, UNCONFIRMED)
     warned = page_of(release, columns=columns)
     assert "The schema is an unchecked draft" in warned.words and UNCONFIRMED in warned.words
+    assert f"{UNCONFIRMED_DRAFT}: this release guarantees nothing" in warned.words
+    assert "With a confirmed schema the same run would have promised" in warned.words
+    assert page_of(release, schema_status="draft").words.count("this release guarantees nothing") == 1
     assert "unchecked draft" not in page.words and UNCONFIRMED not in page.words
+
+
+def test_the_page_says_which_debit_paid(release, page):
+    assert "no ledger was debited" in page.words and "No ledger was debited for this release" in page.words
+    receipt = Receipt("people.csv.ledger.sqlite", "0123456789abcdef", 3, None)
+    paid = page_of(release, ledger=receipt).words
+    assert "debit 3 of ledger people.csv.ledger.sqlite (0123456789abcdef); no limit was set" in paid
+    assert "No limit was set there when this release was made" in paid and "o ledger was debited" not in paid
+    limited = page_of(release, ledger=dataclasses.replace(receipt, limit=us.Budget(3.0, 1e-6))).words
+    assert "its limit is epsilon 3 at delta 1e-06" in limited and "o limit was set" not in limited
 
 
 def test_page_loads_nothing(page):
@@ -380,7 +394,7 @@ def test_budget_that_protects_nobody_is_still_drawn(release):
     huge = page_of(release, asked=Budget(1e4, 0.0), spends=(Spend("discrete-laplace", "all", 1.0, 1e-4),))
     assert "by at most 10^4343 (that is eε)" in huge.words and "≤ 100.0 %" in huge.raw
     none = page_of(release, spends=(Spend("thresholded-gaussian", "keys", 1.0, 9.0, delta=0.5),))
-    assert "by at most ∞" in none.words
+    assert "∞ was spent" in none.words
 
 
 def test_release_without_spends_is_drawn(release):

@@ -69,7 +69,7 @@ def test_a_training_has_its_share_of_epsilon(release: us.Release) -> None:
     """It has no ρ; a page that showed costs by ρ alone would show it as free."""
     pytest.importorskip("dp_accounting", reason="the extra gan is not installed")
     made = trained(release)
-    lines, whole = _lines(made.certificate), made.certificate.epsilon
+    lines, whole = _lines(made.certificate), made.certificate.composed[0]
     direct = float(made.certificate.spends[-1].cost.direct)
     assert [line.currency for line in lines] == ["ρ", "ρ", "ε"] and lines[-1].price == direct
     assert [line.share for line in lines] == pytest.approx([(1 - direct / whole) / 2] * 2 + [direct / whole])

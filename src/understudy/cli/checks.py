@@ -14,10 +14,10 @@ def show_verified(folder: Path, as_json: bool) -> None:
     if as_json:
         print_json(asdict(found))
         return
-    claim = f"epsilon {found.epsilon:.6g} at delta {found.delta:g}"
-    print(f"verified: {found.spends} spends amount to {claim}; {len(found.files)} files are unchanged")
+    spent = f"epsilon {found.spent:.6g} at delta {found.delta:g}, within the {found.epsilon:g} asked for"
+    print(f"verified: {found.spends} spends amount to {spent}; {len(found.files)} files are unchanged")
     if not found.claimed:
-        print("but this release is stamped TEST-ONLY: its noise was seeded, so it guarantees nothing")
+        print(f"but this release guarantees nothing: {found.void}")
 
 
 def show_replayed(folder: Path, as_json: bool) -> None:

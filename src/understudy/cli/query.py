@@ -74,7 +74,8 @@ def _cost(answer: Answer) -> str:
         return "TEST-ONLY: the noise was seeded, and nothing is guaranteed"
     if not answer.epsilon:
         return "nothing: the number of rows is public"
-    return f"epsilon {answer.epsilon:g} at delta {answer.delta:g}"
+    paid = f"epsilon {answer.epsilon:g} at delta {answer.delta:g}"
+    return f"{paid}; nothing is guaranteed: {answer.void}" if answer.void else paid
 
 
 def _label(key: Key) -> str:

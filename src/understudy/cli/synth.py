@@ -14,6 +14,7 @@ from understudy.cli.screen import print_facts, print_json, progress, sparkline
 from understudy.errors import InputError, ReleaseError
 from understudy.privacy.beside import is_server
 from understudy.privacy.budget import Budget
+from understudy.privacy.certificate import Certificate
 from understudy.privacy.continuation import finish, resumed
 from understudy.privacy.journal import Journal
 from understudy.releases.interruption import continued
@@ -26,6 +27,7 @@ from understudy.synthesizers.workload import parse_weight, stated_targets
 from understudy.tables.opening import open as open_table
 
 BYTES_PER_VALUE = 12
+NO_LIMIT = "none is set: the ledger records, and refuses nothing; set one with `understudy budget set`"
 
 
 @dataclass(frozen=True)
@@ -176,11 +178,13 @@ def _show(release: Release, out: Path, written: dict[str, Any] | None) -> None:
     claim = (
         f"({certificate.epsilon:.6g}, {certificate.delta:g})-differential privacy, neighbours {certificate.neighbours}"
     )
+    void = f"none: {certificate.stamp}, {certificate.void}"
     print_facts(
         [
             ("release", str(out)),
             ("method", f"{certificate.method} ({certificate.reason})"),
-            ("guarantee", claim if certificate.guarantee else "none: TEST-ONLY, the noise was seeded"),
+            ("guarantee", claim if certificate.guarantee else void),
+            *_payment(certificate),
             *([("audit", str(certificate.audit["verdict"]))] if certificate.audit else []),
             *_training(release),
             ("rows", f"{certificate.rows:,} ({certificate.rows_rule})"),
@@ -188,6 +192,15 @@ def _show(release: Release, out: Path, written: dict[str, Any] | None) -> None:
             ("check it", f"understudy verify {out} && understudy replay {out}"),
         ]
     )
+
+
+def _payment(certificate: Certificate) -> list[tuple[str, str]]:
+    """Which debit paid, and whether anything limits the next ones."""
+    paid = certificate.ledger
+    if paid is None:
+        return [("ledger", "no ledger was debited")]
+    limit = f"all releases together may reach {paid.limit}" if paid.limit else NO_LIMIT
+    return [("ledger", str(paid)), ("limit", limit)]
 
 
 def _training(release: Release) -> list[tuple[str, str]]:

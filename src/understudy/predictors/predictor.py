@@ -25,9 +25,9 @@ from understudy.predictors.rows import codes_of
 from understudy.predictors.rule import Recipe
 from understudy.predictors.tree import merged
 from understudy.privacy.beside import Debited, ledger_for
-from understudy.privacy.budget import Budget, Spend, compose
+from understudy.privacy.budget import Budget, Spend, claim, total
 from understudy.privacy.certificate import Certificate
-from understudy.privacy.curator import Curator
+from understudy.privacy.curator import Curator, whole_cost
 from understudy.privacy.mechanism import ExactRandomness
 from understudy.schema.domain import Domain
 from understudy.schema.schema import Schema
@@ -134,9 +134,19 @@ class PrivatePredictor(Estimator):
         return tuple(s for r in self.rounds_ for s in r.certificate.spends)
 
     @property
-    def guarantee_(self) -> tuple[float, float]:
-        """The (ε, δ) that holds for a person whose rows were in the fit and in every update."""
-        return compose(self.spends_, max(r.certificate.asked.delta for r in self.rounds_))
+    def guarantee_(self) -> tuple[float, float] | None:
+        """The (ε, δ) that holds for a person whose rows were in the fit and in every update; None where none does.
+
+        It is that of the budgets that were asked for, composed: how a round's budget is divided may follow its answers.
+        """
+        self._demand_fitted()
+        if any(r.certificate.void for r in self.rounds_):
+            return None
+        asked = [r.certificate.asked for r in self.rounds_]
+        if len(asked) == 1:
+            return asked[0].epsilon, asked[0].delta
+        delta = max(budget.delta for budget in asked)
+        return claim(total(whole_cost(budget, self.schema_) for budget in asked), delta), delta
 
     def export_text(self, tree: int = 0) -> str:
         """One tree as indented text, with what its leaves predict."""

@@ -16,6 +16,7 @@ from understudy.errors import CheckFailed, InputError
 from understudy.privacy.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, UNCONFIRMED, Certificate
 from understudy.privacy.curator import Curator
 from understudy.privacy.measurement import Answer
+from understudy.privacy.unit import PrivacyUnit
 from understudy.schema.schema import DRAFT, Schema
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def certificate_of(predictor: PrivatePredictor, curator: Curator, what: str) -> 
         reason="as asked",
         asked=curator.budget,
         neighbours=schema.neighbours,
-        unit=_unit(schema),
+        unit=PrivacyUnit.of(schema).to_dict(),
         spends=curator.spends,
         columns=_provenance(schema),
         rows=0,
@@ -94,6 +95,8 @@ def certificate_of(predictor: PrivatePredictor, curator: Curator, what: str) -> 
         secure=curator.secure,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         versions={"python": platform.python_version()} | _versions(),
+        ledger=curator.receipt,
+        schema_status=schema.status,
     )
 
 
@@ -101,11 +104,6 @@ def certificate_of(predictor: PrivatePredictor, curator: Curator, what: str) -> 
 def _versions() -> dict[str, str]:
     """Looked up once: it reads the metadata of the packages."""
     return {name: version(name) for name in ("understudy", "numpy")}
-
-
-def _unit(schema: Schema) -> dict[str, Any]:
-    unit = schema.unit
-    return {"what": "row"} if unit is None else {"what": "person", "column": unit.column, "max_rows": unit.max_rows}
 
 
 def _provenance(schema: Schema) -> dict[str, str]:

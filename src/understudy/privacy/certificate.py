@@ -10,9 +10,15 @@ from typing import Any
 from understudy.errors import CheckFailed
 from understudy.privacy.accountant import upper_float
 from understudy.privacy.budget import Budget, Spend, compose
+from understudy.privacy.ledger import Receipt
+from understudy.schema.schema import DRAFT
 
-FORMAT = "understudy-certificate/1"
-TEST_ONLY = "TEST-ONLY"
+FIRST_FORMAT, FORMAT = "understudy-certificate/1", "understudy-certificate/2"
+"""The first said neither which ledger paid nor where the schema came from, claimed the sum of the spends, and claimed
+it for drafts too. Releases that have it stay readable: they are written as they were, and read by today's rules."""
+TEST_ONLY, UNCONFIRMED_DRAFT = "TEST-ONLY", "UNCONFIRMED-DRAFT"
+SEEDED_REASON = "the noise was drawn from a seed, and whoever knows the seed can take it off again"
+DRAFT_REASON = "the schema is a draft that was read off the rows, and nobody confirmed that its facts are public"
 BOUGHT = "bought"
 UNCONFIRMED = "draft accepted as public"
 NEVER_READ = "never read"
@@ -26,7 +32,7 @@ READ_TO_CAP = "read only to cap the rows of a person"
 
 @dataclass(frozen=True)
 class Certificate:
-    """Claim and evidence of one release. `guarantee` is None where there is none: a seeded run, a specimen."""
+    """Claim and evidence of one release. `guarantee` is None where there is none: a seeded run, a draft, a specimen."""
 
     method: str
     parameters: dict[str, Any]
@@ -45,19 +51,31 @@ class Certificate:
     files: dict[str, str] = field(default_factory=dict)
     audit: dict[str, Any] | None = None
     """What an audit of the method found before the release was made, where one was asked for."""
+    ledger: Receipt | None = None
+    """Which debit of which ledger paid; None where none did."""
+    schema_status: str | None = None
+    """Whether the schema was declared, confirmed or a draft; None in the first format, which left it to `columns`."""
+    format: str = FORMAT
 
     @property
     def composed(self) -> tuple[float, float]:
-        """(ε, δ), recomputed from the recorded spends."""
+        """What the recorded spends amount to, recomputed: for information, and at most what is claimed."""
         return compose(self.spends, self.asked.delta)
 
     @property
     def epsilon(self) -> float:
-        return self.composed[0]
+        """The claimed ε: what was asked for.
+
+        The curator is a filter that stops before the sum passes it, which is a theorem however the prices were chosen
+        (docs/mechanisms/composition.md). The sum itself is one only where no price depended on an answer; that of a
+        training, or of a tree whose size follows the noisy total, does.
+        """
+        return self.asked.epsilon
 
     @property
     def delta(self) -> float:
-        return self.composed[1]
+        """The claimed δ."""
+        return self.asked.delta
 
     @property
     def accountant(self) -> str:
@@ -68,16 +86,32 @@ class Certificate:
         return f"{counted}; plus the privacy loss distribution of the training" if trained else counted
 
     @property
+    def draft(self) -> bool:
+        """Whether facts of the schema were read off the rows, and confirmed by nobody."""
+        return self.schema_status == DRAFT or UNCONFIRMED in self.columns.values()
+
+    @property
     def stamp(self) -> str | None:
-        return None if self.secure else TEST_ONLY
+        """A warning in one word, where nothing is guaranteed."""
+        if not self.secure:
+            return TEST_ONLY
+        return UNCONFIRMED_DRAFT if self.draft else None
+
+    @property
+    def void(self) -> str | None:
+        """Why nothing is guaranteed, in words."""
+        if not self.secure:
+            return SEEDED_REASON
+        return DRAFT_REASON if self.draft else None
 
     @property
     def guarantee(self) -> dict[str, Any] | None:
-        """The claim, in a form for programs; null for a run whose noise anybody could repeat."""
-        if not self.secure:
-            return None
+        """The claim, in a form for programs; null where there is none, and `void` says why."""
+        return None if self.void else self._claim(self.epsilon)
+
+    def _claim(self, epsilon: float) -> dict[str, Any]:
         return {
-            "epsilon": self.epsilon,
+            "epsilon": epsilon,
             "delta": self.delta,
             "neighbours": self.neighbours,
             "unit": self.unit,
@@ -86,10 +120,7 @@ class Certificate:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        body = {
-            "format": FORMAT,
-            "stamp": self.stamp,
-            "guarantee": self.guarantee,
+        body = self._head() | {
             "asked": {"epsilon": self.asked.epsilon, "delta": self.asked.delta},
             "method": {"name": self.method, "parameters": self.parameters, "reason": self.reason},
             "neighbours": self.neighbours,
@@ -104,7 +135,19 @@ class Certificate:
             "files": self.files,
         }
         body |= {} if self.audit is None else {"audit": self.audit}
+        if self.format != FIRST_FORMAT:
+            body["schema_status"] = self.schema_status
+            body["ledger"] = None if self.ledger is None else self.ledger.to_dict()
         return body | {"digest": digest(body)}
+
+    def _head(self) -> dict[str, Any]:
+        """Format and claim; in the first format as they were then, so that a release of that time still verifies."""
+        if self.format == FIRST_FORMAT:
+            claimed = self._claim(self.composed[0]) if self.secure else None
+            return {"format": self.format, "stamp": None if self.secure else TEST_ONLY, "guarantee": claimed}
+        spent = {"epsilon": self.composed[0], "delta": self.delta}
+        head = {"format": self.format, "stamp": self.stamp, "guarantee": self.guarantee}
+        return head | {"no_guarantee_because": self.void, "spent": spent}
 
     def to_bytes(self) -> bytes:
         return _canonical(self.to_dict())
@@ -115,7 +158,9 @@ class Certificate:
         try:
             raw = json.loads(content)
             body = {k: v for k, v in raw.items() if k != "digest"}
-            sound = raw["format"] == FORMAT and raw["digest"] == digest(body) and content == _canonical(raw)
+            sound = (
+                raw["format"] in (FIRST_FORMAT, FORMAT) and raw["digest"] == digest(body) and content == _canonical(raw)
+            )
         except (ValueError, KeyError, TypeError, AttributeError):
             sound = False
         if not sound:
@@ -141,6 +186,9 @@ class Certificate:
             versions=raw["versions"],
             files=raw["files"],
             audit=raw.get("audit"),
+            ledger=None if raw.get("ledger") is None else Receipt.from_dict(raw["ledger"]),
+            schema_status=raw.get("schema_status"),
+            format=raw["format"],
         )
 
 

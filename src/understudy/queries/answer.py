@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from understudy.privacy.certificate import DRAFT_REASON, SEEDED_REASON
+from understudy.privacy.ledger import Receipt
 from understudy.queries.figure import Figure
 
 Key = str | int | bool | None
@@ -24,7 +26,8 @@ class Group:
 class Answer:
     """Figures of one query. `recorded` says that it was asked before, and cost nothing this time.
 
-    `guarantee` is the (ε, δ) that was paid when it was first asked; None for noise that a seed made repeatable.
+    `guarantee` is the (ε, δ) that was paid when it was first asked; None for noise that a seed made repeatable, and
+    where the schema is a draft that nobody confirmed. `ledger` says which debit paid, if one did this time.
     """
 
     sql: str
@@ -36,10 +39,19 @@ class Answer:
     delta: float
     recorded: bool
     secure: bool
+    draft: bool = False
+    ledger: Receipt | None = None
+
+    @property
+    def void(self) -> str | None:
+        """Why nothing is guaranteed, in words."""
+        if not self.secure:
+            return SEEDED_REASON
+        return DRAFT_REASON if self.draft else None
 
     @property
     def guarantee(self) -> tuple[float, float] | None:
-        return (self.epsilon, self.delta) if self.secure else None
+        return None if self.void else (self.epsilon, self.delta)
 
     @property
     def figure(self) -> Figure:
@@ -58,8 +70,10 @@ class Answer:
         return {
             "query": self.sql,
             "confidence": self.confidence,
-            "guarantee": {"epsilon": self.epsilon, "delta": self.delta} if self.secure else None,
+            "guarantee": None if self.void else {"epsilon": self.epsilon, "delta": self.delta},
+            "no_guarantee_because": self.void,
             "recorded": self.recorded,
+            "ledger": None if self.ledger is None else self.ledger.to_dict(),
             "rows": [self._row(group) for group in self.groups],
         }
 

@@ -19,7 +19,7 @@ from understudy.errors import InputError
 from understudy.privacy.beside import Debited, ledger_for
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator, no_pure_keys
-from understudy.privacy.ledger import Ledger
+from understudy.privacy.ledger import Ledger, Receipt
 from understudy.privacy.measurement import Answer as Recorded
 from understudy.privacy.mechanism import Randomness
 from understudy.queries.answer import Answer
@@ -84,6 +84,7 @@ def query_with(
     """Answers a question that was already checked."""
     key = record_key(table, inquiry, budget)
     known = _recalled(ledger, key) if randomness.secure else None
+    receipt: Receipt | None = None
     if known is None:
         curator = Curator.on(
             table,
@@ -94,6 +95,7 @@ def query_with(
             randomness=randomness,
         )
         inquiry.ask(curator)
+        receipt = curator.receipt
         answers = _remembered(ledger, key, curator) if curator.secure and not inquiry.public else curator.record
     else:
         answers = known
@@ -109,6 +111,8 @@ def query_with(
         delta=0.0 if inquiry.public else budget.delta,
         recorded=known is not None,
         secure=randomness.secure,
+        draft=table.schema.status == DRAFT,
+        ledger=receipt,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from understudy.errors import CheckFailed, ReleaseError, UnderstudyError
-from understudy.privacy.certificate import Certificate
+from understudy.privacy.certificate import FIRST_FORMAT, Certificate
 from understudy.privacy.curator import Curator
 from understudy.releases.release import (
     CERTIFICATE,
@@ -34,6 +34,10 @@ class Verified:
     claimed: bool
     spends: int
     files: tuple[str, ...]
+    spent: float = 0.0
+    """The ε that the recorded spends amount to at δ, recomputed; at most `epsilon`, which was asked for."""
+    void: str | None = None
+    """Why nothing is claimed, where `claimed` is False."""
 
 
 @dataclass(frozen=True)
@@ -46,22 +50,30 @@ class Replayed:
 
 
 def verify(directory: str | Path) -> Verified:
-    """Recomputes the claimed ε from the recorded spends and the hash of every file; raises CheckFailed otherwise."""
+    """Recomputes the ε of the recorded spends, which must be within the claim, and the hash of every file.
+
+    Whatever doesn't hold is a CheckFailed.
+    """
     folder = Path(directory)
     certificate = read_certificate(folder)
     _check_listed(certificate)
     for name, wanted in certificate.files.items():
         if sha256(_read(folder / name)) != wanted:
             raise CheckFailed(f"{name} was changed: its hash is not the one in {CERTIFICATE}", name)
-    epsilon, delta = certificate.composed
-    if epsilon > certificate.asked.epsilon:
+    spent, _ = certificate.composed
+    if spent > certificate.epsilon:
         raise CheckFailed(
-            f"the spends in {CERTIFICATE} amount to epsilon {epsilon:.6g}, above the "
-            f"{certificate.asked.epsilon:g} asked for",
+            f"the spends in {CERTIFICATE} amount to epsilon {spent:.6g}, above the {certificate.epsilon:g} asked for",
             certificate,
         )
     return Verified(
-        epsilon, delta, certificate.guarantee is not None, len(certificate.spends), (*certificate.files, CERTIFICATE)
+        certificate.epsilon,
+        certificate.delta,
+        certificate.guarantee is not None,
+        len(certificate.spends),
+        (*certificate.files, CERTIFICATE),
+        spent,
+        certificate.void,
     )
 
 
@@ -134,7 +146,8 @@ def _check_listed(certificate: Certificate) -> None:
 
 def _check_same_claim(claimed: Certificate, rebuilt: Certificate) -> None:
     """What a replay settles anew: whom the claim protects, which facts were declared, and how many rows came out."""
-    for key in ("neighbours", "unit", "columns", "rows", "rows_rule"):
+    keys = ["neighbours", "unit", "columns", "rows", "rows_rule"]
+    for key in keys if claimed.format == FIRST_FORMAT else [*keys, "schema_status"]:
         if getattr(claimed, key) != getattr(rebuilt, key):
             raise CheckFailed(f"{key.replace('_', ' ')} in {CERTIFICATE} is not what the replay gives", key)
 

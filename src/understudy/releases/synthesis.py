@@ -30,6 +30,7 @@ from understudy.privacy.curator import Curator, no_pure_keys
 from understudy.privacy.journal import Journal
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanism import ExactRandomness, Randomness
+from understudy.privacy.unit import PrivacyUnit
 from understudy.releases.drawing import Columns, check_satisfiable, draw
 from understudy.releases.interruption import continued, facts, journal_at, without_ledger
 from understudy.releases.release import Release
@@ -288,7 +289,7 @@ class Plan:
             reason=self.choice.reason,
             asked=self.budget,
             neighbours=self.schema.neighbours,
-            unit=self._unit(),
+            unit=PrivacyUnit.of(self.schema).to_dict(),
             spends=curator.spends,
             columns=self._provenance(),
             rows=rows,
@@ -298,6 +299,8 @@ class Plan:
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             versions=versions(),
             audit=None if self.audit is None else self.audit.for_certificate(),
+            ledger=curator.receipt,
+            schema_status=self.schema.status,
         )
 
     def _domain(self, schema: Schema) -> Domain:
@@ -308,10 +311,6 @@ class Plan:
 
     def _witness(self) -> np.random.Generator:
         return np.random.Generator(np.random.PCG64(self.seed))
-
-    def _unit(self) -> dict[str, Any]:
-        unit = self.schema.unit
-        return {"what": "row"} if unit is None else {"what": "person", "column": unit.column, "max_rows": unit.max_rows}
 
     def _provenance(self) -> dict[str, str]:
         status = UNCONFIRMED if self.draft_accepted else self.schema.status

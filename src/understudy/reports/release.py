@@ -47,7 +47,7 @@ ORIGINS = {
     DECLARED: "Declared public in the schema.",
     CONFIRMED: "Drafted from the data, then confirmed as public by a person.",
     BOUGHT: "Learned with a part of the budget.",
-    UNCONFIRMED: "Drafted from the data and accepted as public by a flag; the guarantee doesn't cover it.",
+    UNCONFIRMED: "Drafted from the data and accepted as public by a flag; so this release has no guarantee.",
     NEVER_READ: "An identifier: never modelled.",
     READ_TO_CAP: "Tells people apart, so that each counts with a bounded number of rows; never modelled.",
 }
@@ -103,7 +103,7 @@ def render(certificate: Certificate, domain: Domain, table: pa.Table, record: Se
         columns=[_Entry.of(c, certificate, domain, table) for c in domain.schema],
         origins=_origin_counts(certificate),
         origin_words=ORIGINS,
-        draft=UNCONFIRMED in certificate.columns.values(),
+        spent=certificate.composed[0],
         rules=domain.schema.rules,
         row_words=ROW_RULES.get(certificate.rows_rule, certificate.rows_rule),
         method=_method(certificate.method),
@@ -184,7 +184,7 @@ class _Claim:
 
     @classmethod
     def of(cls, certificate: Certificate) -> _Claim:
-        epsilon, delta = certificate.composed
+        epsilon, delta = certificate.epsilon, certificate.delta
         unit = certificate.unit
         return cls(
             epsilon=epsilon,
