@@ -9,8 +9,10 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pacsv
 import pytest
 from townspeople import CLEAN, PEOPLE, SCHEMA, Silent
 
@@ -158,6 +160,66 @@ def test_another_budget_question_or_schema_is_another_question(table: Table, tmp
     # An interval of another confidence follows from the same noise.
     wider = query(table, "select count(*) from people", epsilon=0.5, ledger=path, confidence=0.99)
     assert wider.recorded and len(Ledger.open(path).entries()) == 4
+
+
+AGES = us.Schema.loads('[columns.age]\ntype = "integer"\nmin = 0\nmax = 99')
+COUNT = "SELECT count(*) FROM data"
+SURE = {"epsilon": 100.0, "delta": 0}
+"""Noise that is not 0 with a probability of 2·exp(-100), which is below 1e-42."""
+
+
+def rows_of(number: int) -> pa.Table:
+    return pa.table({"age": [i % 90 for i in range(number)]})
+
+
+def test_frames_that_nobody_named_are_asked_each_time(tmp_path: Path):
+    """One of 5,000 rows once got the recorded answer of one of 100."""
+    path = tmp_path / "ledger"
+    few, many = us.open(rows_of(100), AGES), us.open(rows_of(5000), AGES)
+    answers = [query(t, COUNT, **SURE, ledger=path) for t in (few, many, many)]
+    assert [a.value for a in answers] == [100, 5000, 5000] and not any(a.recorded for a in answers)
+    ledger = Ledger.open(path)
+    assert len(ledger.entries()) == 3, "each is paid for"
+    with ledger._reading() as database:
+        assert database.execute("SELECT count(*) FROM answers").fetchone() == (0,), "and nothing is remembered"
+
+
+def test_frames_are_known_by_the_name_that_they_were_given(tmp_path: Path):
+    path = tmp_path / "ledger"
+    first = query(us.open(rows_of(100), AGES, name="2023"), COUNT, **SURE, ledger=path)
+    other = query(us.open(rows_of(5000), AGES, name="2024"), COUNT, **SURE, ledger=path)
+    again = query(us.open(rows_of(100), AGES, name="2023"), COUNT, **SURE, ledger=path)
+    assert (first.value, other.value, again.value) == (100, 5000, 100)
+    assert (first.recorded, other.recorded, again.recorded) == (False, False, True)
+
+
+@pytest.mark.parametrize("kind", ["csv", "duckdb"])
+def test_files_of_one_name_are_told_apart_by_their_folders(kind: str, tmp_path: Path):
+    sources = []
+    for folder, rows in (("a", rows_of(100)), ("b", rows_of(5000))):
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / f"people.{kind}"
+        if kind == "csv":
+            pacsv.write_csv(rows, path)
+        else:
+            with duckdb.connect(str(path)) as database:
+                database.register("rows", rows)
+                database.execute("CREATE TABLE people AS SELECT * FROM rows")
+        sources.append(f"{path}{'::people' if kind == 'duckdb' else ''}")
+    asked = dict(**SURE, ledger=tmp_path / "ledger")
+    answers = [query(us.open(source, AGES), COUNT, **asked) for source in (*sources, sources[0])]
+    assert [a.value for a in answers] == [100, 5000, 100]
+    assert [a.recorded for a in answers] == [False, False, True]
+
+
+def test_a_path_is_the_same_however_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    pacsv.write_csv(rows_of(100), tmp_path / "people.csv")
+    (tmp_path / "link.csv").symlink_to("people.csv")
+    monkeypatch.chdir(tmp_path)
+    asked = {"epsilon": 1.0, "delta": 0, "ledger": tmp_path / "ledger"}
+    names = ("people.csv", tmp_path / "people.csv", "../" + tmp_path.name + "/people.csv", "link.csv")
+    answers = [query(us.open(name, AGES), COUNT, **asked) for name in names]
+    assert len({a.value for a in answers}) == 1 and [a.recorded for a in answers] == [False, True, True, True]
 
 
 def test_refusals_leave_the_ledger_alone(table: Table, tmp_path: Path):

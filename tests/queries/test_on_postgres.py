@@ -2,14 +2,50 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from townspeople import Silent
 
 import understudy as us
+from understudy.errors import InputError
 from understudy.queries.asking import names_of, query_with
 from understudy.queries.inquiry import Inquiry
 from understudy.queries.question import Question
 from understudy.tables.table import Table
+
+AGES = us.Schema.loads('[columns.age]\ntype = "integer"\nmin = 0\nmax = 99')
+
+
+def test_tables_of_one_name_in_two_schemas_are_two(server: str, tmp_path: Path):
+    """`y2024.people` once got the recorded answer of `y2023.people`."""
+    import psycopg
+
+    with psycopg.connect(server, autocommit=True) as connection:
+        for schema, rows in (("y2023", 400), ("y2024", 30)):
+            connection.execute(f"CREATE SCHEMA {schema}")
+            connection.execute(
+                f"CREATE TABLE {schema}.people AS SELECT i % 90 AS age FROM generate_series(1, {rows}) i"
+            )
+    asked = {"epsilon": 100.0, "delta": 0, "ledger": tmp_path / "ledger"}
+    tables = [us.open(f"{server}::{name}", AGES) for name in ("y2023.people", "y2024.people", "y2023.people")]
+    answers = [us.query(t, "SELECT count(*) FROM people", **asked) for t in tables]
+    assert [a.value for a in answers] == [400, 30, 400]
+    assert [a.recorded for a in answers] == [False, False, True]
+    assert tables[0].identity == tables[2].identity != tables[1].identity
+
+
+def test_the_identity_holds_no_password(server: str):
+    import psycopg
+
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS plain AS SELECT i AS age FROM generate_series(1, 9) i")
+    separator = "&" if "?" in server else "?"
+    identity = us.open(f"{server}{separator}password=s3cret::plain", AGES).identity
+    assert identity.endswith('::"public"."plain"') and "s3cret" not in identity
+    with pytest.raises(InputError, match="no folder for a ledger"):
+        us.query(us.open(f"{server}::plain", AGES), "SELECT count(*) FROM plain", epsilon=1.0)
+
 
 QUESTIONS = [
     "select count(*), count(distinct person), sum(pay), avg(weight) from people",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -40,7 +40,7 @@ class Answer:
     recorded: bool
     secure: bool
     draft: bool = False
-    ledger: Receipt | None = None
+    ledger: Receipt | None = field(default=None, compare=False)
 
     @property
     def void(self) -> str | None:

@@ -29,7 +29,7 @@ from understudy.queries.question import QUANTILE, Question
 from understudy.queries.rehearsal import rehearse
 from understudy.releases.synthesis import DEFAULT_DELTA, randomness_of
 from understudy.schema.schema import DRAFT, Schema
-from understudy.tables.table import Table
+from understudy.tables.table import Table, identity_of
 
 
 def query(
@@ -82,7 +82,7 @@ def query_with(
     analyst: str = "",
 ) -> Answer:
     """Answers a question that was already checked."""
-    key = record_key(table, inquiry, budget)
+    key = None if ledger is None else record_key(table, inquiry, budget)
     known = _recalled(ledger, key) if randomness.secure else None
     receipt: Receipt | None = None
     if known is None:
@@ -137,12 +137,19 @@ def _check(inquiry: Inquiry, budget: Budget, draft_accepted: bool) -> None:
     rehearse(inquiry, budget)
 
 
-def record_key(table: Table, inquiry: Inquiry, budget: Budget) -> str:
-    """What makes two questions the same: table, schema, meaning and budget; a quantile's interval is asked for, too."""
+def record_key(table: Table, inquiry: Inquiry, budget: Budget) -> str | None:
+    """What makes two questions the same: table, schema, meaning and budget; a quantile's interval is asked for, too.
+
+    The table is known by its full name. Two files of one name, or tables of one name in two schemas of a database, have
+    other rows, and frames that nobody named can't be told apart: those are asked each time, and paid for.
+    """
+    identity = identity_of(table)
+    if identity is None:
+        return None
     ranked = any(a.kind == QUANTILE for a in inquiry.question.aggregates)
     facts = {
         "query": inquiry.question.sql,
-        "table": f"{table.kind} {table.name}",
+        "table": identity,
         "schema": _digest(inquiry.schema),
         "epsilon": budget.epsilon,
         "delta": budget.delta,
@@ -155,15 +162,19 @@ def _digest(schema: Schema) -> str:
     return hashlib.sha256(schema.dumps().encode()).hexdigest()
 
 
-def _recalled(ledger: Ledger | Path | None, key: str) -> tuple[Recorded, ...] | None:
+def _recalled(ledger: Ledger | Path | None, key: str | None) -> tuple[Recorded, ...] | None:
+    if key is None:
+        return None
     if isinstance(ledger, Path):
         ledger = Ledger.open(ledger, create=False) if ledger.exists() else None
     kept = None if ledger is None else ledger.recall(key)
     return None if kept is None else _unpacked(kept)
 
 
-def _remembered(ledger: Ledger | Path | None, key: str, curator: Curator) -> Sequence[Recorded]:
+def _remembered(ledger: Ledger | Path | None, key: str | None, curator: Curator) -> Sequence[Recorded]:
     """What the ledger keeps: of two processes that asked at once, both give the answer that was there first."""
+    if key is None:
+        return curator.record
     if isinstance(ledger, Path):
         ledger = Ledger.open(ledger, create=False)
     return curator.record if ledger is None else _unpacked(ledger.remember(key, _packed(curator.record)))
