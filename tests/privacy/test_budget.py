@@ -261,7 +261,7 @@ def test_failures_take_their_delta_from_the_conversion():
     assert meter.remaining().value == rho_from_epsilon(1.0, left) - meter.spent.rho
     assert meter.guarantee() == (epsilon_from_rho(meter.spent.rho, left), 1e-6)
     assert meter.guarantee()[0] > epsilon_from_rho(meter.spent.rho, 1e-6)
-    with pytest.raises(BudgetExhausted, match="delta 7e-07"):
+    with pytest.raises(BudgetExhausted, match=r"delta \(7e-07\) must be less than the 6e-07 left"):
         meter.debit([Spend("thresholded-gaussian", "keys", 1.0, 1e3, 7e-7)])
 
 

@@ -18,7 +18,7 @@ import understudy as us
 from understudy.errors import BudgetExhausted, CheckFailed, MethodError, SchemaError, TableError
 from understudy.privacy.budget import Amount, Budget, total
 from understudy.privacy.curator import MOST_CELLS, Curator, key_delta, whole_cost
-from understudy.privacy.ledger import Ledger
+from understudy.privacy.ledger import Ledger, Receipt
 from understudy.privacy.measurement import Answer, Keys, Measurement
 from understudy.privacy.mechanism import ExactRandomness
 from understudy.privacy.noise import LARGEST_SCALE
@@ -191,9 +191,12 @@ class SpyLedger:
     def __init__(self, events: list[str]) -> None:
         self._events = events
 
-    def debit(self, *details: Any) -> int:
+    def debit(self, *details: Any, **more: Any) -> int:
         self._events.append("ledger")
         return 1
+
+    def receipt(self, entry: int) -> Receipt:
+        return Receipt("spied", "", entry, None)
 
 
 def spied_curator(ask: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Curator, list[str]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import signal
 import sqlite3
 import stat
 import subprocess
 import sys
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -24,8 +25,10 @@ from understudy.errors import BudgetExhausted, InputError
 from understudy.privacy import ledger as module
 from understudy.privacy.accountant import QUANTUM, epsilon_from_rho, rho_from_epsilon, rho_from_pure, round_up
 from understudy.privacy.budget import Budget, Cost, covers
+from understudy.privacy.curator import whole_cost
 from understudy.privacy.ledger import Ledger, Receipt
 from understudy.privacy.unit import PrivacyUnit
+from understudy.schema.schema import Schema
 
 PURE, ZCDP = Budget(1.0, 0.0), Budget(1.0, 1e-6)
 ROW, PERSON = PrivacyUnit(), PrivacyUnit("patient", 3)
@@ -206,6 +209,63 @@ def test_the_offered_rest_is_rounded_down():
     spend(ledger, pure(0.123456), Budget(0.123456, 0.0))
     with pytest.raises(BudgetExhausted, match=r"^epsilon 0\.9 at delta 0 must be at most the epsilon 0\.8765 at"):
         spend(ledger, pure(0.9), Budget(0.9, 0.0))
+
+
+def asked_with_keys(epsilon: float, delta: float, keys: int) -> tuple[Cost, Budget]:
+    """What a curator of a schema with as many private columns debits, and what it was asked for."""
+    columns = "".join(f'[columns.c{i}]\ntype = "categorical"\nvalues = "private"\n' for i in range(keys))
+    schema = Schema.loads(columns + '[columns.x]\ntype = "boolean"\n')
+    return whole_cost(Budget(epsilon, delta), schema), Budget(epsilon, delta)
+
+
+@given(
+    st.sampled_from([0.3, 1.0, 5.0]),
+    st.sampled_from([1e-7, 1e-6, 1e-5, 0.0]),
+    st.integers(0, 2),
+    st.lists(st.floats(0.01, 1.0), max_size=3),
+    st.sampled_from([None, 0.3, 0.9]),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_refusal_names_what_ran_out_in_numbers_that_are_true(limit, delta, keys, earlier, share):
+    """Whatever it offers is accepted, and a hundredth more is not."""
+    keys = keys if delta else 0
+    ledger = Ledger.memory()
+    ledger.set_limit(Budget(limit, 2e-6), "add-remove")
+    if share:
+        ledger.set_share("ada", share)
+    for epsilon in earlier:
+        with suppress(BudgetExhausted):
+            spend(ledger, *asked_with_keys(epsilon, 5e-7, 1))
+    with pytest.raises(BudgetExhausted) as refusal:
+        spend(ledger, *asked_with_keys(3 * limit, delta, keys))
+    said = str(refusal.value)
+    if said.startswith("delta"):
+        pays, room = map(float, re.findall(r"\((\S+)\) must be less than the delta (\S+) left", said)[0])
+        assert keys and pays >= room * (1 - 1e-3)
+        for smaller in (1e-9, 1e-3, 1.0):
+            with pytest.raises(BudgetExhausted, match=r"^delta"):
+                spend(ledger, *asked_with_keys(smaller, delta, keys))
+        return
+    offered, at = map(float, re.findall(r"at most the epsilon (\S+) at delta (\S+) left", said)[0])
+    assert at == delta
+    with pytest.raises(BudgetExhausted):
+        spend(ledger, *asked_with_keys(offered * 1.01 + 1e-6, delta, keys))
+    if offered > 0:
+        spend(ledger, *asked_with_keys(offered, delta, keys))
+
+
+def test_delta_that_ran_out_is_not_told_as_epsilon():
+    ledger = Ledger.memory()
+    ledger.set_limit(Budget(10.0, 1e-6), "add-remove")
+    spend(ledger, *asked_with_keys(0.1, 1e-6, 1))
+    with pytest.raises(BudgetExhausted) as refusal:
+        spend(ledger, *asked_with_keys(0.1, 1e-6, 1))
+    assert str(refusal.value) == (
+        "delta (1e-06) is too large: what it pays for private values or a training (5e-07) must be less than the delta "
+        "4.999e-07 left of the limit (epsilon 10 at delta 1e-06) in ledger in memory; ask with a smaller delta, or "
+        "raise the limit."
+    )
+    spend(ledger, *asked_with_keys(0.1, 1e-6, 0))
 
 
 @pytest.mark.parametrize("first", ["debit", "limit"])

@@ -222,6 +222,35 @@ def test_a_path_is_the_same_however_it_is_written(tmp_path: Path, monkeypatch: p
     assert len({a.value for a in answers}) == 1 and [a.recorded for a in answers] == [False, True, True, True]
 
 
+PRIVATE = us.Schema.loads("""
+[columns.sex]
+type = "categorical"
+values = "private"
+[columns.age]
+type = "integer"
+min = 0
+max = 99
+""")
+
+
+def test_delta_is_charged_for_keys_only_where_keys_are_asked(tmp_path: Path):
+    """A private column that a question doesn't touch once took half of its δ, and soon all of the limit's."""
+    path = tmp_path / "ledger"
+    rows = pa.table({"sex": ["f", "m"] * 100, "age": [30, 40] * 100})
+    table = us.open(rows, PRIVATE, name="people")
+    Ledger.open(path).set_limit(us.Budget(10.0, 1e-6), "add-remove")
+    for column in ("avg(age)", "sum(age)", "count(*)", "median(age)"):
+        query(table, f"select {column} from people where sex = 'f'", epsilon=0.1, ledger=path)
+    ledger = Ledger.open(path)
+    assert ledger.spent().delta == 0 and ledger.standing().epsilon < 0.3
+    grouped = query(table, "select sex, count(*) from people group by sex", epsilon=0.1, ledger=path)
+    assert grouped.keys == ("sex",) and ledger.spent().delta == pytest.approx(5e-7)
+    with pytest.raises(BudgetExhausted, match=r"^delta \(1e-06\) is too large: .* \(5e-07\) must be less than"):
+        query(table, "select sex, sum(age) from people group by sex", epsilon=0.1, ledger=path)
+    again = query(table, "select sex, count(*) from people group by sex", epsilon=0.1, ledger=path)
+    assert again.recorded and again.groups == grouped.groups
+
+
 def test_refusals_leave_the_ledger_alone(table: Table, tmp_path: Path):
     path = tmp_path / "ledger"
     for sql in ("select count(*) from x", "select age from people", "select count(*) from data where wage > 3"):

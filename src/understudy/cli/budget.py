@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from dataclasses import asdict
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,9 @@ def show(data: str, path: Path | None, as_json: bool) -> None:
             ("", f"{bar(share)} {share:.0%} of epsilon"),
             ("left", f"one more release of epsilon {standing.left or 0:.4g} at delta {standing.limit.delta:g}"),
         ]
+    if standing.limit is not None and standing.spent.delta:
+        rest = Fraction(standing.limit.delta) - standing.spent.delta
+        facts.append(("delta left", f"{float(rest):.4g}; private values and trainings use it up for good"))
     print_facts(facts)
     _print_accounts(ledger)
 

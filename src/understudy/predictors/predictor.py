@@ -20,7 +20,7 @@ from understudy.predictors.export import tree_text
 from understudy.predictors.given import check_confirmed, given, is_table, rows_frame
 from understudy.predictors.learning import Task, count_leaves, learn
 from understudy.predictors.leaves import Leaves, mean_shares, votes
-from understudy.predictors.round import Round, certificate_of, check_seed
+from understudy.predictors.round import FIT, UPDATE, Round, certificate_of, check_seed
 from understudy.predictors.rows import codes_of
 from understudy.predictors.rule import Recipe
 from understudy.predictors.tree import merged
@@ -77,7 +77,7 @@ class PrivatePredictor(Estimator):
         seed = check_seed(self.seed)
         self.seed_ = secrets.randbelow(2**63) if seed is None else seed
         self.schema_, self.target_ = found.table.schema, found.target
-        self._learn(self._curator(found.table, budget, "fit", self.noise_seed), recipe)
+        self._learn(self._curator(found.table, budget, FIT, self.noise_seed), recipe)
         return self
 
     def update(self, table: Any, *, epsilon: float, delta: float = 0.0, again: bool = False) -> PrivatePredictor:
@@ -91,7 +91,7 @@ class PrivatePredictor(Estimator):
         if opened.schema != self.schema_:
             raise InputError("the table must have the schema that the predictor was fitted with", opened.schema)
         later = None if self.noise_seed is None else self.noise_seed + len(self.rounds_)
-        curator = self._curator(opened, Budget(epsilon, delta), "update", later)
+        curator = self._curator(opened, Budget(epsilon, delta), UPDATE, later)
         self._count(curator, again)
         return self
 
@@ -146,7 +146,8 @@ class PrivatePredictor(Estimator):
         if len(asked) == 1:
             return asked[0].epsilon, asked[0].delta
         delta = max(budget.delta for budget in asked)
-        return claim(total(whole_cost(budget, self.schema_) for budget in asked), delta), delta
+        costs = (whole_cost(r.certificate.asked, self.schema_, r.keys) for r in self.rounds_)
+        return claim(total(costs), delta), delta
 
     def export_text(self, tree: int = 0) -> str:
         """One tree as indented text, with what its leaves predict."""
@@ -183,7 +184,7 @@ class PrivatePredictor(Estimator):
         self._task = Task(Domain.of(discover(self.schema_, curator)), self.target_)
         self.leaves_ = learn(curator, self._task, recipe, rng)
         self.classes_ = _array_of(self._task.classes)
-        self.rounds_ = (Round(curator.record, certificate_of(self, curator, "fit")),)
+        self.rounds_ = (Round(curator.record, certificate_of(self, curator, FIT)),)
 
     def _count(self, curator: Curator, again: bool) -> None:
         counted = count_leaves(curator, self._task, [leaves.tree for leaves in self.leaves_])
@@ -191,7 +192,7 @@ class PrivatePredictor(Estimator):
             old.with_again(*new) if again else old.with_more(*new)
             for old, new in zip(self.leaves_, counted, strict=True)
         ]
-        self.rounds_ += (Round(curator.record, certificate_of(self, curator, "update"), again),)
+        self.rounds_ += (Round(curator.record, certificate_of(self, curator, UPDATE), again),)
 
     def _replay(self, rounds: Sequence[Round]) -> None:
         """Learns again from recorded answers alone; every question, and every spend, must be the recorded one."""
@@ -208,7 +209,15 @@ class PrivatePredictor(Estimator):
         seed = check_seed(noise_seed)
         randomness = ExactRandomness.system() if seed is None else ExactRandomness.seeded(seed)
         paying = ledger_for(table, self.ledger)
-        return Curator.on(table, budget, ledger=paying, purpose=said, analyst=self.analyst, randomness=randomness)
+        return Curator.on(
+            table,
+            budget,
+            ledger=paying,
+            purpose=said,
+            analyst=self.analyst,
+            randomness=randomness,
+            keys=() if purpose == UPDATE else None,
+        )
 
     def _opened(self, frame: Any) -> Table:
         from understudy.tables.opening import open as open_table

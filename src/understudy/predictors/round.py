@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from understudy.errors import CheckFailed, InputError
-from understudy.privacy.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, UNCONFIRMED, Certificate
+from understudy.privacy.certificate import (
+    BOUGHT,
+    FIRST_FORMAT,
+    NEVER_READ,
+    READ_TO_CAP,
+    UNCONFIRMED,
+    Certificate,
+)
 from understudy.privacy.curator import Curator
 from understudy.privacy.measurement import Answer
 from understudy.privacy.unit import PrivacyUnit
@@ -22,6 +29,7 @@ from understudy.schema.schema import DRAFT, Schema
 if TYPE_CHECKING:
     from understudy.predictors.predictor import PrivatePredictor
 
+FIT, UPDATE = "fit", "update"
 NO_ROWS = "none: a predictor releases counts, and no rows"
 PRIVATE_PARAMETERS = ("ledger", "analyst", "schema", "seed", "noise_seed", "epsilon", "delta")
 """Parameters that say nothing about the predictor, or that a certificate has elsewhere."""
@@ -35,9 +43,20 @@ class Round:
     certificate: Certificate
     again: bool = False
 
+    @property
+    def keys(self) -> tuple[str, ...] | None:
+        """The columns whose private values were asked for: all in a fit (None), and none in an update.
+
+        An update of the first format set δ aside for keys all the same, and its record holds what was left.
+        """
+        certificate = self.certificate
+        later = certificate.parameters.get("round") == UPDATE and certificate.format != FIRST_FORMAT
+        return () if later else None
+
     def curator(self, schema: Schema) -> Curator:
         """One that has no rows, and gives the recorded answers."""
-        return Curator.replaying(schema, self.certificate.asked, self.record, secure=self.certificate.secure)
+        asked, secure = self.certificate.asked, self.certificate.secure
+        return Curator.replaying(schema, asked, self.record, secure=secure, keys=self.keys)
 
     def check(self, again: Round) -> None:
         """Compares with the same round, learned again from this one's record."""

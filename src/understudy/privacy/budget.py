@@ -38,6 +38,7 @@ __all__ = [
     "Cost",
     "Meter",
     "Spend",
+    "capacity",
     "claim",
     "compose",
     "covers",
@@ -254,7 +255,7 @@ class Budget:
     @property
     def capacity(self) -> Amount:
         """All that this budget can buy, in its own currency."""
-        value = _capacity(self, _ZERO)
+        value = capacity(self, _ZERO)
         if value <= 0:
             raise InputError(f"epsilon ({self.epsilon}) is too small to buy any measurement; ask for more.", self)
         return Amount(value, self.pure)
@@ -387,7 +388,7 @@ class Meter:
 
     def remaining(self) -> Amount:
         """What is left in the budget's own currency, given the δ already spent."""
-        left = _capacity(self.budget, self._spent.delta, self._spent.direct) - self._used
+        left = capacity(self.budget, self._spent.delta, self._spent.direct) - self._used
         if left <= 0:
             raise BudgetExhausted(f"nothing is left of the budget ({self.budget}); ask for a larger one.", self)
         return Amount(left, self.budget.pure)
@@ -410,7 +411,13 @@ class Meter:
             )
 
     def _refusal(self, asked: Cost) -> str:
-        left = max(_ZERO, _capacity(self.budget, self._spent.delta, self._spent.direct) - self._used)
+        failing = Fraction(self.budget.delta) - self._spent.delta
+        if asked.delta and asked.delta >= failing:  # of which a part must be left over for the conversion of rho
+            return (
+                f"delta ({float(asked.delta):.4g}) must be less than the {float(failing):.4g} left of the budget "
+                f"({self.budget}); ask for less, or for a larger budget."
+            )
+        left = max(_ZERO, capacity(self.budget, self._spent.delta + asked.delta, self._spent.direct) - self._used)
         unit, price = ("epsilon", asked.epsilon) if self.budget.pure else ("rho", asked.rho)
         failure = f" and delta {float(asked.delta):.4g}" if asked.delta else ""
         trained = f" and epsilon {float(asked.direct):.4g}" if asked.direct else ""
@@ -436,9 +443,9 @@ def covers(budget: Budget, cost: Cost) -> bool:
     True
     """
     if budget.pure:
-        return cost.pure and (cost.epsilon or _ZERO) <= _capacity(budget, _ZERO)
+        return cost.pure and (cost.epsilon or _ZERO) <= capacity(budget, _ZERO)
     within = cost.delta <= Fraction(budget.delta) and cost.direct <= Fraction(budget.epsilon)
-    return within and cost.rho <= _capacity(budget, cost.delta, cost.direct)
+    return within and cost.rho <= capacity(budget, cost.delta, cost.direct)
 
 
 def claim(cost: Cost, delta: float) -> float:
@@ -466,8 +473,12 @@ def compose(spends: Iterable[Spend], delta: float) -> tuple[float, float]:
     return claim(total(spend.cost for spend in spends), delta), delta
 
 
-def _capacity(budget: Budget, failed: Fraction, direct: Fraction = _ZERO) -> Fraction:
-    """ε of a pure budget, or the ρ that fits into the δ that earlier failures, and the ε that trainings left over."""
+def capacity(budget: Budget, failed: Fraction, direct: Fraction = _ZERO) -> Fraction:
+    """ε of a pure budget, or the ρ that fits into the δ that earlier failures, and the ε that trainings left over.
+
+    >>> capacity(Budget(1.0, 0.0), Fraction(0))
+    Fraction(1, 1)
+    """
     if budget.pure:
         return round_down(budget.epsilon)
     left, epsilon = Fraction(budget.delta) - failed, Fraction(budget.epsilon) - direct

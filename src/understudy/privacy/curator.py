@@ -190,13 +190,16 @@ class Curator:
     (1.0, 0.0)
     """
 
-    def __init__(self, schema: Schema, budget: Budget, gate: Gate) -> None:
+    def __init__(self, schema: Schema, budget: Budget, gate: Gate, keys: Sequence[str] | None = None) -> None:
         self.schema, self.budget = schema, budget
+        self._keys = keys
         self._gate = gate
         self._meter = Meter(budget)
         self._counting = budget
         self._training: Budget | None = None
-        self._whole = whole_cost(budget, schema)
+        self._whole = whole_cost(budget, schema, keys)
+        if isinstance(gate, RowGate):
+            gate.whole = self._whole
         self._record: list[Answer] = []
         # Reentrant, since a training learns while it is being answered.
         self._asking = threading.RLock()
@@ -211,18 +214,29 @@ class Curator:
         purpose: str = "",
         analyst: str = "",
         randomness: Randomness | None = None,
+        keys: Sequence[str] | None = None,
     ) -> Curator:
         """A curator of rows; without a ledger the budget is metered for this curator alone.
 
         A ledger given by its path is made only when it is first debited, so that a refused request leaves no file.
+        `keys` are the columns whose private values will be asked for, which costs a part of δ; by default all that the
+        schema has.
         """
         gate = RowGate(CachedTable(table), budget, ledger, purpose, analyst, randomness or ExactRandomness.system())
-        return cls(table.schema, budget, gate)
+        return cls(table.schema, budget, gate, keys)
 
     @classmethod
-    def replaying(cls, schema: Schema, budget: Budget, answers: Sequence[Answer], *, secure: bool = True) -> Curator:
+    def replaying(
+        cls,
+        schema: Schema,
+        budget: Budget,
+        answers: Sequence[Answer],
+        *,
+        secure: bool = True,
+        keys: Sequence[str] | None = None,
+    ) -> Curator:
         """A curator that has no rows: it hands out recorded answers."""
-        return cls(schema, budget, RecordGate(answers, secure))
+        return cls(schema, budget, RecordGate(answers, secure), keys)
 
     @property
     def secure(self) -> bool:
@@ -278,7 +292,7 @@ class Curator:
         if self._record or self._training:
             raise MethodError("the budget must be divided once, and before anything is asked of the rows", self)
         self._counting, self._training = divided(self.budget, epsilon_share, delta_share)
-        self._whole = whole_cost(self._counting, self.schema) + trained_cost(self._training)
+        self._whole = whole_cost(self._counting, self.schema, self._keys) + trained_cost(self._training)
         if isinstance(self._gate, RowGate):
             self._gate.whole = self._whole
         return self._training
@@ -438,7 +452,9 @@ class Curator:
             raise no_pure_keys(column)
         if not (isinstance(self.schema[column], Categorical) and self.schema[column].private):
             raise MethodError(f"{column!r} is not a categorical column with private values; use its schema", column)
-        sigma, delta = amount.noise_scale(self._l2), key_delta(self._counting, self.schema)
+        if self._keys is not None and column not in self._keys:
+            raise InternalError(f"column ({column!r}) must be one of the keys that the budget was divided for.", column)
+        sigma, delta = amount.noise_scale(self._l2), key_delta(self._counting, self.schema, self._keys)
         _check_scale(f"values of {column}", sigma)
         threshold = key_threshold(sigma, delta, self.schema.rows_per_unit, worlds=2 if self.replaced else 1)
         question = {"ask": "keys", "column": column, "scale": sigma, "threshold": threshold}
@@ -700,10 +716,15 @@ class Curator:
         return math.nextafter(rows * math.sqrt(2.0), math.inf) if self.replaced else rows
 
 
-def key_delta(budget: Budget, schema: Schema) -> float:
-    """The δ that the keys of one private column may cost: half of the budget's δ, shared by all such columns."""
-    columns = sum(isinstance(c, Categorical) for c in schema.private)
+def key_delta(budget: Budget, schema: Schema, keys: Sequence[str] | None = None) -> float:
+    """The δ that the keys of one private column may cost: half of the budget's δ, shared by all that are asked for."""
+    columns = _key_columns(schema, keys)
     return budget.delta / 2 / columns if columns else 0.0
+
+
+def _key_columns(schema: Schema, keys: Sequence[str] | None) -> int:
+    """How many columns have keys to ask for: those that are named, or all with private values."""
+    return sum(isinstance(c, Categorical) for c in schema.private) if keys is None else len(keys)
 
 
 def divided(budget: Budget, epsilon_share: float, delta_share: float) -> tuple[Budget, Budget]:
@@ -741,13 +762,17 @@ def trained_cost(budget: Budget) -> Cost:
     return Cost(Fraction(0), None, round_up(budget.delta), round_up(budget.epsilon))
 
 
-def whole_cost(budget: Budget, schema: Schema) -> Cost:
-    """What a ledger is debited for a whole (ε, δ) release: all of its ε if pure, else all of its ρ and its keys' δ."""
-    columns = sum(isinstance(c, Categorical) for c in schema.private)
+def whole_cost(budget: Budget, schema: Schema, keys: Sequence[str] | None = None) -> Cost:
+    """What a ledger is debited for a whole (ε, δ) release: all of its ε if pure, else all of its ρ and its keys' δ.
+
+    δ is spent for good only on the `keys` that are asked for (None: on all private values of the schema); what isn't
+    spent is there for the conversion of ρ, which all releases of a ledger share.
+    """
+    columns = _key_columns(schema, keys)
     if budget.pure or not columns:
         value = budget.capacity.value
         return Cost(rho_from_pure(value), value, Fraction(0)) if budget.pure else Cost(value, None, Fraction(0))
-    failure = round_up(Fraction(key_delta(budget, schema))) * columns
+    failure = round_up(Fraction(key_delta(budget, schema, keys))) * columns
     return Cost(rho_from_epsilon(budget.epsilon, lower_float(Fraction(budget.delta) - failure)), None, failure)
 
 

@@ -37,7 +37,7 @@ from understudy.errors import BudgetExhausted, InputError
 from understudy.privacy import claims
 from understudy.privacy.accountant import QUANTUM, epsilon_from_rho, lower_float, rho_from_epsilon, round_up
 from understudy.privacy.appending import make
-from understudy.privacy.budget import Budget, Cost, claim, covers, total
+from understudy.privacy.budget import Amount, Budget, Cost, capacity, claim, covers, total
 from understudy.privacy.unit import PrivacyUnit
 
 __all__ = ["NEIGHBOURS", "Account", "Entry", "Ledger", "Limit", "Receipt", "Share", "Standing", "UnitStatement"]
@@ -562,12 +562,8 @@ class Ledger:
             )
         impure = limit.pure and not cost.pure  # refused by the limit itself, with a better sentence
         if not impure and not _share_fits(limit, share, spent + cost):
-            left = min(_share_left(limit, share, spent), limit.epsilon)
-            raise BudgetExhausted(
-                f"{asked} must be at most the epsilon {_floor4(left)} at delta {limit.delta:g} left of the share "
-                f"({100 * share:g} % of {limit}) of {analyst} in ledger {self}; ask for less, or for a larger share.",
-                cost,
-            )
+            whole = f"share ({100 * share:g} % of {limit}) of {analyst} in ledger {self}"
+            raise BudgetExhausted(_share_refusal(cost, asked, limit, share, spent, whole), cost)
 
     def _refusal(self, cost: Cost, asked: Budget, limit: Budget, spent: Cost) -> str:
         if limit.pure and not cost.pure:
@@ -575,10 +571,20 @@ class Ledger:
                 f"delta ({asked.delta:g}) must be 0, since the limit ({limit}) in ledger {self} is pure; "
                 "ask with delta 0 and a pure method."
             )
-        return (
-            f"{asked} must be at most the epsilon {_floor4(_left(limit, spent))} at delta {limit.delta:g} left of the "
-            f"limit ({limit}) in ledger {self}; ask for less, or raise the limit."
-        )
+        whole, remedy = f"limit ({limit}) in ledger {self}", "raise the limit"
+        if limit.pure:
+            return _epsilon_refusal(asked, _left(limit, spent), whole, remedy)
+        room = Fraction(limit.delta) - spent.delta
+        if cost.delta and cost.delta >= room:  # of which a part must be left over for the conversion of rho
+            return _delta_refusal(asked, cost, room, whole, remedy)
+        if cost.direct:
+            reached = claim(spent + cost, limit.delta)
+            return (
+                f"{asked} must be less, since with it all releases together would reach epsilon {reached:.4g} at delta "
+                f"{limit.delta:g}, above the {whole}; ask for less, or {remedy}."
+            )
+        rho = capacity(limit, spent.delta + cost.delta, spent.direct) - spent.rho
+        return _epsilon_refusal(asked, _affordable(rho, asked, cost), whole, remedy)
 
 
 _COMPLAINTS = {
@@ -904,7 +910,7 @@ def _share_left(limit: Budget, share: float, spent: Cost) -> float:
         return 0.0
     if limit.pure:
         return lower_float(Fraction(share) * _pure_ceiling(limit) - (spent.epsilon or 0))
-    return _bought(limit, _share_rho(limit, share) - _share_spent(limit, spent))
+    return min(limit.epsilon, _bought(_share_rho(limit, share) - _share_spent(limit, spent), limit.delta))
 
 
 def _share_used(limit: Budget, share: float, spent: Cost) -> float:
@@ -935,6 +941,46 @@ def _account(
     return Account(name, share, entries, spent, _share_used(limit, share, spent), reached, own)
 
 
+def _share_refusal(cost: Cost, asked: Budget, limit: Budget, share: float, spent: Cost, whole: str) -> str:
+    """Which of an analyst's ε and δ ran out, and by how much."""
+    remedy = "for a larger share"
+    if limit.pure:
+        return _epsilon_refusal(asked, min(_share_left(limit, share, spent), limit.epsilon), whole, remedy)
+    room = Fraction(share) * Fraction(limit.delta) - spent.delta
+    if cost.delta > room:
+        return _delta_refusal(asked, cost, room, whole, remedy)
+    if cost.direct:
+        part = _share_spent(limit, spent + cost) / _share_rho(limit, share) if share else math.inf
+        used = f"{100 * float(part):.4g} % of the {whole}"
+        return f"{asked} must be less, since with it {used} would be used up; ask for less, or {remedy}."
+    rho = _share_rho(limit, share) - _share_spent(limit, spent)
+    return _epsilon_refusal(asked, _affordable(rho, asked, cost), whole, remedy)
+
+
+def _epsilon_refusal(asked: Budget, left: float, whole: str, remedy: str) -> str:
+    return (
+        f"{asked} must be at most the epsilon {_floor4(left)} at delta {asked.delta:g} left of the {whole}; "
+        f"ask for less, or {remedy}."
+    )
+
+
+def _delta_refusal(asked: Budget, cost: Cost, room: Fraction, whole: str, remedy: str) -> str:
+    return (
+        f"delta ({asked.delta:g}) is too large: what it pays for private values or a training "
+        f"({float(cost.delta):.4g}) must be less than the delta {_floor4(float(room))} left of the {whole}; "
+        f"ask with a smaller delta, or {remedy}."
+    )
+
+
+def _affordable(rho: Fraction, asked: Budget, cost: Cost) -> float:
+    """The largest ε of the same request, at its own δ and with its own keys, that costs no more than ρ."""
+    if rho <= 0:
+        return 0.0
+    if asked.pure:
+        return lower_float(Amount(rho, pure=False).pure_epsilon())
+    return _bought(rho, lower_float(Fraction(asked.delta) - cost.delta))
+
+
 def _left(limit: Budget, spent: Cost) -> float:
     """The largest ε of one more release at the limit's δ that would be admitted."""
     if not _fits(limit, spent):
@@ -944,15 +990,15 @@ def _left(limit: Budget, spent: Cost) -> float:
     epsilon, delta = Fraction(limit.epsilon) - spent.direct, Fraction(limit.delta) - spent.delta
     if epsilon <= 0 or delta <= 0:
         return 0.0
-    return _bought(limit, rho_from_epsilon(lower_float(epsilon), lower_float(delta)) - spent.rho)
+    rho = rho_from_epsilon(lower_float(epsilon), lower_float(delta)) - spent.rho
+    return min(limit.epsilon, _bought(rho, limit.delta))
 
 
-def _bought(limit: Budget, rho: Fraction) -> float:
-    """The largest ε of a release at the limit's δ that costs no more than ρ."""
+def _bought(rho: Fraction, delta: float) -> float:
+    """The largest ε of a release at this δ that costs no more than ρ."""
     # `rho_from_epsilon` keeps a margin that `epsilon_from_rho` doesn't know of; try with it first, then without.
-    candidates = (epsilon_from_rho(rho, limit.delta) * (1 + step * 2.0**-42) for step in (5, 4, 3, 0, -4))
-    admitted = (epsilon for epsilon in candidates if rho_from_epsilon(epsilon, limit.delta) <= rho)
-    return min(limit.epsilon, next(admitted, 0.0))
+    candidates = (epsilon_from_rho(rho, delta) * (1 + step * 2.0**-42) for step in (5, 4, 3, 0, -4))
+    return next((epsilon for epsilon in candidates if rho_from_epsilon(epsilon, delta) <= rho), 0.0)
 
 
 def _floor4(value: float) -> str:

@@ -93,13 +93,15 @@ def query_with(
             purpose=f"query of {table.name}: {inquiry.question.sql}",
             analyst=analyst,
             randomness=randomness,
+            keys=inquiry.keys,
         )
         inquiry.ask(curator)
         receipt = curator.receipt
         answers = _remembered(ledger, key, curator) if curator.secure and not inquiry.public else curator.record
     else:
         answers = known
-    groups = inquiry.ask(Curator.replaying(table.schema, budget, answers, secure=randomness.secure))
+    recorded = Curator.replaying(table.schema, budget, answers, secure=randomness.secure, keys=inquiry.keys)
+    groups = inquiry.ask(recorded)
     question = inquiry.question
     return Answer(
         sql=question.sql,
@@ -131,9 +133,8 @@ def _check(inquiry: Inquiry, budget: Budget, draft_accepted: bool) -> None:
             "(or accept it as public with --accept-draft-as-public)",
             schema,
         )
-    private = inquiry.question.private_keys(schema)
-    if private and budget.pure:
-        raise no_pure_keys(private[0])
+    if inquiry.keys and budget.pure:
+        raise no_pure_keys(inquiry.keys[0])
     rehearse(inquiry, budget)
 
 

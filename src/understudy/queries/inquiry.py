@@ -30,7 +30,7 @@ from understudy.queries.grain import (
 )
 from understudy.queries.question import AVERAGE, COUNT, PERSONS, QUANTILE, SUM, Aggregate, Question
 from understudy.schema.column import Categorical, Column
-from understudy.schema.domain import Coding, Domain
+from understudy.schema.domain import Coding, ColumnSet, Domain
 from understudy.schema.schema import Schema
 from understudy.tables.tally import PersonCount, RowCount, Summand, Tally, ValueSum
 
@@ -57,6 +57,11 @@ class Inquiry:
         counted = all(a.kind == COUNT for a in q.aggregates)
         return counted and not q.keys and q.where is None and self.schema.public_rows
 
+    @property
+    def keys(self) -> ColumnSet:
+        """The columns whose values must be bought first; only these cost a part of δ."""
+        return self.question.private_keys(self.schema)
+
     def ask(self, curator: Curator) -> tuple[Group, ...]:
         """The figures of every group that there could be."""
         domain = self._domain(self._keys(curator))
@@ -76,7 +81,7 @@ class Inquiry:
 
     def _keys(self, curator: Curator) -> list[Column]:
         """The columns that are grouped by, with the values of private ones bought."""
-        private = self.question.private_keys(self.schema)
+        private = self.keys
         bought: dict[str, Column] = {}
         if private:
             parts = curator.remaining().part(KEYS_SHARE).split([1.0] * len(private))

@@ -22,7 +22,8 @@ from understudy.tables.tally import Tally
 
 def rehearse(inquiry: Inquiry, budget: Budget) -> None:
     """Raises what asking would raise, as far as it follows from public facts; reads and spends nothing."""
-    inquiry.ask(Curator.on(NoRows(inquiry.schema), budget, randomness=ExactRandomness.seeded(0)))
+    randomness = ExactRandomness.seeded(0)
+    inquiry.ask(Curator.on(NoRows(inquiry.schema), budget, randomness=randomness, keys=inquiry.keys))
 
 
 @dataclass(frozen=True)
