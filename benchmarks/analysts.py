@@ -19,8 +19,9 @@ from fractions import Fraction
 from pathlib import Path
 
 from understudy.errors import BudgetExhausted, UnderstudyError
+from understudy.privacy.allowance import fits, share_fits
 from understudy.privacy.budget import Budget, Cost
-from understudy.privacy.ledger import Ledger, _fits, _share_fits
+from understudy.privacy.ledger import Ledger
 from understudy.privacy.unit import PrivacyUnit
 
 LIMIT = Budget(1.5, 1e-6)
@@ -80,13 +81,13 @@ def complaints(ledger: Ledger, told: dict[str, dict]) -> list[str]:
     said = {(i, name) for name, report in told.items() for i in report["accepted"]}
     if said != {(i, entry.analyst) for i, entry in entries.items()}:
         found.append("the ledger's debits are not those that the analysts were told of")
-    if not _fits(LIMIT, ledger.spent()):
+    if not fits(LIMIT, ledger.spent()):
         found.append("the limit is overspent")
     shares = {s.analyst: s.share for s in ledger.shares()}
     found += [
         f"{a.analyst} has overspent a share"
         for a in ledger.accounts()
-        if not _share_fits(LIMIT, shares.get(a.analyst, 0.0), a.spent)
+        if not share_fits(LIMIT, shares.get(a.analyst, 0.0), a.spent)
     ]
     return found
 

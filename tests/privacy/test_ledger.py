@@ -630,9 +630,9 @@ print(accepted, flush=True)
 # The mutant checks first and writes later, under two locks instead of one.
 CARELESS = """
 ledger = module.Ledger.open(path)
-fits = module._fits(ledger.limit(), ledger.spent() + cost)
+fits = module.fits(ledger.limit(), ledger.spent() + cost)
 meet("ready")
-module._fits = lambda limit, spent: fits
+module.fits = lambda limit, spent: fits
 print(int(fits and bool(ledger.debit(cost, budget, "add-remove", "race", unit=row))), flush=True)
 """
 

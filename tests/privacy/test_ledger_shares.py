@@ -18,8 +18,9 @@ from old_ledgers import old_ledger
 
 from understudy.errors import BudgetExhausted, InputError
 from understudy.privacy.accountant import rho_from_epsilon, rho_from_pure, round_up
+from understudy.privacy.allowance import share_fits
 from understudy.privacy.budget import Budget, Cost
-from understudy.privacy.ledger import Ledger, _share_fits
+from understudy.privacy.ledger import Ledger
 from understudy.privacy.unit import PrivacyUnit
 
 PURE, ZCDP = Budget(1.0, 0.0), Budget(1.0, 1e-6)
@@ -254,7 +255,7 @@ def test_the_check_finds_out_lost_and_extra_debits(analysts: ModuleType, tmp_pat
 def test_the_check_finds_out_an_overspent_share(analysts: ModuleType, tmp_path: Path):
     ledger = analysts.prepared(tmp_path / "ledger", 2)
     whole = cost_of(Budget(1.45, 1e-6))
-    assert not _share_fits(analysts.LIMIT, 0.75, whole)
+    assert not share_fits(analysts.LIMIT, 0.75, whole)
     values = ("", "q", "analyst 0", "add-remove", f"{round_up(whole.rho) * 2**80}/2^80", None, "0/2^80", 5.0, 1e-6)
     database = sqlite3.connect(tmp_path / "ledger")
     database.execute("INSERT INTO debits VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)", values)
