@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import warnings
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 from orchard import ADD_REMOVE, REPLACE_ONE, TARGET, Best, frame, opened, people
 from sklearn.base import clone, is_classifier
@@ -22,6 +24,8 @@ from understudy.predictors import predictor as module
 from understudy.predictors.classifiers import KINDS, PrivateDecisionTree, PrivateForest, PrivateGreedyTree
 from understudy.predictors.predictor import PrivatePredictor
 from understudy.predictors.storage import from_json, to_json
+from understudy.privacy.certificate import FIRST_FORMAT
+from understudy.privacy.curator import Curator
 
 ROWS = people(600)
 FRAME = frame(ROWS)
@@ -236,3 +240,48 @@ def run_check(kind: str, check: Any) -> None:
             check(made)
     except SkipTest as reason:
         pytest.skip(str(reason))
+
+
+PRIVATE_JOB = us.Schema.loads("""
+[columns.job]
+type = "categorical"
+values = "private"
+[columns.old]
+type = "boolean"
+[columns.ill]
+type = "boolean"
+""")
+WORKERS = pa.table({"job": ["cook", "nurse"] * 200, "old": [True, False] * 200, "ill": [True, False] * 200})
+
+
+def test_an_update_sets_no_delta_aside_for_keys(tmp_path):
+    """Its trees know the values already: only the fit asks for keys, and only the fit spends δ for good."""
+    ledger = us.Ledger.open(tmp_path / "ledger")
+    rows = us.open(WORKERS, PRIVATE_JOB)
+    fitted = us.PrivateDecisionTree(epsilon=1.0, delta=1e-6, ledger=ledger).fit(rows, target="ill")
+    fitted.update(rows, epsilon=1.0, delta=1e-6)
+    fit, update = ledger.entries()
+    assert fit.cost.delta > 0 and update.cost.delta == 0
+    assert [c.ledger.entry for c in (r.certificate for r in fitted.rounds_)] == [1, 2]
+    assert fitted.guarantee_ == (ledger.standing().epsilon, 1e-6)
+    fitted.save(tmp_path / "tree.json")
+    loaded = us.PrivateDecisionTree.load(tmp_path / "tree.json")
+    assert loaded.guarantee_ == fitted.guarantee_ and loaded.spends_ == fitted.spends_
+
+
+class CuratorOfAllKeys(Curator):
+    @classmethod
+    def on(cls, *arguments: Any, keys: Any, **options: Any) -> Curator:
+        return super().on(*arguments, **options)
+
+
+def test_an_update_of_the_first_format_is_still_read(monkeypatch):
+    """It set δ aside for keys that nobody asked for, and its record was made with what was left."""
+    rows = us.open(WORKERS, PRIVATE_JOB)
+    fitted = us.PrivateDecisionTree(epsilon=1.0, delta=1e-6).fit(rows, target="ill")
+    monkeypatch.setattr(module, "Curator", CuratorOfAllKeys)
+    fitted.update(rows, epsilon=1.0, delta=1e-6)
+    first, later = fitted.rounds_
+    old = dataclasses.replace(later.certificate, format=FIRST_FORMAT)
+    fitted.rounds_ = (first, dataclasses.replace(later, certificate=old))
+    assert from_json(to_json(fitted)).spends_ == fitted.spends_

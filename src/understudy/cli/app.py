@@ -122,7 +122,7 @@ def synth(
         bool, typer.Option("--resume", help="Go on with a release that was interrupted; it is not paid for again.")
     ] = False,
     accept_draft_as_public: Annotated[
-        bool, typer.Option("--accept-draft-as-public", help="Use an unconfirmed draft; the certificate records it.")
+        bool, typer.Option("--accept-draft-as-public", help="Use an unconfirmed draft; then nothing is guaranteed.")
     ] = False,
     test_only_noise_seed: Annotated[
         int | None, typer.Option(help="Repeatable noise: the release is stamped TEST-ONLY.", show_default=False)
@@ -355,7 +355,7 @@ def query(
     analyst: Annotated[str, typer.Option(help="Who asks, for the ledger.")] = "",
     confidence: Annotated[float, typer.Option(help="How sure the interval shall be.")] = 0.95,
     accept_draft_as_public: Annotated[
-        bool, typer.Option("--accept-draft-as-public", help="Use an unconfirmed draft.")
+        bool, typer.Option("--accept-draft-as-public", help="Use an unconfirmed draft; then nothing is guaranteed.")
     ] = False,
     test_only_noise_seed: Annotated[
         int | None, typer.Option(help="Repeatable noise: the answer is stamped TEST-ONLY.", show_default=False)

@@ -453,7 +453,8 @@ class Ledger:
             return
         except OSError as error:
             raise InputError(
-                f"ledger ({self}) can't be created ({error.strerror}); choose a directory that can be written to.",
+                f"ledger ({self}) can't be created ({error.strerror}); name one in a folder that can be written to "
+                "(--ledger, ledger= in Python).",
                 self.path,
             ) from error
 
