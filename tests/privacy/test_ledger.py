@@ -417,6 +417,25 @@ def test_a_migrated_ledger_keeps_its_rows_and_its_guards(path):
                 database.execute(attempt)
 
 
+def test_a_debit_of_an_older_program_that_was_still_running_is_noticed(path):
+    """It knows no units, and writes none; what it wrote has to be stated like all that came before."""
+    ledger = Ledger.open(old_ledger(path, 1, debits=1))
+    ledger.state_unit(PERSON)
+    spend(ledger, pure(0.1), PURE, unit=PERSON)
+    with closing(sqlite3.connect(path)) as database:
+        columns = "time, purpose, analyst, neighbours, rho, epsilon, delta, asked_epsilon, asked_delta"
+        values = "'', 'late', '', 'add-remove', '1/2^80', '1/2^80', '0/2^80', 0.1, 0"
+        database.execute(f"INSERT INTO debits ({columns}) VALUES ({values})")
+        database.commit()
+    with pytest.raises(InputError, match="holds 1 debit from before units were recorded"):
+        spend(ledger, pure(0.1), PURE, unit=PERSON)
+    with pytest.raises(InputError, match="must be a person by column 'patient'"):
+        ledger.state_unit(ROW)
+    assert ledger.state_unit(PERSON) == 1
+    spend(ledger, pure(0.1), PURE, unit=PERSON)
+    assert [entry.unit for entry in ledger.entries()] == [PERSON] * 4
+
+
 def test_kill_9_within_a_migration_leaves_the_old_ledger(path):
     old_ledger(path, 1, limit=2.0)
     before = digest(path)
