@@ -66,7 +66,8 @@ def draft_schema(source: Any) -> Schema:
     """
     import duckdb
 
-    connection, relation, names = _relation(source)
+    named = _name(source)
+    connection, relation, names = _relation(source, named)
     if len(set(names)) < len(names):
         raise TableError(
             f"column {next(n for n in names if names.count(n) > 1)!r} stands twice; rename one of them", names
@@ -75,8 +76,13 @@ def draft_schema(source: Any) -> Schema:
         tokens = _tokens(connection, relation, names)
         columns = tuple(_draft(connection, relation, name, tokens) for name in names)
     except duckdb.Error as error:
-        raise unreadable(Path(source).name if isinstance(source, str | Path) else "the frame", error) from None
+        raise unreadable(named, error) from None
     return _schema(columns, tokens)
+
+
+def _name(source: Any) -> str:
+    """What a message may call the source; the text of a frame is its rows."""
+    return Path(source).name if isinstance(source, str | Path) else "the frame"
 
 
 def _schema(columns: tuple[Column, ...], tokens: tuple[str, ...]) -> Schema:
@@ -86,7 +92,7 @@ def _schema(columns: tuple[Column, ...], tokens: tuple[str, ...]) -> Schema:
         raise TableError(f"no schema can be drafted: {error}", columns) from None
 
 
-def _relation(source: Any) -> tuple[duckdb.DuckDBPyConnection, str, list[str]]:
+def _relation(source: Any, named: str) -> tuple[duckdb.DuckDBPyConnection, str, list[str]]:
     import duckdb
     from sqlglot import exp
 
@@ -99,23 +105,23 @@ def _relation(source: Any) -> tuple[duckdb.DuckDBPyConnection, str, list[str]]:
             connection, relation = _file_relation(path, inside, exp)
         elif kind_of(source):
             connection, relation = connect(), exp.to_table("frame")
-            connection.register("frame", to_arrow(source, "the frame"))
+            connection.register("frame", to_arrow(source, named))
         else:
             raise TableError(f"a {type(source).__name__} can't be read; give a frame or a path", source)
         sql = relation.sql(dialect="duckdb")
         return connection, sql, list(connection.sql(f"SELECT * FROM {sql} LIMIT 0").columns)
     except duckdb.Error as error:
-        raise unreadable(str(source), error) from None
+        raise unreadable(named, error) from None
 
 
 def _file_relation(path: Path, inside: str, exp: Any) -> tuple[duckdb.DuckDBPyConnection, Any]:
     lower = path.name.lower()
     if lower.endswith(CSV_ENDINGS):
-        return connect(), csv_relation(path)
+        return connect(path), csv_relation(path)
     if lower.endswith(PARQUET_ENDINGS):
-        return connect(), parquet_relation(path)
+        return connect(path), parquet_relation(path)
     if lower.endswith(DUCKDB_ENDINGS) and inside:
-        return connect(path), exp.table_(inside, quoted=True)
+        return connect(database=path), exp.table_(inside, quoted=True)
     raise TableError(f"{path.name!r} must be a CSV or Parquet file, or a DuckDB file with ::table behind it", path)
 
 

@@ -213,6 +213,8 @@ def unreadable(name: str, error: Exception) -> TableError:
 
 def _reason(message: str) -> str:
     known = {
+        "disabled by configuration": "it reads another file, which is not allowed; copy those rows into a table of it",
+        "Out of Memory Error": "there is too little memory",
         "Expected Number of Columns": "the line has another number of fields than the header",
         "utf": "it is not UTF-8 text",
         "unicode": "it is not UTF-8 text",

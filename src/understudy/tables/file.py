@@ -6,6 +6,7 @@ them. Its header is public; the delimiter is the one that gives the header the m
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.errors import TableError
 from understudy.tables.duck import unreadable
+from understudy.tables.spill import spill_directory
 from understudy.tables.sql import DUCKDB_FUNCTIONS
 
 if TYPE_CHECKING:
@@ -25,18 +27,54 @@ _DELIMITERS = ",;\t|"
 _LONGEST_HEADER = 1 << 20
 
 
-def connect(path: Path | None = None) -> duckdb.DuckDBPyConnection:
-    """A DuckDB connection in memory, or to a database file that it can only read."""
+_SETTINGS = {
+    "allow_community_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",  # else a name without a table could be a variable of whoever calls
+}
+"""What a connection starts with. Files and frames need no extension that is not part of the engine."""
+
+
+def connect(path: Path | None = None, *, database: Path | None = None) -> duckdb.DuckDBPyConnection:
+    """A DuckDB connection that reaches nothing but frames given to it, the file at `path` or the `database`.
+
+    It can only read: a view in a database may name any file of this machine, or an address of the network, and would
+    be read with the rights of whoever opened it. Nothing can be switched on again, by a view either.
+    """
     import duckdb
 
+    settings = _SETTINGS | {"temp_directory": spill_directory()}
     try:
-        connection = duckdb.connect(str(path), read_only=True) if path else duckdb.connect()
+        connection = duckdb.connect(config=settings)
+        if database is not None:
+            _attach(connection, database)
     except duckdb.Error as error:
-        raise unreadable(path.name if path else "memory", error) from None
-    connection.execute("SET enable_progress_bar = false")
-    connection.execute("SET TimeZone = 'UTC'")  # else a time with a zone would be read by this machine's clock
-    connection.execute(DUCKDB_FUNCTIONS)
+        raise unreadable(database.name if database else "memory", error) from None
+    with contextlib.suppress(duckdb.InvalidInputException):  # a notebook without widgets: refused, as it is off already
+        connection.execute("SET enable_progress_bar = false")
+    allowed = ", ".join(_literal(p) for p in (str(path), _literal_path(path))) if path else ""
+    connection.execute(
+        "SET TimeZone = 'UTC'; "  # else a time with a zone would be read by this machine's clock
+        f"{DUCKDB_FUNCTIONS}; SET allowed_paths = [{allowed}]; SET enable_external_access = false; SET lock_configuration = true"
+    )
     return connection
+
+
+def _attach(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Under the name that the file gives it, since views may name their database."""
+    taken = " AS memory_db" if path.name.split(".")[0].lower() == "memory" else ""
+    connection.execute(f"ATTACH {_literal(str(path))}{taken} (READ_ONLY, TYPE duckdb)")
+    ((name,),) = connection.sql("SELECT database_name FROM duckdb_databases() WHERE path IS NOT NULL").fetchall()
+    connection.execute(f"USE {_quoted(name)}")
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def csv_relation(path: Path) -> Any:

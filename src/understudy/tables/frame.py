@@ -11,6 +11,7 @@ from understudy.errors import TableError
 from understudy.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
 from understudy.schema.expression import Values
 from understudy.schema.schema import Schema
+from understudy.tables.file import connect
 from understudy.tables.spelling import spell
 
 if TYPE_CHECKING:
@@ -259,10 +260,9 @@ def _with_formats(table: pa.Table, schema: Schema) -> pa.Table:
 
 
 def _formatted(moments: pa.ChunkedArray, form: str) -> pa.ChunkedArray:
-    import duckdb
     import pyarrow as pa
 
-    with duckdb.connect() as connection:
+    with connect() as connection:
         connection.register("moments", pa.table({"moment": moments}))
         query = "SELECT strftime(CAST(moment AS TIMESTAMP), $form) AS written FROM moments"
         return connection.sql(query, params={"form": form}).to_arrow_table().column("written")

@@ -103,12 +103,12 @@ def path_relation(source: str) -> Found:
     if lower.endswith(DUCKDB_ENDINGS):
         if not inside:
             raise TableError(f"{where!r} is a database; name one of its tables, as in {where}::table", source)
-        return Found(connect(path), exp.table_(inside, quoted=True), "duckdb", inside)
+        return Found(connect(database=path), exp.table_(inside, quoted=True), "duckdb", inside)
     if inside:
         raise TableError(f"{where!r} is not a DuckDB file, so it has no table {inside!r}; leave out ::{inside}", source)
     if lower.endswith(CSV_ENDINGS):
-        return Found(connect(), csv_relation(path), "csv", path.name)
+        return Found(connect(path), csv_relation(path), "csv", path.name)
     if lower.endswith(PARQUET_ENDINGS):
-        return Found(connect(), parquet_relation(path), "parquet", path.name)
+        return Found(connect(path), parquet_relation(path), "parquet", path.name)
     known = ", ".join((*CSV_ENDINGS[:3], *PARQUET_ENDINGS[:1], *DUCKDB_ENDINGS[:1]))
     raise TableError(f"{path.name!r} has an ending that is not known; give one of {known}", source)
