@@ -1,7 +1,11 @@
 """Tables of a PostgreSQL server. What crosses the connection is groups with their counts, never a row.
 
 The SQL is that of `tables.sql` and `tables.tallying`, put into PostgreSQL's words by `tables.dialect`. Many sets of
-columns are counted in one scan, by GROUPING SETS. The connection is read-only.
+columns are counted in one scan, by GROUPING SETS.
+
+Every statement runs in a READ ONLY transaction of its own, which nothing that the statement calls can make writable:
+the server refuses that once a query has begun. No transaction is left open between two questions. The name of the table
+is looked up once, by the role's own search path; from then on names are those of the server's catalogue or qualified.
 """
 
 from __future__ import annotations
@@ -9,6 +13,8 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -35,18 +41,24 @@ MOST_JOINT_CELLS = 1 << 21
 PLACE = "understudy_ctid"
 
 _SETTINGS = {
-    "default_transaction_read_only": "on",
+    "search_path": "pg_catalog, pg_temp",  # nobody's functions and operators but the server's own
     "timezone": "UTC",
     "datestyle": "ISO",
+    "intervalstyle": "postgres",
+    "extra_float_digits": "1",
     "client_encoding": "UTF8",
     "standard_conforming_strings": "on",
-    "statement_timeout": "0",
     "jit": "off",  # compiling a hundred grouping sets takes longer than it saves
     # Plans are made for as many groups as the server guesses; there are never more than the cells that were asked for.
     "work_mem": "256MB",
     "hash_mem_multiplier": "64",
     "enable_sort": "off",  # grouping sets are hashed in one scan; sorted, each chain of them would be a pass of its own
 }
+"""For each transaction anew: a function in a view may leave other settings behind in the session.
+
+The role's own limits (`statement_timeout` and the like) are not among them: whoever runs the server set them.
+"""
+_SET = "SELECT " + ", ".join(f"pg_catalog.set_config('{name}', '{value}', true)" for name, value in _SETTINGS.items())
 
 
 class PostgresTable:
@@ -56,18 +68,20 @@ class PostgresTable:
 
     def __init__(self, url: str, schema: Schema, name: str | None = None) -> None:
         where, relation = split_url(url)
-        self.source, self._relation = "postgresql://", relation  # the address itself may hold a password
+        self.source = "postgresql://"  # the address itself may hold a password
         self.schema, self.name = schema, name or relation[-1]
         check_case(schema)
         self._connection = _connected(where)
         weakref.finalize(self, self._connection.close)
-        types = self._types(relation)
+        found = self._found(relation)
+        self._full_name = found.schema, found.name
+        types = self._types(found)
         check_columns(schema, list(types), self.name)
         if schema.unit is not None:
-            self._check_ordered(relation)
+            self._check_ordered(found)
         for column in schema:
             _check_type(column, types[column.name])
-        self._source = _source(relation, schema, types)
+        self._source = _source(self._full_name, schema, types)
         query = select_rounded_ids(self._source, schema.unit) if schema.unit else None
         if query is not None and self._fetch(stated(query))[0][0]:
             raise rounded_ids(self.name, schema.unit.column if schema.unit else "")
@@ -75,12 +89,7 @@ class PostgresTable:
     @cached_property
     def identity(self) -> str:
         """Server, database, schema and table; neither user nor password."""
-        query = """
-            SELECT n.nspname, c.relname FROM pg_catalog.pg_class c
-            JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-            WHERE c.oid = CAST(CAST($1 AS TEXT) AS REGCLASS)"""
-        ((schema, table),) = self._fetch(Statement(query, (".".join(map(_quoted, self._relation)),)))
-        at, named = self._connection.info, ".".join(map(_quoted, (_text(schema), _text(table))))
+        at, named = self._connection.info, ".".join(map(_quoted, self._full_name))
         return f"postgresql://{at.host}:{at.port}/{at.dbname}::{named}"
 
     def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
@@ -153,49 +162,76 @@ class PostgresTable:
                 np.add.at(total, partition.assign(block), rows[:, -1].astype(np.int64))
         return counts
 
-    def _types(self, relation: Sequence[str]) -> Mapping[str, str]:
-        """The base type of each column, by its name in the catalogue; arrays and composites by their category."""
+    def _found(self, relation: Sequence[str]) -> Relation:
+        """The table that the role itself would find under this name; no operator is used before the path is set."""
         named = ".".join(map(_quoted, relation))
+        looked_up = "SELECT CAST(CAST(CAST($1 AS pg_catalog.text) AS pg_catalog.regclass) AS pg_catalog.oid)"
+        ((oid,),) = self._fetch(Statement(looked_up, (named,)), settings="")
+        qualified = """
+            SELECT n.nspname, c.relname, c.relkind
+            FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+            WHERE c.oid = CAST($1 AS OID)"""
+        ((schema, name, kind),) = self._fetch(Statement(qualified, (oid,)))
+        return Relation(oid, _text(schema), _text(name), _text(kind))
+
+    def _types(self, relation: Relation) -> Mapping[str, str]:
+        """The base type of each column, by its name in the catalogue; arrays and composites by their category."""
         query = """
             SELECT a.attname, CASE WHEN b.typcategory IN ('A', 'C', 'P', 'R') THEN 'array' ELSE b.typname END
             FROM pg_catalog.pg_attribute a
             JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
             JOIN pg_catalog.pg_type b ON b.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END
-            WHERE a.attrelid = CAST(CAST($1 AS TEXT) AS REGCLASS) AND a.attnum > 0 AND NOT a.attisdropped
+            WHERE a.attrelid = CAST($1 AS OID) AND a.attnum > 0 AND NOT a.attisdropped
             ORDER BY a.attnum"""
-        return {str(name): str(kind) for name, kind in self._fetch(Statement(query, (named,)))}
+        return {str(name): str(kind) for name, kind in self._fetch(Statement(query, (relation.oid,)))}
 
-    def _check_ordered(self, relation: Sequence[str]) -> None:
+    def _check_ordered(self, relation: Relation) -> None:
         """Which rows of a person count must be the same at every scan: only a plain table has places for its rows."""
-        kind = "SELECT relkind FROM pg_catalog.pg_class WHERE oid = CAST(CAST($1 AS TEXT) AS REGCLASS)"
-        ((found,),) = self._fetch(Statement(kind, (".".join(map(_quoted, relation)),)))
-        if _text(found) not in ("r", "m"):
+        if relation.kind not in ("r", "m"):
             raise TableError(
                 f"{self.name} is a view or a partitioned table, whose rows have no order to cap a person's rows by; "
                 "copy it into a table, or declare no unit",
                 self.name,
             )
 
-    def _fetch(self, statement: Statement) -> list[tuple[Any, ...]]:
+    def _fetch(self, statement: Statement, settings: str = _SET) -> list[tuple[Any, ...]]:
         import psycopg
 
-        try:
-            with psycopg.RawCursor(self._connection) as cursor:
-                return cursor.execute(statement.text.encode(), statement.values).fetchall()
-        except psycopg.Error as error:
-            raise _unreadable(self.name, error) from None
+        with self._reading(settings), psycopg.RawCursor(self._connection) as cursor:
+            return cursor.execute(statement.text.encode(), statement.values).fetchall()
 
     def _batches(self, statement: Statement) -> Iterator[NDArray[np.float64]]:
         """The rows of an answer, a few thousand at a time; null is NaN, and counts are exact up to 2^53."""
         import psycopg
 
+        with self._reading(_SET), psycopg.RawServerCursor(self._connection, "understudy") as cursor:
+            cursor.execute(statement.text.encode(), statement.values, binary=True)
+            while rows := cursor.fetchmany(BATCH):
+                yield np.array(rows, dtype=np.float64)
+
+    @contextmanager
+    def _reading(self, settings: str) -> Iterator[None]:
+        """A transaction that can only read, with our settings for as long as it lasts."""
+        import psycopg
+
         try:
-            with self._connection.transaction(), psycopg.RawServerCursor(self._connection, "understudy") as cursor:
-                cursor.execute(statement.text.encode(), statement.values, binary=True)
-                while rows := cursor.fetchmany(BATCH):
-                    yield np.array(rows, dtype=np.float64)
+            # Rolled back even if all is well: before PostgreSQL 16 a READ ONLY transaction could write large objects.
+            with self._connection.transaction(force_rollback=True):
+                if settings:
+                    self._connection.execute(settings)
+                yield
         except psycopg.Error as error:
             raise _unreadable(self.name, error) from None
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A table or view as the server's catalogue knows it."""
+
+    oid: int
+    schema: str
+    name: str
+    kind: str
 
 
 def split_url(url: str) -> tuple[str, tuple[str, ...]]:
@@ -226,9 +262,10 @@ def _connected(where: str) -> Any:
             "tables on a PostgreSQL server need psycopg: pip install 'understudy[postgres]'", None
         ) from None
     try:
-        connection = psycopg.connect(where, autocommit=True)
-        for name, value in _SETTINGS.items():
-            connection.execute("SELECT set_config(%s, %s, false)", (name, value))
+        # Nothing is prepared for later: between two transactions only the address and the role are taken on trust.
+        connection = psycopg.connect(where, prepare_threshold=None)
+        connection.read_only = True  # every transaction begins as READ ONLY, whatever the session's default is
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     except (psycopg.Error, UnicodeError) as error:
         raise _unreadable("the PostgreSQL server", error) from None
     return connection
@@ -244,14 +281,28 @@ _REASONS = {
     "53": "the server has too little memory, disk or connections left",
     "42": "it doesn't understand the question",
     "22": "a value can't be read",
+    "25006": "it calls something that writes, and the connection can only read",
 }
+_SIGNS = {
+    "password authentication failed": _REASONS["28"],
+    "no password supplied": _REASONS["28"],
+    "no pg_hba.conf entry": _REASONS["28"],
+    'role "': _REASONS["28"],
+    'database "': _REASONS["3D"],
+    "refused": "no server answers at that address",
+    "timeout": "no server answers at that address",
+    "could not translate host": "there is no host of that name",
+    "resolve host": "there is no host of that name",
+}
+"""Where a connection fails, there is no code: only a message, which may quote the address."""
 
 
 def _unreadable(name: str, error: Exception) -> TableError:
     """One sentence for the server's error, without the address and the values that it may quote."""
-    state = getattr(error, "sqlstate", None) or ""
-    reason = next((r for sign, r in _REASONS.items() if state.startswith(sign)), "the connection failed")
-    return TableError(f"{name} can't be read: {reason}", name)
+    state, told = getattr(error, "sqlstate", None) or "", str(error)
+    signs = _SIGNS if not state else {}
+    reasons = [r for sign, r in _REASONS.items() if state.startswith(sign)] + [r for s, r in signs.items() if s in told]
+    return TableError(f"{name} can't be read: {next(iter(reasons), 'the connection failed')}", name)
 
 
 _WHOLE = ("int2", "int4", "int8", "oid")
