@@ -78,7 +78,8 @@ class Subject:
     def question(self) -> Question:
         """What the figures of the specimens depend on."""
         known = sha256(self.schema.dumps().encode()).hexdigest()
-        return Question(self.split.data, self.split.rule, known, 0.0, self.target, (), MEASURES, version("understudy"))
+        data, rule = self.split.marks(b"public tables")
+        return Question(data, rule, known, 0.0, self.target, (), MEASURES, version("understudy"))
 
     def compared(self, synthetic: pa.Table, seed: int) -> Comparison:
         train, holdout = self.split.train, self.split.holdout

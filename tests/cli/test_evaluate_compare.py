@@ -158,7 +158,8 @@ def test_compare_writes_a_folder(desk: Path, capsys: pytest.CaptureFixture[str])
     show_comparison()
     printed = capsys.readouterr()
     folder = desk / "people-study"
-    assert {p.name for p in folder.iterdir()} == {"trials.jsonl", "results.parquet", "results.csv", "study.html"}
+    written = {"trials.jsonl", "study.key", "results.parquet", "results.csv", "study.html"}
+    assert {p.name for p in folder.iterdir()} == written
     page = (folder / "study.html").read_text()
     assert "2 methods at 1 budget on people.csv" in page and "The tables of seed" not in page
     assert not list(desk.glob("*ledger*"))

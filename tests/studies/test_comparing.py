@@ -21,7 +21,7 @@ from understudy.studies import worker
 from understudy.studies.case import BASELINE, Case, cases
 from understudy.studies.comparing import Step, compare
 from understudy.studies.evaluating import evaluate
-from understudy.studies.record import FILE
+from understudy.studies.record import FILE, KEY
 from understudy.studies.split import Split
 from understudy.studies.worker import Crew, Task, cause_of_death, peak_megabytes, sentence
 
@@ -92,7 +92,7 @@ def test_progress_is_told(done: tuple[Path, Study, list[Step]]):
 
 
 def test_no_row_and_no_release_is_kept(done: tuple[Path, Study, list[Step]]):
-    assert {p.name for p in done[0].iterdir()} == {FILE, "results.parquet", "results.csv"}
+    assert {p.name for p in done[0].iterdir()} == {FILE, KEY, "results.parquet", "results.csv"}
     assert pq.read_table(done[0] / "results.parquet").filter(pa.compute.field("method") == "mst").num_rows == 8
 
 

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 from understudy.errors import ReleaseError
 from understudy.evaluation.measure import Figure, Part
 from understudy.evaluation.study import Trial
-from understudy.studies.record import FILE, UNDEFINED, Question, Record, from_dict, to_dict
+from understudy.studies.record import FILE, KEY, UNDEFINED, Question, Record, from_dict, study_key, to_dict
 
 QUESTION = Question("d" * 64, "20 % of the rows, seed 0", "5" * 64, 1e-6, None, (), ("tv1", "tv2"), "1.0")
 PARTS = (
@@ -149,3 +150,21 @@ def test_what_is_not_finite_is_recorded_as_undefined():
     odd = Figure(math.nan, parts=(Part("a", math.inf, raw=-math.inf), Part("b", 1.0, reference=math.nan)))
     read = from_dict(json.loads(json.dumps(to_dict(Trial("mst", 1.0, 0, 1.0, 1.0, {"x": odd})), allow_nan=False)))
     assert read.figures["x"] == Figure(None, UNDEFINED, (Part("a", None, UNDEFINED), Part("b", 1.0)))
+
+
+def test_a_study_keeps_its_key_to_itself(tmp_path: Path):
+    first = study_key(tmp_path / "a")
+    assert len(first) == 32 and study_key(tmp_path / "a") == first != study_key(tmp_path / "b")
+    assert stat.S_IMODE((tmp_path / "a" / KEY).stat().st_mode) == 0o600
+
+
+def test_a_study_with_a_plain_hash_is_refused(folder: Path):
+    with pytest.raises(ReleaseError, match=r"holds a study without its study\.key"):
+        study_key(folder)
+    assert not (folder / KEY).exists()
+
+
+def test_a_damaged_key_is_refused(tmp_path: Path):
+    (tmp_path / KEY).write_bytes(b"short")
+    with pytest.raises(ReleaseError, match=r"study\.key' is damaged"):
+        study_key(tmp_path)

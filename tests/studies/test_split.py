@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import understudy as us
-from understudy.studies.split import RANDOM, Split, digest, held_out
+from understudy.studies.split import RANDOM, Split, held_out, mark
 
 ROWS = 200
+KEY = bytes(range(32))
 COLUMNS = (
     '[columns.id]\ntype = "integer"\nmin = 0\nmax = 999\n[columns.town]\ntype = "categorical"\nvalues = ["a", "b"]\n'
 )
@@ -34,7 +35,7 @@ def test_every_row_stands_on_one_side():
     split = Split.of(numbered(), SCHEMA)
     assert split.holdout.num_rows == ROWS // 5
     assert sorted(ids(split.train) + ids(split.holdout)) == list(range(ROWS))
-    assert split.rule == RANDOM
+    assert split.marks(KEY)[1] == RANDOM
 
 
 def test_the_split_is_random_but_repeatable():
@@ -62,19 +63,30 @@ def test_a_hold_out_that_is_given_is_taken():
     held = numbered(7)
     split = Split.of(numbered(3), SCHEMA, held)
     assert split.train.num_rows == 3 and split.holdout.num_rows == 7
-    assert split.rule == digest(held.combine_chunks()) == Split.of(numbered(3), SCHEMA, held).rule
+    assert split.marks(KEY) == (mark(KEY, numbered(3)), mark(KEY, held))
 
 
-def test_the_same_rows_have_the_same_hash_from_any_place(tmp_path: Path):
+def test_the_same_rows_have_the_same_mark_from_any_place(tmp_path: Path):
     table = numbered().set_column(0, "id", pa.array([None if i % 7 == 0 else i for i in range(ROWS)]))
     pq.write_table(table, tmp_path / "whole.parquet")
     pq.write_table(table, tmp_path / "pieces.parquet", row_group_size=16)
-    hashes = {
-        Split.of(source, SCHEMA).data for source in (table, tmp_path / "whole.parquet", tmp_path / "pieces.parquet")
-    }
-    assert len(hashes) == 1
+    sources = (table, tmp_path / "whole.parquet", tmp_path / "pieces.parquet")
+    marks = {Split.of(source, SCHEMA).marks(KEY) for source in sources}
+    assert len(marks) == 1
     changed = table.set_column(1, "town", pa.array(["b"] * ROWS))
-    assert Split.of(changed, SCHEMA).data not in hashes
+    assert Split.of(changed, SCHEMA).marks(KEY) not in marks
+
+
+@pytest.mark.parametrize("place", [0, 1, ROWS - 1])
+def test_one_row_on_either_side_changes_the_mark(place: int):
+    towns = numbered().column("town").to_pylist()
+    towns[place] = "b" if towns[place] == "a" else "a"
+    changed = numbered().set_column(1, "town", pa.array(towns))
+    assert Split.of(changed, SCHEMA).marks(KEY)[0] != Split.of(numbered(), SCHEMA).marks(KEY)[0]
+
+
+def test_a_mark_says_nothing_without_its_key():
+    assert mark(KEY, numbered()) != mark(bytes(32), numbered())
 
 
 def test_a_csv_file_is_read_as_it_stands(tmp_path: Path):

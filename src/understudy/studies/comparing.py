@@ -18,7 +18,7 @@ from understudy.evaluation.study import MODEL_FIRST, STATISTICS_FIRST, Trial
 from understudy.schema.schema import Schema
 from understudy.studies import table
 from understudy.studies.case import BASELINE, Case, cases
-from understudy.studies.record import Question, Record
+from understudy.studies.record import Question, Record, study_key
 from understudy.studies.result import Study
 from understudy.studies.split import Split
 from understudy.studies.worker import Crew, Task
@@ -88,7 +88,7 @@ def compare(
     split = Split.of(data, schema, holdout)
     task = Task(split.train, split.holdout, schema, delta, target, tuple(groups), wanted)
     _check_columns(task)
-    with Record.open(Path(out), _question(split, task)) as record:
+    with Record.open(Path(out), _question(split, task, study_key(Path(out)))) as record:
         _run(record, task, (BASELINE, *planned), jobs, progress or (lambda step: None))
         study = _study(split, task, record, planned)
         table.write(study, Path(out))
@@ -122,11 +122,10 @@ def _study(split: Split, task: Task, record: Record, planned: Sequence[Case]) ->
     )
 
 
-def _question(split: Split, task: Task) -> Question:
+def _question(split: Split, task: Task, key: bytes) -> Question:
+    data, holdout = split.marks(key)
     schema = sha256(task.schema.dumps().encode()).hexdigest()
-    return Question(
-        split.data, split.rule, schema, task.delta, task.target, task.groups, task.measures, version("understudy")
-    )
+    return Question(data, holdout, schema, task.delta, task.target, task.groups, task.measures, version("understudy"))
 
 
 def _wanted(measures: Sequence[str] | None) -> tuple[str, ...]:

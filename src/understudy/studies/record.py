@@ -1,11 +1,13 @@
 """What a study has found so far, on disk: a killed run goes on where it stopped, and asks nothing twice.
 
 A folder holds `trials.jsonl`: the question in its first line, then a line for each trial, on the disk before the next
-one is awaited. It is locked while a run writes to it.
+one is awaited. It is locked while a run writes to it. Beside it stands `study.key`, by which a later run knows the
+rows again: the question holds a keyed hash of them, which says nothing to whoever lacks the key.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -21,6 +23,8 @@ from understudy.evaluation.measure import Figure, Part
 from understudy.evaluation.study import Trial
 
 FILE = "trials.jsonl"
+KEY = "study.key"
+KEY_BYTES = 32
 UNDEFINED = "the figure is not a finite number"
 HASH = 64
 
@@ -106,6 +110,35 @@ class Record:
             os.fsync(self._file.fileno())
         except OSError as error:
             raise ReleaseError(f"{FILE} can't be written: {error.strerror}; make room and run again", value) from None
+
+
+def study_key(folder: Path) -> bytes:
+    """The secret key of the study in a folder, made if there is none; only this user may read it."""
+    path = folder / KEY
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            _make_key(path)
+        key = path.read_bytes()
+    except OSError as error:
+        raise ReleaseError(f"{str(path)!r} can't be written: {error.strerror}", path) from None
+    if len(key) != KEY_BYTES:
+        raise ReleaseError(f"{str(path)!r} is damaged; choose another folder", path)
+    return key
+
+
+def _make_key(path: Path) -> None:
+    found = path.with_name(FILE)
+    if found.exists() and found.stat().st_size:
+        raise ReleaseError(
+            f"{str(path.parent)!r} holds a study without its {KEY}, as earlier versions made them, with a plain "
+            "hash of the rows; choose another folder, and delete that one",
+            path,
+        )
+    with contextlib.suppress(FileExistsError):  # another run was first; its key is as good
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(os.urandom(KEY_BYTES))
 
 
 def _lock(file: IO[bytes], folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,15 +27,13 @@ FEWEST_ROWS = 10
 
 @dataclass(frozen=True)
 class Split:
-    """Real rows, as they are stored, in two parts; with what tells these data from others."""
+    """Real rows, as they are stored, in two parts."""
 
     name: str
     train: pa.Table
     holdout: pa.Table
-    data: str
-    """The hash of all rows that were given."""
-    rule: str
-    """The hash of the hold-out that was given, or how it was chosen."""
+    given: bool
+    """Whether the hold-out was given; otherwise it was chosen at random."""
 
     @classmethod
     def of(cls, data: Any, schema: Schema, holdout: Any = None) -> Split:
@@ -44,10 +43,16 @@ class Split:
             _, held = _read(holdout, schema, "the hold-out")
             _check_rows("the hold-out", held.num_rows, 1)
             _check_rows(name, rows.num_rows, 1)
-            return cls(name, rows, held, digest(rows), digest(held))
+            return cls(name, rows, held, given=True)
         _check_rows(name, rows.num_rows, FEWEST_ROWS)
         out = held_out(people(rows, schema), SEED)
-        return cls(name, rows.filter(~out), rows.filter(out), digest(rows), RANDOM)
+        return cls(name, rows.filter(~out), rows.filter(out), given=False)
+
+    def marks(self, key: bytes) -> tuple[str, str]:
+        """What tells these data from others, and this hold-out from others, to whoever has the key."""
+        if self.given:
+            return mark(key, self.train), mark(key, self.holdout)
+        return mark(key, self.train, self.holdout), RANDOM
 
 
 def held_out(people: NDArray[np.int64], seed: int) -> NDArray[np.bool_]:
@@ -57,14 +62,22 @@ def held_out(people: NDArray[np.int64], seed: int) -> NDArray[np.bool_]:
     return np.isin(people, order[: max(1, round(SHARE * len(persons)))])
 
 
-def digest(table: pa.Table) -> str:
-    """The SHA-256 of columns and rows."""
+def mark(key: bytes, *tables: pa.Table) -> str:
+    """The HMAC-SHA-256 of columns and rows.
+
+    Without a secret key, whoever has a hash of all rows and all rows but one could try out what the last one is.
+    """
     import pyarrow as pa
 
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema.remove_metadata()) as writer:
-        writer.write_table(table.replace_schema_metadata())
-    return hashlib.sha256(sink.getvalue()).hexdigest()
+    made = hmac.new(key, digestmod=hashlib.sha256)
+    for table in tables:
+        sink = pa.BufferOutputStream()
+        # A copy in one piece: a filtered table may hold its rows in other pieces each time.
+        whole = table.combine_chunks().replace_schema_metadata()
+        with pa.ipc.new_stream(sink, whole.schema) as writer:
+            writer.write_table(whole)
+        made.update(sink.getvalue())
+    return made.hexdigest()
 
 
 def _read(source: Any, schema: Schema, name: str) -> tuple[str, pa.Table]:

@@ -56,7 +56,8 @@ def connect(path: Path | None = None, *, database: Path | None = None) -> duckdb
     allowed = ", ".join(_literal(p) for p in (str(path), _literal_path(path))) if path else ""
     connection.execute(
         "SET TimeZone = 'UTC'; "  # else a time with a zone would be read by this machine's clock
-        f"{DUCKDB_FUNCTIONS}; SET allowed_paths = [{allowed}]; SET enable_external_access = false; SET lock_configuration = true"
+        f"{DUCKDB_FUNCTIONS}; SET allowed_paths = [{allowed}]; SET enable_external_access = false; "
+        "SET allowed_configs = ['threads']; SET lock_configuration = true"
     )
     return connection
 
