@@ -11,12 +11,18 @@
     └── InternalError           a bug of ours: please report it                    exit code 70
 
 A message is one sentence that names the thing, its value and its bound, and says what to do.
-It never repeats a value read from a private row.
+It never repeats a value read from a private row, nor the password in an address.
 """
 
 from __future__ import annotations
 
+import re
+import traceback
+from pathlib import Path
 from typing import Any
+
+_SECRETS = re.compile(r"(?<=://)[^\s/]*:[^\s]*@|(?<=password=)[^\s&'\"]+", re.IGNORECASE)
+_HERE = Path(__file__).parent
 
 
 class UnderstudyError(Exception):
@@ -25,8 +31,28 @@ class UnderstudyError(Exception):
     exit_code = 70
 
     def __init__(self, message: str, subject: Any = None) -> None:
-        super().__init__(message)
+        super().__init__(without_secrets(message))
         self.subject = subject
+
+
+def without_secrets(text: str) -> str:
+    """The text without the user and password of an address.
+
+    >>> without_secrets("'postgresql://ada:s3cret@host/db' does not exist")
+    "'postgresql://…@host/db' does not exist"
+    """
+    return _SECRETS.sub(lambda found: "…@" if found[0].endswith("@") else "…", text)
+
+
+def located(error: BaseException) -> str:
+    """An unforeseen error by its type and by the line of ours that met it; what it says may quote a cell.
+
+    >>> located(ValueError("could not convert 'Ada'"))
+    'ValueError'
+    """
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(_HERE)]
+    where = f" at {Path(frames[-1].filename).relative_to(_HERE)}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{where}"
 
 
 class InputError(UnderstudyError):

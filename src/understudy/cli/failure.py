@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from understudy.errors import UnderstudyError
+from understudy.errors import UnderstudyError, located, without_secrets
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -24,12 +24,13 @@ def report(error: BaseException) -> int:
         return int(error.exit_code)
     if isinstance(error, OSError):
         where = f"{error.filename!r}: " if error.filename else ""
-        _say(f"{where}{error.strerror or error}")
+        _say(without_secrets(f"{where}{error.strerror or located(error)}"))
         return BAD_INPUT
     if isinstance(error, MemoryError):
         _say("not enough memory; use fewer bins, smaller marginals or fewer rows")
         return BAD_INPUT
-    _say(f"a bug of ours ({type(error).__name__}: {error}); run again with --debug and report what it prints")
+    # Not what it says, which may quote a cell: errors of other libraries do.
+    _say(f"a bug of ours ({located(error)}); report it with what --debug prints, unless that shows a value of the data")
     return BUG
 
 

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from understudy.errors import UnderstudyError
+from understudy.errors import UnderstudyError, located
 from understudy.evaluation.comparison import Comparison
 from understudy.evaluation.evaluation import chosen
 from understudy.evaluation.measure import Figure
@@ -201,7 +202,7 @@ def sentence(error: Exception) -> str:
         return str(error)
     if isinstance(error, MemoryError):
         return "there was not enough memory"
-    return f"a bug of ours ({type(error).__name__}: {str(error).strip().partition(chr(10))[0]})"
+    return f"a bug of ours ({located(error)})"
 
 
 def cause_of_death(code: int, err: bytes) -> str:
@@ -210,8 +211,9 @@ def cause_of_death(code: int, err: bytes) -> str:
         return "the process was killed, most likely because the machine ran out of memory"
     if code < 0:
         return f"the process was ended by signal {signal.Signals(-code).name}"
-    last = err.decode(errors="replace").strip().rpartition("\n")[2]
-    return f"the process broke off with exit code {code}{': ' + last if last else ''}"
+    # The last line names the error, and then quotes it: what stands there may be a cell.
+    last = re.match(r"[\w.]*(Error|Exception)(?=:|$)", err.decode(errors="replace").strip().rpartition("\n")[2])
+    return f"the process broke off with exit code {code}{f' ({last[0]})' if last else ''}"
 
 
 def peak_megabytes() -> float:

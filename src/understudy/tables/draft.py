@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from understudy.errors import TableError
+from understudy.errors import SchemaError, TableError
 from understudy.schema.column import (
     DEFAULT_BINS,
     LARGEST_INTEGER,
@@ -74,10 +74,16 @@ def draft_schema(source: Any) -> Schema:
         )
     try:
         tokens = _tokens(connection, relation, names)
-        columns = tuple(_draft(connection, relation, name, tokens) for name in names)
+        return _schema(tuple(_draft(connection, relation, name, tokens) for name in names), tokens)
     except duckdb.Error as error:
         raise unreadable(named, error) from None
-    return _schema(columns, tokens)
+    except SchemaError as error:
+        # It may quote a bound or a label, which here is a cell.
+        column = getattr(error.subject, "name", None)
+        which = f" for column {column!r}" if isinstance(column, str) else ""
+        raise TableError(
+            f"no schema can be drafted{which}: no declaration fits its values; write one by hand"
+        ) from None
 
 
 def _name(source: Any) -> str:
@@ -86,10 +92,11 @@ def _name(source: Any) -> str:
 
 
 def _schema(columns: tuple[Column, ...], tokens: tuple[str, ...]) -> Schema:
-    try:
-        return Schema(columns, missing_values=tokens, status=DRAFT)
-    except Exception as error:
-        raise TableError(f"no schema can be drafted: {error}", columns) from None
+    if not any(c.modelled for c in columns):
+        raise TableError(
+            "no schema can be drafted: every column is an identifier, by its values; write one by hand", columns
+        )
+    return Schema(columns, missing_values=tokens, status=DRAFT)
 
 
 def _relation(source: Any, named: str) -> tuple[duckdb.DuckDBPyConnection, str, list[str]]:
