@@ -16,13 +16,16 @@ It never repeats a value read from a private row, nor the password in an address
 
 from __future__ import annotations
 
+import functools
 import re
 import traceback
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 _SECRETS = re.compile(r"(?<=://)[^\s/]*:[^\s]*@|(?<=password=)[^\s&'\"]+", re.IGNORECASE)
 _HERE = Path(__file__).parent
+T = TypeVar("T")
 
 
 class UnderstudyError(Exception):
@@ -42,6 +45,21 @@ def without_secrets(text: str) -> str:
     "'postgresql://…@host/db' does not exist"
     """
     return _SECRETS.sub(lambda found: "…@" if found[0].endswith("@") else "…", text)
+
+
+def without_cells(read: Callable[[Any, str], T]) -> Callable[[Any, str], T]:
+    """Around a function of a source and its name: an error of another library, which may quote a cell, is not shown."""
+
+    @functools.wraps(read)
+    def guarded(source: Any, name: str) -> T:
+        try:
+            return read(source, name)
+        except UnderstudyError:
+            raise
+        except Exception:
+            raise TableError(f"{name} can't be read: it holds values of no kind that a table has", name) from None
+
+    return guarded
 
 
 def located(error: BaseException) -> str:

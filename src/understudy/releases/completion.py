@@ -58,9 +58,9 @@ def _distinct(column: pa.ChunkedArray, name: str) -> tuple[list[object], NDArray
     try:
         plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
         encoded = plain.combine_chunks().dictionary_encode()
-    except pa.ArrowException:
+        distinct = encoded.dictionary.to_pylist()
+    except (pa.ArrowException, ValueError):  # such as a text that is none
         raise TableError(f"the frame's column {name!r} holds {column.type} values, which can't be read", name) from None
-    distinct = encoded.dictionary.to_pylist()
     places = encoded.indices.fill_null(len(distinct)).to_numpy(zero_copy_only=False)
     return ([*distinct, None] if encoded.null_count else distinct), places
 

@@ -40,13 +40,24 @@ class Evidence:
     def stated(cls, given: Mapping[str, object], domain: Domain) -> Evidence:
         """One row, from a value per column."""
         place = np.zeros(1, dtype=np.intp)
-        return cls.of_columns({name: ([value], place) for name, value in given.items()}, 1, domain)
+        return cls._of({name: ([value], place) for name, value in given.items()}, 1, domain)
 
     @classmethod
     def of_columns(
         cls, columns: Mapping[str, tuple[Sequence[object], NDArray[np.integer]]], rows: int, domain: Domain
     ) -> Evidence:
-        """Rows, from the distinct values of each column and the place among them of each row's."""
+        """Rows of a frame, from the distinct values of each column and the place among them of each row's."""
+        try:
+            return cls._of(columns, rows, domain)
+        except _StatedError as refused:  # which repeats the value: here it was not stated, but stands in a cell
+            raise InputError(
+                f"column {refused.column!r}: a value of the frame {refused.problem}", refused.column
+            ) from None
+
+    @classmethod
+    def _of(
+        cls, columns: Mapping[str, tuple[Sequence[object], NDArray[np.integer]]], rows: int, domain: Domain
+    ) -> Evidence:
         codes, values = {}, {}
         for name, (distinct, places) in columns.items():
             coding = domain[name]
@@ -214,8 +225,16 @@ def _near(text: str, labels: Sequence[str]) -> str:
     return f"the {len(labels)} values of the schema, such as {', '.join(near)}"
 
 
+class _StatedError(InputError):
+    """A stated value that lies outside of its column's domain."""
+
+    def __init__(self, column: str, value: object, problem: str) -> None:
+        super().__init__(f"column {column!r}: given value ({value!r}) {problem}", value)
+        self.column, self.problem = column, problem
+
+
 def _refusal(coding: Coding, value: object, problem: str) -> InputError:
-    return InputError(f"column {coding.name!r}: given value ({value!r}) {problem}", value)
+    return _StatedError(coding.name, value, problem)
 
 
 def _values(coding: Coding, read: Sequence[Any]) -> Values:

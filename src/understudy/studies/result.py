@@ -31,6 +31,11 @@ class Evaluation(evaluation.Evaluation):
         """Writes every picture of the report as a file of its own, for papers and slides."""
         return save_figures(evaluation_report.pictures(self), Path(folder), format)
 
+    def __repr__(self) -> str:
+        """Without the figures, some of which name values of real rows; the report has them."""
+        facts = self.facts
+        return f"<Evaluation of {facts.synthetic} against {facts.real}, {len(self.measures)} measures, internal>"
+
     def _repr_html_(self) -> str:
         return evaluation_report.render_brief(self)
 

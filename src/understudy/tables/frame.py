@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from understudy.errors import TableError
+from understudy.errors import TableError, without_cells
 from understudy.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
 from understudy.schema.expression import Values
 from understudy.schema.schema import Schema
@@ -34,6 +34,7 @@ def kind_of(source: Any) -> str | None:
     return kind if kind in KINDS else None
 
 
+@without_cells
 def to_arrow(source: Any, name: str, *, unit: str | None = None) -> pa.Table:
     """The frame as an Arrow table of plain columns, in which each value is what it would be in any other type.
 
