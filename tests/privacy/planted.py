@@ -122,7 +122,7 @@ def in_duckdb(path: Path) -> str:
         connection.execute("CREATE TABLE people AS SELECT * FROM given")
         # Reading these fails, with a message of the engine's that quotes a cell.
         connection.execute(
-            "CREATE VIEW miscast AS SELECT * REPLACE (CAST(diagnosis AS INTEGER) AS diagnosis) FROM given"
+            "CREATE VIEW miscast AS SELECT * REPLACE (CAST(diagnosis AS INTEGER) AS diagnosis) FROM people"
         )
     return f"{path}::people"
 

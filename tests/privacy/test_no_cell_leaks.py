@@ -393,21 +393,23 @@ def test_every_command(given: Path, desk: Path, watch: Watch):
     command("attack", data, data, "out", "--report", "attack.html", "--schema", "listed.toml")
     command("compare", data, "--methods", "independent", "--epsilons", "1", "--seeds", "1", "--schema", "listed.toml")
     command("audit", "independent", "--time-limit", "1", "--jobs", "1", code=None)
-    (given / "ragged.csv").write_text(f"a,b\n1,2\n{TEXT}ragged,3,4\n")
-    (given / "latin.csv").write_bytes(f"a,b\n1,2\n{TEXT}é,3\n".encode("latin-1"))
+    whole = Path(data).read_bytes()
+    (given / "ragged.csv").write_bytes(whole + f"{TEXT}ragged,3,4\n".encode())
+    (given / "latin.csv").write_bytes(whole.replace(b"canary-diagnosis-1", b"canary-\xe9"))
     (given / "broken.parquet").write_bytes(Path(SOURCES["parquet"](given)).read_bytes()[:-40] + TEXT.encode())
     (given / "broken.duckdb").write_bytes(TEXT.encode() * 999)
     for name in ("ragged.csv", "latin.csv", "broken.parquet", "broken.duckdb::people", "nowhere.csv"):
         for call in (
             ("schema",),
-            ("synth", "--epsilon", "1"),
-            ("evaluate", "out"),
-            ("compare",),
-            ("attack", data, "out"),
+            ("synth", "--epsilon", "1", "--schema", "listed.toml", *ledger),
+            ("query", "SELECT count(*) FROM people", "--epsilon", "1", "--schema", "listed.toml", *ledger),
+            ("evaluate", "out", "--schema", "listed.toml"),
+            ("compare", "--schema", "listed.toml", "--out", "study"),
+            ("attack", data, "out", "--schema", "listed.toml"),
         ):
             command(call[0], str(given / name), *call[1:], code=2)
     miscast = SOURCES["duckdb"](given).replace("::people", "::miscast")
-    for call in (("schema",), ("synth", "--epsilon", "1", "--schema", "listed.toml"), ("evaluate", "out")):
+    for call in (("schema",), ("synth", "--epsilon", "1", "--schema", "listed.toml", *ledger), ("evaluate", "out")):
         command(call[0], miscast, *call[1:], code=2)
 
 

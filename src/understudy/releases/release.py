@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 CERTIFICATE, MEASUREMENTS, SCHEMA, REPORT = "certificate.json", "measurements.npz", "schema.toml", "report.html"
 FORMATS = ("csv", "parquet")
+MOST_NAMES = 12
+"""Columns that the summary of a release names."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,24 @@ class Release:
     ) -> Release:
         arrow = from_values(values, domain.schema)
         return cls(to_native(arrow, kind), certificate, tuple(record), schema, domain, arrow, model)
+
+    def __repr__(self) -> str:
+        return f"<Release: {'; '.join(f'{name} {said}' for name, said in self._summary())}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the same facts as a small table; the rows are in `table`."""
+        lines = "".join(f"<tr><th>{escape(n)}</th><td>{escape(said)}</td></tr>" for n, said in self._summary())
+        return f"<table>{lines}</table>"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        certificate, names = self.certificate, self.arrow.column_names
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        return [
+            ("method", certificate.method),
+            ("guarantee", _claim(certificate)),
+            ("rows", f"{self.arrow.num_rows:,}"),
+            ("columns", ", ".join(names[:MOST_NAMES]) + more),
+        ]
 
     @classmethod
     def load(cls, directory: str | Path) -> Release:
@@ -131,6 +152,13 @@ class Release:
         if format not in FORMATS:
             raise ReleaseError(f"format ({format!r}) must be one of {', '.join(FORMATS)}", format)
         return csv_bytes(self.arrow, self.schema) if format == "csv" else parquet_bytes(self.arrow)
+
+
+def _claim(certificate: Certificate) -> str:
+    claim = certificate.guarantee
+    if claim is None:
+        return f"none ({certificate.stamp})" if certificate.stamp else "none"
+    return f"({claim['epsilon']:.6g}, {claim['delta']:g})-differential privacy, neighbours {certificate.neighbours}"
 
 
 def synthetic_name(format: str) -> str:
