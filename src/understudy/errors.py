@@ -47,13 +47,13 @@ def without_secrets(text: str) -> str:
     return _SECRETS.sub(lambda found: "…@" if found[0].endswith("@") else "…", text)
 
 
-def without_cells(read: Callable[[Any, str], T]) -> Callable[[Any, str], T]:
+def without_cells(read: Callable[..., T]) -> Callable[..., T]:
     """Around a function of a source and its name: an error of another library, which may quote a cell, is not shown."""
 
     @functools.wraps(read)
-    def guarded(source: Any, name: str) -> T:
+    def guarded(source: Any, name: str, **options: Any) -> T:
         try:
-            return read(source, name)
+            return read(source, name, **options)
         except UnderstudyError:
             raise
         except Exception:
