@@ -1,12 +1,25 @@
-"""What several test folders share."""
+"""What all test folders share: tables, and randomness that is the same in every run."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import hypothesis
 import pytest
 
+import draws
+
 SHARED_DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+LARGEST_FALSE_ALARM = 1e-9
+"""Of one test with real noise: a hundred of them, run ten times a day, fail once in three thousand years."""
+SEED = pytest.StashKey[int]()
+
+draws.install()
+draws.use("before the tests")
+hypothesis.settings.register_profile("same", derandomize=True, database=None, deadline=None)
+hypothesis.settings.register_profile("other", database=None, deadline=None)
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +28,70 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("the public tables are not in ../shared/data beside the repository")
     return SHARED_DATA
+
+
+# --- Randomness -------------------------------------------------------------------------------------------------------
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("randomness")
+    group.addoption("--draws", type=int, default=0, metavar="N", help="other draws than those of every run (0)")
+    group.addoption("--noise-list", action="store_true", help="print the tests that draw real noise, and run nothing")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Without `--draws` every run makes the same draws; with it, a test shows that it does not hang on them."""
+    config.stash[SEED] = config.getoption("--draws")
+    hypothesis.settings.load_profile("other" if config.stash[SEED] else "same")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        mark = item.get_closest_marker("noise")
+        if mark is not None:
+            _check(item, **mark.kwargs)
+    if config.getoption("--noise-list"):
+        _list(items)
+        items.clear()
+
+
+def _check(item: pytest.Item, false_alarm: float, why: str) -> None:
+    """A mark without both arguments is an error of Python's; one that promises too little is one of ours."""
+    if not 0 <= false_alarm <= LARGEST_FALSE_ALARM:
+        limit = f"must be in 0..{LARGEST_FALSE_ALARM:g}: draw more, or leave real noise"
+        raise pytest.UsageError(f"{item.nodeid}: false_alarm is {false_alarm:g} but {limit}")
+    if not why:
+        raise pytest.UsageError(f"{item.nodeid}: why is empty but must say where false_alarm is computed")
+
+
+def _list(items: list[pytest.Item]) -> None:
+    """One line for each function: its largest rate, how many cases it has, and where the rate comes from."""
+    rates: dict[str, list[float]] = {}
+    reasons: dict[str, str] = {}
+    for item in items:
+        mark = item.get_closest_marker("noise")
+        if mark is not None:
+            name = item.nodeid.partition("[")[0]
+            rates.setdefault(name, []).append(mark.kwargs["false_alarm"])
+            reasons[name] = mark.kwargs["why"]
+    for name, found in rates.items():
+        print(f"{max(found):8.1g}  {len(found):3d} x  {name}: {reasons[name]}")
+    print(f"{sum(map(len, rates.values()))} tests draw real noise; together {sum(map(sum, rates.values())):.2g}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """From setup to teardown draws come from the test's own stream, whatever ran before it in this process."""
+    real = item.get_closest_marker("noise") is not None
+    with draws.stream(None if real else f"{item.config.stash[SEED]} {item.nodeid}"):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: Any) -> Iterator[Any]:
+    """What several tests share must not depend on which of them comes first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    name = f"{request.config.stash[SEED]} {fixturedef.baseid} {fixturedef.argname} {request.param_index}"
+    with draws.stream(name):
+        return (yield)
