@@ -2,7 +2,7 @@
 
 Each check is a Chernoff bound of `audits.law`, whose moments are tested in tests/audits. A run makes five two-sided
 checks and refuses below 10⁻¹⁰ per side: false alarms are rarer than 10⁻⁹ a run, over the randomness of the operating
-system; no seed is needed.
+system; no seed is needed. Mutants draw the same noise in every run.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from understudy.tables.table import Table
 SIDE = 1e-10
 SIDES = 10
 FALSE_ALARM = SIDES * SIDE
+WHY = "ten Chernoff bounds of 1e-10 each"
 
 
 def complaints(histograms: Sequence[Residuals], law: Law) -> list[str]:
@@ -85,6 +86,7 @@ def measured_complaints(table: Table, mechanism: str, randomness: Randomness) ->
     return complaints(residuals, law_of(curator.spends[0]))
 
 
+@pytest.mark.noise(false_alarm=FALSE_ALARM, why=WHY)
 @pytest.mark.parametrize("mechanism", AMOUNTS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_noise_has_the_declared_law(kind: str, mechanism: str, on_back_end: Opener) -> None:
@@ -122,10 +124,16 @@ def partition_complaints(table: Table, mechanism: str, randomness: Randomness) -
     return complaints(residuals, law_of(curator.spends[0]))
 
 
+@pytest.mark.noise(false_alarm=FALSE_ALARM, why=WHY)
 @pytest.mark.parametrize("mechanism", AMOUNTS)
 def test_partitions_get_the_same_noise(mechanism: str, on_back_end: Opener) -> None:
     table = on_back_end("pyarrow", ROWS, SCHEMA)
     assert partition_complaints(table, mechanism, ExactRandomness.system()) == []
+
+
+@pytest.mark.parametrize("mechanism", AMOUNTS)
+def test_partitions_reject_every_mutant(mechanism: str, on_back_end: Opener) -> None:
+    table = on_back_end("pyarrow", ROWS, SCHEMA)
     for name, (make, complaint) in MUTANTS.items():
         assert complaint in partition_complaints(table, mechanism, make()), name
 
@@ -141,8 +149,12 @@ def keys_complaints(randomness: Randomness) -> list[str]:
     return complaints([keys.counts - 10**6 for keys in shown], law_of(curator.spends[0]))
 
 
+@pytest.mark.noise(false_alarm=FALSE_ALARM, why=f"{WHY}; no count of a million falls below the threshold (e^-1e9)")
 def test_keys_get_the_same_noise() -> None:
     assert keys_complaints(ExactRandomness.system()) == []
+
+
+def test_keys_reject_every_mutant() -> None:
     for name, (make, complaint) in MUTANTS.items():
         assert complaint in keys_complaints(make()), name
 
@@ -158,11 +170,20 @@ def totals_complaints(mechanism: str, make: Callable[[], Randomness], table: Tab
     return complaints([answers[: TOTALS // 2], answers[TOTALS // 2 :]], law_of(curator.spends[0]))
 
 
+def one_column() -> MadeUpTable:
+    columns = Schema.loads('[columns.k]\ntype = "integer"\nmin = 0\nmax = 1\n')
+    return MadeUpTable(columns, (["k"], np.array([len(ROWS["a"])])))
+
+
+@pytest.mark.noise(false_alarm=FALSE_ALARM, why=WHY)
 @pytest.mark.parametrize("mechanism", AMOUNTS)
 def test_totals_get_the_same_noise(mechanism: str) -> None:
-    columns = Schema.loads('[columns.k]\ntype = "integer"\nmin = 0\nmax = 1\n')
-    table = MadeUpTable(columns, (["k"], np.array([len(ROWS["a"])])))
-    assert totals_complaints(mechanism, ExactRandomness.system, table) == []
+    assert totals_complaints(mechanism, ExactRandomness.system, one_column()) == []
+
+
+@pytest.mark.parametrize("mechanism", AMOUNTS)
+def test_totals_reject_mutants(mechanism: str) -> None:
+    table = one_column()
     assert totals_complaints(mechanism, lambda: ScaledNoise(0.5), table) == ["scale"]
     assert "mean" in totals_complaints(mechanism, lambda: ShiftedNoise(share=1.0), table)
     assert "histograms" in totals_complaints(mechanism, ReusedNoise, table)
