@@ -70,6 +70,10 @@ def held(asked: str, relation: str, delta: float, randomness: ExactRandomness, e
     return sum(g.figures[0].low <= TRUE[asked] <= g.figures[0].high for g in answer)
 
 
+WHY = "the groups' noise is independent, and each interval holds with probability 0.9: a binomial quantile"
+
+
+@pytest.mark.noise(false_alarm=FALSE_ALARM, why=WHY)
 @pytest.mark.parametrize("asked", TRUE)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
