@@ -13,6 +13,9 @@ import pytest
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 
+WATCHDOG = 600
+"""Seconds. It ends what hangs; a busy machine may need minutes for what else takes a second."""
+
 
 def race(desk: Path, count: int, epsilon: float, delta: float) -> list[subprocess.CompletedProcess[str]]:
     """That many `understudy synth` at once on one ledger."""
@@ -40,7 +43,7 @@ def race(desk: Path, count: int, epsilon: float, delta: float) -> list[subproces
         )
         for i in range(count)
     ]
-    outputs = [p.communicate(timeout=120) for p in running]
+    outputs = [p.communicate(timeout=WATCHDOG) for p in running]
     return [
         subprocess.CompletedProcess(p.args, p.returncode, out, err)
         for p, (out, err) in zip(running, outputs, strict=True)

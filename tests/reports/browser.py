@@ -11,6 +11,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, sync_playwright
 
+WATCHDOG = 600_000
+"""Milliseconds. It ends what hangs; on a busy machine a browser may need minutes to start."""
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 
 UNDRAWN = """() => [...document.querySelectorAll('svg[role=img]')].filter(svg => {
@@ -80,7 +82,7 @@ def program() -> str | None:
 @contextmanager
 def opened_browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program(), args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=program(), args=["--no-sandbox"], timeout=WATCHDOG)
         try:
             yield browser
         finally:
@@ -99,6 +101,7 @@ class Visit:
     @classmethod
     def of(cls, browser: Browser, path: Path, width: int = 1280, scheme: str = "light") -> Visit:
         page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        page.set_default_timeout(WATCHDOG)
         visit = cls(page, path.resolve().as_uri())
         page.on("console", lambda message: visit.complaints.append(message.text))
         page.on("pageerror", lambda error: visit.complaints.append(str(error)))

@@ -134,8 +134,8 @@ class Crew:
     def trials(self, cases: Sequence[Case]) -> Generator[Trial, None, None]:
         """As they finish. Closing the iterator, or an error, ends the children that still run."""
         with ThreadPoolExecutor(self._jobs) as threads:
-            waiting = [threads.submit(self._run, case) for case in cases]
-            try:
+            try:  # from the first submission on: an interrupt between two of them must end the children, too
+                waiting = [threads.submit(self._run, case) for case in cases]
                 for done in as_completed(waiting):
                     yield done.result()
             finally:
