@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from outcomes import Command, Outcome, contents, sentence
 
 from understudy.cli import run
 
@@ -37,18 +37,6 @@ decimals = 1
 [columns.smoker]
 type = "boolean"
 """
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a command ended, and what it printed."""
-
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Outcome]
 
 
 @pytest.fixture
@@ -97,16 +85,3 @@ def people_csv(rows: int, seed: int = 7) -> str:
         smokes = "true" if draw.random() < (0.7 if job == "nurse" else 0.2) else "false"
         lines.append(f"person {i},{job},{age},{min(99.9, age + 10 * draw.random()):.1f},{smokes}")
     return "\n".join(lines) + "\n"
-
-
-def contents(folder: Path) -> dict[str, bytes | None]:
-    """Every path below a folder, hidden ones too, with the bytes of the files."""
-    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in sorted(folder.rglob("*"))}
-
-
-def sentence(err: str) -> str:
-    """The one line that an error may print."""
-    assert "Traceback" not in err
-    assert err.startswith("understudy: ") and err.endswith("\n") and err.count("\n") == 1, err
-    assert "a bug of ours" not in err
-    return err.removeprefix("understudy: ").strip()

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from outcomes import Outcome, contents, sentence
 
-from conftest import Outcome, contents, sentence
 from understudy.cli import budget as budget_command
 from understudy.cli.failure import report
 from understudy.cli.query import show_query

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from outcomes import contents, sentence
 
-from conftest import contents, sentence
 from understudy.privacy.ledger import Ledger
 from understudy.releases.release import Release
 

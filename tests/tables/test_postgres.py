@@ -12,10 +12,10 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 import pyarrow as pa
 import pytest
+from builders import in_csv, in_duckdb
 from postgres_cluster import REQUIRED, cluster, load, skip_without_server
 
 import understudy as us
-from conftest import in_csv, in_duckdb
 from understudy.errors import TableError
 from understudy.releases.synthesis import Plan, synthesize_with
 from understudy.schema.partition import Grid, Split, Tree

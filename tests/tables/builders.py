@@ -1,0 +1,63 @@
+"""The same rows in every kind of file and frame."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from datetime import date, datetime
+
+import duckdb
+import polars as pl
+import pyarrow.parquet as pq
+
+
+def written(value):
+    """A value as a CSV file holds it."""
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ")
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def csv_text(table, delimiter=","):
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(table.column_names)
+    writer.writerows([written(row[name]) for name in table.column_names] for row in table.to_pylist())
+    return out.getvalue()
+
+
+def in_duckdb(table, path):
+    with duckdb.connect(str(path)) as connection:
+        connection.register("given", table)
+        connection.execute('CREATE TABLE "the rows" AS SELECT * FROM given')
+    return f"{path}::the rows"
+
+
+def in_parquet(table, path):
+    pq.write_table(table, path, row_group_size=7)
+    return path
+
+
+def in_csv(table, path):
+    path.write_text(csv_text(table), encoding="utf-8", newline="")
+    return str(path)
+
+
+def in_gzip(table, path):
+    path.write_bytes(gzip.compress(csv_text(table).encode()))
+    return path
+
+
+BUILDERS = {
+    "pandas": lambda table, _: table.to_pandas(),
+    "polars": lambda table, _: pl.from_arrow(table),
+    "polars-lazy": lambda table, _: pl.from_arrow(table).lazy(),
+    "pyarrow": lambda table, _: table,
+    "csv": lambda table, stem: in_csv(table, stem.with_suffix(".csv")),
+    "csv-gz": lambda table, stem: in_gzip(table, stem.with_suffix(".csv.gz")),
+    "parquet": lambda table, stem: in_parquet(table, stem.with_suffix(".parquet")),
+    "duckdb": lambda table, stem: in_duckdb(table, stem.with_suffix(".duckdb")),
+}
