@@ -45,7 +45,9 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("other" if config.stash[SEED] else "same")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    _mark_slow(items)
     for item in items:
         mark = item.get_closest_marker("noise")
         if mark is not None:
@@ -53,6 +55,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--noise-list"):
         _list(items)
         items.clear()
+
+
+def _mark_slow(items: list[pytest.Item]) -> None:
+    """Of a function marked `slow_after(n)` the first n cases stay with the quick tests, so that each kind has some."""
+    seen: dict[str, int] = {}
+    for item in items:
+        mark = item.get_closest_marker("slow_after")
+        if mark is None:
+            continue
+        name = item.nodeid.partition("[")[0]
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] > mark.args[0]:
+            item.add_marker("slow")
 
 
 def _check(item: pytest.Item, false_alarm: float, why: str) -> None:

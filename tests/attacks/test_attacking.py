@@ -148,6 +148,7 @@ def few_guesses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(singling, "MOST_GUESSES", 20)
 
 
+@pytest.mark.slow_after(20)
 @pytest.mark.usefixtures("few_guesses")
 @pytest.mark.parametrize("place", range(3))
 @pytest.mark.parametrize("kind", BAD)

@@ -160,6 +160,7 @@ def test_without_a_method_nothing_is_added(train, holdout, sample, monkeypatch):
         found["shadow"]
 
 
+@pytest.mark.slow
 def test_a_quiet_method_raises_an_alarm_by_luck_alone(setting, monkeypatch: pytest.MonkeyPatch):
     """Four runs of each world are ranked: by luck, 2 of 70 orders are an alarm (all above, or all but one pair).
 

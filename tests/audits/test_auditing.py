@@ -58,6 +58,7 @@ REPLACED = ("independent", "mst", "private-tree", "query-groups")
 RELATIONS = [(name, "add-remove") for name in SUBJECTS] + [(name, "replace-one") for name in REPLACED]
 
 
+@pytest.mark.slow_after(4)
 @pytest.mark.parametrize(("name", "neighbours"), RELATIONS)
 def test_honest_methods_pass_from_inside(name: str, neighbours: str, few: None) -> None:
     """All that is checked from inside is exact, or refuses below 1e-10.
@@ -79,6 +80,7 @@ MUTATED = (*SYNTHESES, "private-tree", "private-forest", "query-groups", "query-
 """Every method, and one predictor and one query of each way to ask; `understudy audit --mutants` breaks them all."""
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("name", MUTATED)
 def test_every_mutant_is_caught(name: str, few: None) -> None:
     matrix = audit_mutants([name])
@@ -106,6 +108,7 @@ def test_a_source_that_starts_over_is_seen_in_its_choices() -> None:
 # --- Games ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_game_proves_a_loud_mechanism_and_refutes_its_mutant() -> None:
     """At ε = 8 the worlds are 1.5 deviations apart: 1,000 guesses show it, and those of halved noise exceed the claim.
 
@@ -164,6 +167,7 @@ def test_a_mutant_is_a_violation(tiny: None) -> None:
     assert [s.outcome for s in found.steps[:3]] == [PASSED, FAILED, PASSED]
 
 
+@pytest.mark.slow
 def test_a_stopped_audit_goes_on(tiny: None, tmp_path: Path) -> None:
     """What was played is kept; the rounds of the first are part of the second."""
     whole = audit("independent", setting="tiny", level=QUIET, jobs=1, out=tmp_path / "audit")
@@ -212,6 +216,7 @@ def functions(tiny: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_function_that_returns_its_rows_is_caught(functions: None) -> None:
     found = audit(function="theirs:copies", setting="tiny", jobs=1)
     assert found.violated and found.kind == "callable" and found.power is None

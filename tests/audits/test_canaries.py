@@ -158,6 +158,7 @@ def proved(course: Course, level: float) -> tuple[float, float]:
     return tuple(least_epsilon(refuted, COURSE, DELTA) for refuted in bounds)  # type: ignore[return-value]
 
 
+@pytest.mark.slow
 def test_noise_as_declared_is_not_refuted_and_half_of_it_is() -> None:
     """An honest run is refuted in fewer than two of a thousand million times.
 

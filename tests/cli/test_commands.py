@@ -37,6 +37,7 @@ def prepend(path: Path, text: str) -> None:
     path.write_text(text + path.read_text())
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("name", TABLES)
 def test_the_public_tables(name: str, shared_data: Path, desk: Path, understudy):
     """Synthesised at ε = 1, verified, replayed, claimed honestly; and a changed byte in any file is found and named."""
@@ -92,6 +93,7 @@ def test_json_is_the_certificate_on_disk(desk: Path, understudy):
     assert json.loads(understudy("replay", "people-release", "--json").out)["file"] == "synthetic.csv"
 
 
+@pytest.mark.slow_after(6)
 @pytest.mark.parametrize(
     ("options", "head", "least"),
     [

@@ -50,6 +50,7 @@ def race(desk: Path, count: int, epsilon: float, delta: float) -> list[subproces
     ]
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     ("count", "each", "delta", "limit", "affordable"),
     [

@@ -102,6 +102,7 @@ def epsilon_of_steps(spends: Sequence[Spend], steps: int) -> float:
     return compose([dataclasses.replace(s, steps=steps) if s.steps else s for s in spends], BUDGET.delta)[0]
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("schema", [ADD_REMOVE, REPLACE_ONE], ids=["add-remove", "replace-one"])
 @pytest.mark.parametrize("name", TRAINED)
 def test_epsilon_so_far_is_that_of_a_release_which_ends_at_this_step(name: str, schema: us.Schema) -> None:

@@ -49,6 +49,7 @@ def test_honest_methods_pass(recipe) -> None:
     assert "of all 4,032" in said and "1.7 was paid for the training" in said
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_each_mutant_is_caught_by_its_look(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the audit's own level."""

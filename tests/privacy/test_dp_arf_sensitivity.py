@@ -109,6 +109,7 @@ def runs(draw: Any, relation: str, budget: Budget) -> Run:
     return Run(draw(pairs(relation)), names, targets, budget, history(draw(st.integers(0, 10**6))))
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize("relation", HEADS)
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_no_neighbour_changes_more_than_is_declared(relation: str, budget: str, proxy: str) -> None:
@@ -247,6 +248,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("relation", "hostile"), [("add-remove", FIRST[0]), ("replace-one", FIRST[1])])
 def test_what_it_asks_follows_from_answers_alone(
     relation: str, hostile: str, proxy: str, registered: pytest.MonkeyPatch, tmp_path: Path

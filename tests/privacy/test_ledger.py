@@ -689,6 +689,7 @@ def race(script: str, path: Path, asked: Budget, runners: int = 6) -> int:
     return accepted
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("asked", [Budget(0.1, 0.0), Budget(0.3, 1e-6)])
 def test_processes_cant_overspend_together(path, asked):
     ledger, limit = Ledger.open(path), Budget(1.0, asked.delta)

@@ -233,6 +233,7 @@ def analysts() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_processes_cant_overspend_a_share_together(analysts: ModuleType, tmp_path: Path):
     ledger = analysts.prepared(tmp_path / "ledger", 4)
     told = analysts.hammer(ledger.path, 4, 2.0)

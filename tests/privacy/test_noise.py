@@ -136,6 +136,7 @@ def test_a_doubled_zero_is_refuted():
 SHORT_WORDS = [(1, 2_000), (6, 20_000), (8, 20_000), (31, 20_000), (40, 20_000)]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.noise(false_alarm=FALSE_ALARM, why=LAW_BOUND)
 @pytest.mark.parametrize(("bits", "size"), SHORT_WORDS)
 def test_short_words_change_no_law(bits, size):

@@ -315,6 +315,7 @@ PAID = [*itertools.product(("pairs", "four columns"), BUDGETS)]
 PAID += [(name, "approximate") for name in ("target", "triples", "weights")]
 
 
+@pytest.mark.slow_after(4)
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE_ONE])
 @pytest.mark.parametrize(("name", "budget"), PAID)
 def test_no_neighbour_makes_more_of_a_selection_than_was_paid(name: str, budget: str, relation: str) -> None:

@@ -172,6 +172,7 @@ def runs(draw: Any, relation: str, budget: Budget) -> Run:
     return Run(draw(pairs(relation)), names, wish, budget, history(draw(st.integers(0, 10**6))))
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("relation", HEADS)
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_no_neighbour_changes_more_than_is_declared(relation: str, budget: str) -> None:

@@ -147,6 +147,7 @@ def expected(gate: DrawingGate, curator: Curator, schema: Schema, k: int) -> Law
     return law_of(gate.hidden, exponent_of(curator, candidates), k, tree_rule(candidates))
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.noise(false_alarm=FALSE_ALARM, why=LAW_BOUND)
 @pytest.mark.parametrize(("columns", "orders", "draws"), [(3, 6, FEWER_DRAWS), (4, 96, DRAWS)])
 def test_spanning_trees_have_the_law_of_draws_among_the_admissible(columns: int, orders: int, draws: int):

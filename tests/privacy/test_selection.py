@@ -94,6 +94,7 @@ def test_a_wrong_exponent_is_refuted(mutant):
 SHORT_WORDS = [(1, 1_500), (3, 2_000), (6, 3_000), (31, 3_000)]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.noise(false_alarm=FALSE_ALARM, why=LAW_BOUND)
 @pytest.mark.parametrize(("bits", "draws"), SHORT_WORDS)
 def test_short_words_change_no_law(bits, draws):
@@ -101,6 +102,7 @@ def test_short_words_change_no_law(bits, draws):
     assert not refuted(drawn(scores, 1.0, 2, draws, bits=bits), peeling_law(scores, 1.0, 2))
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(("bits", "draws"), SHORT_WORDS)
 def test_a_doubled_exponent_of_short_words_is_refuted(bits, draws):
     scores = [0.0, 1.0, 0.5, 2.0]

@@ -242,6 +242,7 @@ def candidate_lists(draw: Any) -> list[Candidate]:
     return found
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("relation", HEADS)
 @pytest.mark.parametrize(("kind", "examples"), [("pyarrow", 4), ("csv", 2)])
 def test_no_neighbour_changes_more_than_is_declared(relation: str, kind: str, examples: int) -> None:

@@ -186,6 +186,7 @@ CASES += [("csv", "mst", "public", h) for h in FIRST[:5]]
 CASES += [(kind, "mst", "private", FIRST[0]) for kind in ("csv", "pandas")]
 
 
+@pytest.mark.slow_after(8)
 @pytest.mark.parametrize(("back_end", "method", "knowledge", "hostile"), CASES)
 def test_a_hostile_row_changes_the_measurements_alone(
     back_end: str, method: str, knowledge: str, hostile: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -199,6 +200,7 @@ def test_a_hostile_row_changes_the_measurements_alone(
     assert caplog.records == []
 
 
+@pytest.mark.slow_after(6)
 @pytest.mark.parametrize("knowledge", BUDGETS)
 @pytest.mark.parametrize(
     ("method", "hostile"),
@@ -272,6 +274,7 @@ def small_rake(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize(
     ("wish", "hostile", "cells"),

@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -133,6 +134,7 @@ def _harmless(shown: exp.Expression) -> bool:
     return isinstance(inside, exp.Count | exp.Sum)
 
 
+@pytest.mark.slow
 def test_nothing_but_counts_reaches_the_server(server: str, on_server: Table, tmp_path: Path):
     path = tmp_path / "ledger"
     with Ledger.open(path) as ledger:

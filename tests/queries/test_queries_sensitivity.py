@@ -58,6 +58,7 @@ def neighbour(rows: list[tuple], relation: str, data: st.DataObject) -> list[tup
     return [*rows[:place], data.draw(ROW), *rows[place + 1 :]]
 
 
+@pytest.mark.slow_after(4)
 @pytest.mark.parametrize("relation", HEAD)
 @pytest.mark.parametrize("by", [(), ("group",)])
 @pytest.mark.parametrize("where", [None, "x > 3 OR x IS NULL", "\"group\" = 'b'"])

@@ -1,9 +1,12 @@
 """The bundled table is a release like any other: its claim and its rows can be checked without private data."""
 
+import pytest
+
 from understudy import datasets, replay, verify
 from understudy.releases.checking import read_certificate
 
 
+@pytest.mark.slow
 def test_the_bundled_table_verifies_and_replays():
     folder = datasets.demo()
     found = verify(folder)

@@ -205,6 +205,7 @@ then = "pay <= 50"
 """
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("options", [{}, {"target": "job"}, {"marginals": [["job", "age"]]}])
 def test_every_row_obeys_the_constraints(options: dict, tmp_path: Path):
     schema = us.Schema.loads(SCHEMA.dumps() + RULES)

@@ -194,22 +194,26 @@ SLOW = {"rake": "add-remove", "dp-arf": "replace-one"}
 CASES = [(m, r) for m in COUNTED for r in RELATIONS if SLOW.get(m, r) == r]
 
 
+@pytest.mark.slow_after(4)
 @pytest.mark.parametrize(("method", "relation"), CASES)
 def test_a_stop_after_any_answer(method: str, relation: str, tmp_path: Path, monkeypatch):
     needed: dict[str, Any] = {"marginals": (("size", "large"),)} if method == "marginals" else {}
     check_every_stop(method, relation, tmp_path, monkeypatch, **needed)
 
 
+@pytest.mark.slow
 def test_a_stop_of_a_selection_out_of_a_pool(tmp_path: Path, monkeypatch):
     check_every_stop("dp-select", "add-remove", tmp_path, monkeypatch, pool="independent")
 
 
+@pytest.mark.slow
 @needs_networks
 @pytest.mark.parametrize(("method", "relation"), [("dp-gan", "add-remove"), ("dp-ctgan", "replace-one")])
 def test_a_stop_after_any_step_of_a_training(method: str, relation: str, tmp_path: Path, monkeypatch):
     check_every_stop(method, relation, tmp_path, monkeypatch)
 
 
+@pytest.mark.slow_after(1)
 @needs_networks
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_a_stop_after_any_round_of_votes(relation: str, tmp_path: Path, monkeypatch):

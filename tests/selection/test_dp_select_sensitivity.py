@@ -47,6 +47,7 @@ class Run:
         return curator, gate
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("relation", HEADS)
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_no_neighbour_changes_more_than_is_declared(relation: str, budget: str) -> None:

@@ -132,6 +132,7 @@ compare(
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path):
     """It is killed with SIGKILL after two of three trials, from a script without any guard."""
     data, rules, out = tmp_path / "people.parquet", tmp_path / "people.toml", tmp_path / "out"

@@ -113,6 +113,7 @@ def fitted_cells(megabytes: float) -> int:
     return opened.model.tree.cells(opened.model.sizes)
 
 
+@pytest.mark.slow
 def test_the_model_stays_below_its_cap_and_uses_it():
     small = fitted_cells(0.1)
     assert 9 * 144 < small <= 0.1 * MEGABYTE < fitted_cells(0.4) <= 0.4 * MEGABYTE

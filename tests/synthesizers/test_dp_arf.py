@@ -387,6 +387,7 @@ def test_leaves_that_differ_by_noise_are_as_the_whole_and_others_stay() -> None:
 # --- Releases ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_a_release_verifies_and_replays(delta: float, relation: str, proxy: str, tmp_path: Path) -> None:

@@ -144,6 +144,7 @@ def test_the_schedule_of_rake_is_the_one_it_follows(monkeypatch: pytest.MonkeyPa
     assert foretold.noise == pytest.approx(seen.noise, rel=1e-6)
 
 
+@pytest.mark.slow_after(24)
 @pytest.mark.parametrize("table", SHARED)
 @pytest.mark.parametrize("method", FORETOLD)
 def test_more_budget_and_more_rows_mean_less_error(method: str, table: str):
@@ -152,6 +153,7 @@ def test_more_budget_and_more_rows_mean_less_error(method: str, table: str):
     assert expected(method, 1.0, 1_000, table).error > expected(method, 1.0, 100_000, table).error
 
 
+@pytest.mark.slow_after(24)
 @pytest.mark.parametrize("method", FORETOLD)
 @pytest.mark.parametrize("rows", [1, 50, 10**9])
 @pytest.mark.parametrize("epsilon", [1e-3, 1e3])

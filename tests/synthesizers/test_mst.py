@@ -166,6 +166,7 @@ def test_a_column_of_three_thousand_values(silent, method: str):
     assert np.mean(np.array(release.table.column("flag").to_pylist()) == (made < 3)) > 0.95
 
 
+@pytest.mark.slow_after(1)
 @both
 def test_forty_binary_columns(silent, method: str):
     sizes = {f"c{i}": 2 for i in range(40)}

@@ -264,6 +264,7 @@ CLAIMS = {
 }
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize("claim", CLAIMS)
 @pytest.mark.parametrize("name", RECIPES)
 def test_releases_claim_what_was_asked_and_verify_and_replay(name: str, claim: str, tmp_path: Path) -> None:
