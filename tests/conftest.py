@@ -18,8 +18,14 @@ SEED = pytest.StashKey[int]()
 
 draws.install()
 draws.use("before the tests")
-hypothesis.settings.register_profile("same", derandomize=True, database=None, deadline=None)
-hypothesis.settings.register_profile("other", database=None, deadline=None)
+UNTIMED: dict[str, Any] = {
+    "database": None,
+    "deadline": None,
+    "suppress_health_check": [hypothesis.HealthCheck.too_slow],
+}
+"""No example is remembered from an earlier run, and none is judged by the time it takes on a busy machine."""
+hypothesis.settings.register_profile("same", derandomize=True, **UNTIMED)
+hypothesis.settings.register_profile("other", **UNTIMED)
 
 
 @pytest.fixture(scope="session")

@@ -309,7 +309,9 @@ conditions = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 @given(text=conditions)
 def test_duckdb_agrees_with_the_sql_and_with_the_text_as_typed(database, text: str):
     """The table's numbers are halves, so DuckDB's decimals and our doubles are both exact."""
