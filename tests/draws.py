@@ -59,9 +59,9 @@ def _bytes(count: int) -> bytes:
     if _name is None:
         return _system(count)
     reader = _reader(sys._getframe(1))
-    if reader not in _streams:
-        _streams[reader] = random.Random(f"{_name} {reader}")  # a seed of text is hashed by SHA-512, alike everywhere
-    return _streams[reader].randbytes(count)
+    # A seed of text is hashed by SHA-512, alike everywhere.
+    found = _streams.get(reader) or _streams.setdefault(reader, random.Random(f"{_name} {reader}"))
+    return found.randbytes(count)
 
 
 def _reader(frame: types.FrameType | None) -> str:

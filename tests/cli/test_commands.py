@@ -429,7 +429,9 @@ def test_as_a_module_of_python(desk: Path):
     assert failed.returncode == 2 and failed.stdout == "" and failed.stderr.startswith("understudy: 'nowhere'")
 
 
-def test_completion(desk: Path):
+def test_completion(desk: Path, monkeypatch: pytest.MonkeyPatch):
+    """Typer looks for the shell that it was started from; the tests may have been started from none."""
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
     script = subprocess.run(
         [sys.executable, "-m", "understudy", "--show-completion", "bash"],
         capture_output=True, text=True, check=False,
