@@ -135,6 +135,7 @@ def inside_of(budget: Budget) -> Inside:
     return looked
 
 
+@pytest.mark.slow
 def test_the_statistic_favours_the_table_that_was_played() -> None:
     """On average it can't be negative in the second world, or positive in the first (Gibbs' inequality).
 
@@ -223,6 +224,7 @@ def test_a_function_that_returns_its_rows_is_caught(functions: None) -> None:
     assert [s.outcome for s in found.steps] == [SKIPPED] * 3 + [FAILED, SKIPPED]
 
 
+@pytest.mark.slow
 def test_a_function_that_returns_nothing_is_not(functions: None) -> None:
     found = audit(function="theirs:nothing", setting="tiny", jobs=1)
     assert not found.violated

@@ -154,6 +154,7 @@ def show_comparison(**wish: Any) -> None:
     compare.show(**{**plain, "as_json": False, "quiet": False, **wish})
 
 
+@pytest.mark.slow
 def test_compare_writes_a_folder(desk: Path, capsys: pytest.CaptureFixture[str]):
     show_comparison()
     printed = capsys.readouterr()

@@ -55,6 +55,7 @@ def check_finished(desk: Path, understudy: Any) -> None:
     assert len(Ledger.open(desk / LEDGER).entries()) == 1
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_after_an_interrupt(neighbours: str, number: int, desk: Path, understudy, stop):
@@ -153,6 +154,7 @@ run(sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 def test_after_kill_9(desk: Path, understudy):
     ended = subprocess.run(
         [sys.executable, "-c", KILLED, *map(str, SYNTH)], cwd=desk, capture_output=True, text=True, check=False

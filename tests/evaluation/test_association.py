@@ -96,6 +96,7 @@ def test_columns_that_never_meet_have_a_reason() -> None:
     assert figure.parts[0].reason == "one of the columns is constant in the rows where both have a value"
 
 
+@pytest.mark.slow_after(40)
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda m: m.name)
 def test_broken_tables_give_figures_or_reasons(measure, broken_comparison: Comparison, check_sound) -> None:
     check_sound(measure, measure.of(broken_comparison))

@@ -44,6 +44,7 @@ def letters(rng: np.random.Generator) -> pa.Table:
     return pa.table({name: rng.choice(list("abcdefghijklmnop"), 2000) for name in ("p", "q", "r", "s")})
 
 
+@pytest.mark.slow
 def test_rows_of_a_right_model_have_a_ratio_of_one_and_other_real_rows_of_two():
     """χ² with 60 degrees of freedom over 60, mean of 10: 6 of its deviations are 0.35."""
     rng = np.random.default_rng(8)

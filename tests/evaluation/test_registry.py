@@ -121,6 +121,7 @@ def test_shuffled_columns_are_good_by_themselves_and_bad_together(mixed: Compari
     assert by_name["pca-overlap"].of(mixed).value < 0.75
 
 
+@pytest.mark.slow_after(12)
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_gives_a_figure_or_a_reason(name: str):
     comparison = BAD[name].compared()

@@ -105,6 +105,7 @@ def test_the_same_seeds_give_the_same_weights(name: str) -> None:
     assert np.array_equal(first, second)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_release_verifies_and_replays_without_rows(name: str, methods: None, tmp_path: Path) -> None:
     table = us.open(some_rows(400), SCHEMA)
@@ -131,6 +132,7 @@ def test_a_ledger_is_debited_once_for_all_and_refuses_the_second(methods: None, 
     assert len(ledger.entries()) == 1
 
 
+@pytest.mark.slow
 def test_a_public_row_count_is_accounted_as_replace_one() -> None:
     schema = us.Schema.loads('neighbours = "replace-one"\n' + SCHEMA.dumps().split("\n", 1)[1])
     model, curator = fitted(dp_gan((), TINY), Budget(2.0, 1e-5), some_rows(300), schema)

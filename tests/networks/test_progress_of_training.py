@@ -158,6 +158,7 @@ def test_methods_that_count_tell_of_their_questions(name: str) -> None:
     assert numbers == sorted(set(numbers)) and numbers[-1] == len(curator.spends)
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("name", RECIPES)
 def test_being_watched_changes_nothing(name: str) -> None:
     """Neither the recipe, nor a question, nor an answer."""

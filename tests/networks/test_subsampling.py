@@ -41,6 +41,7 @@ def test_a_known_figure() -> None:
     assert epsilon_of_course(Course(0.01, 1.0, 2000, replace_one=True), 1e-5) == pytest.approx(4.19, abs=0.01)
 
 
+@pytest.mark.slow
 def test_opacus_agrees() -> None:
     opacus = pytest.importorskip("opacus.accountants", reason="the extra gan is not installed")
     accountant = opacus.PRVAccountant()
@@ -48,6 +49,7 @@ def test_opacus_agrees() -> None:
     assert epsilon_of_course(Course(0.05, 2.0, 300), 1e-5) == pytest.approx(accountant.get_epsilon(1e-5), rel=0.05)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("epsilon", "replace_one"), [(0.3, False), (2.0, False), (8.0, False), (2.0, True)])
 def test_calibrated_noise_fits_and_hardly_less_would(epsilon: float, replace_one: bool) -> None:
     noise = noise_for(0.1, 30, epsilon, 1e-5, replace_one, cells=5000)

@@ -40,6 +40,7 @@ def few_canaries_and_rare_alarms(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "LEVEL", 1e-9)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("recipe", [dp_gan(), dp_ctgan()], ids=["dp-gan", "dp-ctgan"])
 def test_honest_methods_pass(recipe) -> None:
     found = audit_training(recipe, BUDGET)
@@ -72,6 +73,7 @@ def test_an_unknown_mutant_is_refused() -> None:
         workshop_of("no-such")
 
 
+@pytest.mark.slow
 def test_a_method_that_trains_is_audited_by_its_name() -> None:
     found = us.audit("dp-gan", epsilon=2.0, delta=1e-5)
     assert not found.violated and [len(s.checks) for s in found.steps] == [2, 3, 0, 0, 1]

@@ -108,6 +108,7 @@ def engine_codes(frame: pa.Table, schema: Schema = SCHEMA) -> dict[str, list[int
     return {c: [int(v) for b in batches for v in b[c]] for c in domain.names}
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(ROW, min_size=1, max_size=60))
 def test_the_same_codes_as_the_engine(rows: list[dict[str, Any]]) -> None:

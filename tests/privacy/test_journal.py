@@ -181,6 +181,7 @@ def desk(tmp_path: Path) -> Desk:
 # --- where a run may be stopped
 
 
+@pytest.mark.slow_after(16)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("number", range(1, QUESTIONS + 1))
@@ -315,6 +316,7 @@ def test_one_journal_is_open_once(desk: Desk, monkeypatch):
 # --- damaged, foreign and finished journals
 
 
+@pytest.mark.slow
 def test_a_record_cut_anywhere_is_ignored_unless_it_was_claimed(desk: Desk, monkeypatch):
     interrupted(desk, "handed", 1, monkeypatch)
     claimed = desk.path.stat().st_size

@@ -709,6 +709,7 @@ def test_the_race_catches_a_careless_ledger(path):
     assert not covers(limit, ledger.spent())
 
 
+@pytest.mark.slow
 def test_processes_create_a_ledger_together(path):
     assert race(HONEST, path, Budget(0.1, 0.0), runners=4) == 16
     assert len(Ledger.open(path).entries()) == 16

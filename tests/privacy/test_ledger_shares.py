@@ -202,6 +202,7 @@ def test_a_refusal_leaves_every_byte_alone(tmp_path: Path):
     assert digest(path) == before
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.floats(0.01, 0.6)), max_size=8), st.sampled_from([PURE, ZCDP]))
 @settings(max_examples=20, deadline=None)
 def test_what_is_left_of_a_share_can_be_spent_and_hardly_more(asks: list[tuple[str, float]], limit: Budget):

@@ -193,6 +193,7 @@ def among_many(relation: str) -> Pair:
     return Pair(relation, pair.first + crowd, pair.second + crowd)
 
 
+@pytest.mark.slow_after(4)
 @pytest.mark.parametrize("relation", HEADS)
 @pytest.mark.parametrize("wish", WISHES)
 def test_the_same_check_refuses_half_the_sensitivity(relation: str, wish: str) -> None:

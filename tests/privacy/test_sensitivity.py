@@ -308,6 +308,7 @@ METHODS = {
 }
 
 
+@pytest.mark.slow_after(4)
 @pytest.mark.parametrize("relation", HEADS)
 @pytest.mark.parametrize("name", METHODS)
 def test_every_spend_of_a_method_is_covered(relation: str, name: str) -> None:
@@ -444,6 +445,7 @@ def broken_promises(name: str, relation: str, factor: float = 1.0) -> set[str]:
     return broken
 
 
+@pytest.mark.slow_after(4)
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE_ONE])
 @pytest.mark.parametrize("name", DRAWS)
 def test_the_law_of_a_selection_keeps_its_promise_on_all_tiny_tables(name: str, relation: str) -> None:

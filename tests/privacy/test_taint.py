@@ -338,6 +338,7 @@ LEAKS: dict[str, tuple[Callable[[Columns], Schema], str]] = {
 }
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("leak", LEAKS)
 def test_the_same_check_finds_a_schema_that_was_read_off_the_data(leak: str, tmp_path: Path) -> None:
     learn, hostile = LEAKS[leak]

@@ -104,6 +104,7 @@ def with_half_the_noise(release: us.Release) -> us.Release:
 LEAST_COVERED = int(binom.ppf(FALSE_ALARM, VALUES, 0.95))
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
 @pytest.mark.parametrize("head", ["", 'neighbours = "replace-one"\n'])
 def test_the_law_of_measured_cells(head: str, delta: float):
@@ -274,6 +275,7 @@ def test_without_noise_counts_of_measured_tables_are_true(frame: pa.Table, neigh
         assert counted.value == pytest.approx(true, abs=0.9)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("method", ["independent", "mst", "aim", "privbayes"])
 def test_intervals_hold_at_a_fixed_noise(method: str, frame: pa.Table, releases: dict[str, us.Release]):
     """Seeded noise, so no false alarms: of 20 questions one or two may miss."""

@@ -334,6 +334,7 @@ def test_without_scripts_it_is_whole_and_hostile_names_do_nothing(browser, folde
     visit.page.close()
 
 
+@pytest.mark.slow
 @needs_browser
 def test_print_is_on_white_paper_with_every_check(browser, folder):
     visit = Visit.of(browser, folder / "violation.html", scheme="dark")

@@ -145,6 +145,7 @@ def test_print_is_on_white_paper(browser, reports):
     visit.page.close()
 
 
+@pytest.mark.slow
 def test_other_pictures_and_a_large_matrix_fit_too(browser, tmp_path):
     """Every kind of chart that the evaluation itself has no use for, in the frame of a page."""
     names = tuple(f"column {i}" for i in range(40))

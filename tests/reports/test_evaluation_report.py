@@ -199,6 +199,7 @@ def test_no_figures_at_all_are_still_a_page():
     assert NOTICE in page.words and Page(render_brief(evaluation(figures={})))
 
 
+@pytest.mark.slow
 def test_wide_tables_stay_small():
     names = tuple(f"a column with a rather long name {i}" for i in range(200))
     wide = Pictures(tuple(shares(n, 30) for n in names), matrix(names), cloud(3000))

@@ -195,6 +195,7 @@ def test_a_schema_that_is_too_narrow_is_noticed(name, column, change, shared_dat
     assert list(strays(narrow, read(shared_data / file))) == [column]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(("name", "file"), dict(reversed(TABLES)).items())
 def test_every_row_is_counted_once_in_every_column(name, file, shared_data):
     schema = datasets.schema(name)

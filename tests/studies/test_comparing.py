@@ -186,6 +186,7 @@ def test_the_death_of_a_child_is_a_failed_trial(monkeypatch: pytest.MonkeyPatch,
     assert trial.failed.startswith(said) and trial.key == ("mst", 1.0, 0)
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_the_children(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(worker, "BEGIN", child("import time; time.sleep(3600)"))
     crew = Crew(task(), 2)

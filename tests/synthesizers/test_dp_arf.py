@@ -404,6 +404,7 @@ def test_a_release_verifies_and_replays(delta: float, relation: str, proxy: str,
     }
 
 
+@pytest.mark.slow_after(1)
 def test_rows_depend_on_the_seed_and_on_the_noise_and_on_nothing_else(proxy: str) -> None:
     first, again, drawn, noise = (
         made(tangled(1000), schema_of(COPIES), seed=seed, test_only_noise_seed=noise).table

@@ -309,6 +309,7 @@ class PinnedGate(RecordGate):
 HOSTILE = {"age": 10**6, "pay": None, "city": "Atlantis", "seen": "1066-10-14", "well": None}
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_hostile_row_changes_the_answers_alone(name: str) -> None:
     """Taint: with the answers pinned, everything that is shown is the same; and no histogram moves by more than 1."""
@@ -326,6 +327,7 @@ def test_a_hostile_row_changes_the_answers_alone(name: str) -> None:
             assert [np.abs(a - b).sum() for a, b in zip(one, other, strict=True)] == [1] * len(one)
 
 
+@pytest.mark.slow
 def test_the_seed_repeats_a_release() -> None:
     table = us.open(pa.table(people()), SCHEMA)
     for name in ("polya-tree", "polya-tree by sampling"):

@@ -66,6 +66,7 @@ def made(frame: pa.Table, schema: us.Schema, **options: Any) -> us.Release:
 # --- Releases ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_a_release_verifies_and_replays(delta: float, relation: str, mode: str, tmp_path: Path):
@@ -230,6 +231,7 @@ def codes_and_categories() -> pa.Table:
     return pa.table({"a": a, "b": (a * 3) % 5, "c": c, "d": c % 4, "e": e})
 
 
+@pytest.mark.slow
 def test_linked_columns_need_the_forest_start(drawn, monkeypatch: pytest.MonkeyPatch):
     original, edge_of = codes_and_categories(), Raking._edge
 

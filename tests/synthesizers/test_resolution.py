@@ -36,6 +36,7 @@ def resolved(columns: dict[str, tuple[int, bool, bool]], weights: str = "random"
     return Resolutions.of(domain, {c: WEIGHTS[weights](domain.size(c)) for c in domain.names})
 
 
+@pytest.mark.slow_after(6)
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("ordered", [False, True])

@@ -191,6 +191,7 @@ def test_two_targets_do_not_raise_the_sensitivity_of_a_selection(silent, method:
     assert found == (set() if method == "marginals" else {1 + STEP})
 
 
+@pytest.mark.slow_after(3)
 @every_method
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_two_targets_spend_the_budget_and_no_more_and_replay(method: str, delta: float, tmp_path: Path):
@@ -239,6 +240,7 @@ def test_a_certificate_that_knows_of_no_target_loads():
     assert Options.from_dict({}).targets == Options.from_dict({"target": None}).targets == ()
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize("forged", ["d", ["a", "c"], ["d", "a"], None, [], ["a", "a"], 3, {"a": 1}, ["a", None], ""])
 def test_other_targets_on_the_certificate_do_not_replay(forged: Any, tmp_path: Path):
     table = us.open(along(TREE, SIZES, 300), schema_of(SIZES))

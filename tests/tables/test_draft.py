@@ -116,6 +116,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("name", KINDS)
 def test_real_tables_get_the_types_a_person_would_choose(shared_data, name):
     path = shared_data / name

@@ -285,6 +285,7 @@ STREAM = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory from /proc")
 @pytest.mark.parametrize(("way", "bounded"), [("streamed", True), ("whole", False)])
 def test_memory_stays_bounded_while_a_file_streams(tmp_path, way, bounded):
