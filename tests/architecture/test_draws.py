@@ -89,7 +89,9 @@ def suite(tmp_path: Path) -> Path:
     here = Path(draws.__file__).parent
     (tmp_path / "conftest.py").symlink_to(here / "conftest.py")
     (tmp_path / "draws.py").symlink_to(here / "draws.py")
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  noise: as in pyproject.toml\n")
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\nmarkers =\n  noise: as in pyproject.toml\n  slow: too\n  slow_after: too\n"
+    )
     (tmp_path / "test_suite.py").write_text(SUITE)
     return tmp_path
 
@@ -121,3 +123,9 @@ def test_a_mark_must_promise_enough(mark: str, sentence: str, suite: Path) -> No
 def test_the_list_names_what_is_marked(suite: Path) -> None:
     _, said, drawn = run(suite, "--noise-list")
     assert "1 x  test_suite.py::test_marked: it asserts nothing" in said and not drawn
+
+
+def test_some_cases_of_what_is_slow_stay_quick(suite: Path) -> None:
+    cases = '@pytest.mark.slow_after(2)\n@pytest.mark.parametrize("i", range(5))\ndef test_it(i): print("drawn", i)\n'
+    (suite / "test_suite.py").write_text("import pytest\n" + cases)
+    assert set(run(suite, "-m", "not slow")[2]) == {"0", "1"}
