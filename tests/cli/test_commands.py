@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import understudy as us
+from old_ledgers import old_ledger
 from understudy.cli.app import command
 from understudy.datasets import schema_path
 
@@ -331,8 +332,6 @@ def test_a_limit_without_a_schema_takes_the_unit_of_the_first_release(desk: Path
 
 
 def test_an_old_ledger_needs_a_word_of_the_steward(desk: Path, understudy, refused):
-    from old_ledgers import old_ledger
-
     old_ledger(desk / "people.csv.ledger.sqlite", 1, limit=3.0, debits=2, delta=1e-6)
     assert "unit        not recorded" in understudy("budget", "show", "people.csv").out
     told = refused("synth", "people.csv", "--epsilon", 1, "--quiet")
