@@ -136,9 +136,8 @@ def _make_key(path: Path) -> None:
             path,
         )
     with contextlib.suppress(FileExistsError):  # another run was first; its key is as good
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(os.urandom(KEY_BYTES))
+        path.touch(mode=0o600, exist_ok=False)
+        path.write_bytes(os.urandom(KEY_BYTES))
 
 
 def _lock(file: IO[bytes], folder: Path) -> None:
