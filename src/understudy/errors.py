@@ -23,7 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-_SECRETS = re.compile(r"(?<=://)[^\s/]*:[^\s]*@|(?<=password=)[^\s&'\"]+", re.IGNORECASE)
+_SECRETS = re.compile(r"(?P<scheme>\w:/{1,2})[^\s/]*:\S*@|(?P<key>password=)[^\s&'\"]+", re.IGNORECASE)
+"""In an address; one that was taken for a path has lost one of its slashes."""
 _HERE = Path(__file__).parent
 T = TypeVar("T")
 
@@ -44,7 +45,7 @@ def without_secrets(text: str) -> str:
     >>> without_secrets("'postgresql://ada:s3cret@host/db' does not exist")
     "'postgresql://…@host/db' does not exist"
     """
-    return _SECRETS.sub(lambda found: "…@" if found[0].endswith("@") else "…", text)
+    return _SECRETS.sub(lambda found: f"{found['scheme']}…@" if found["scheme"] else f"{found['key']}…", text)
 
 
 def without_cells(read: Callable[..., T]) -> Callable[..., T]:
