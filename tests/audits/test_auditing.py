@@ -19,7 +19,9 @@ from understudy.audits.game import RATIO, MeteredPlayer, rounds, white_box_bound
 from understudy.audits.inside import Inside
 from understudy.audits.mutants import MUTANTS, RepeatedSeed, halved
 from understudy.audits.pair import named, pairs
-from understudy.audits.registry import SUBJECTS, SYNTHESES, applies, rig_of, subject_of
+from understudy.audits.prediction import PREDICTORS
+from understudy.audits.query import QUERIES
+from understudy.audits.registry import OF_TRAINING, SUBJECTS, SYNTHESES, applies, rig_of, subject_of
 from understudy.audits.rig import Rig
 from understudy.audits.setting import SETTINGS, Setting
 from understudy.privacy.budget import Budget
@@ -69,6 +71,8 @@ def test_honest_methods_pass_from_inside(name: str, neighbours: str, few: None) 
     assert looked.first_violation() == ""
     spends = {s.mechanism for _, asks in looked.runs for a in asks for s in a.spends}
     assert applies("monotone-constant", name) == ("exponential" in spends)
+    several = [a for _, asks in looked.runs for a in asks if a.kind == "select" and a.questions[0]["k"] > 1]
+    assert applies("late-admission", name) or not several
 
 
 @pytest.mark.parametrize("name", ["independent", "query-average"])
@@ -153,7 +157,7 @@ def test_a_whole_audit(tiny: None, tmp_path: Path) -> None:
     found = audit("independent", setting="tiny", level=QUIET, jobs=1, progress=heard.append)
     assert not found.violated and found.power == 1.0
     assert found.verdict == "no violation found (power 1.00 against halved noise)"
-    assert [s.outcome for s in found.steps] == [PASSED] * 4 + [SKIPPED]
+    assert [s.outcome for s in found.steps] == [PASSED] * 5 + [SKIPPED]
     assert {b.view for b in found.bounds} == {WHITE_BOX, BLACK_BOX}
     assert {b.pair for b in found.bounds} == {p.name for p in pairs()[:2]}
     assert heard[0] == "sensitivity" and heard[-1] == "games: 100 of 100 runs"
@@ -186,8 +190,8 @@ def test_a_stopped_audit_goes_on(tiny: None, tmp_path: Path) -> None:
 def test_time_is_kept(tiny: None) -> None:
     """No task is begun after the time is up, and what was played says no more than it can."""
     found = audit("independent", setting="tiny", time_limit=1e-9, jobs=1)
-    assert found.bounds == () and found.steps[3].outcome == SKIPPED
-    assert found.steps[3].reason == "time was up before a game had enough runs"
+    assert found.bounds == () and found.steps[4].outcome == SKIPPED
+    assert found.steps[4].reason == "time was up before a game had enough runs"
 
 
 def test_a_function_needs_time(functions: None) -> None:
@@ -221,7 +225,7 @@ def functions(tiny: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_function_that_returns_its_rows_is_caught(functions: None) -> None:
     found = audit(function="theirs:copies", setting="tiny", jobs=1)
     assert found.violated and found.kind == "callable" and found.power is None
-    assert [s.outcome for s in found.steps] == [SKIPPED] * 3 + [FAILED, SKIPPED]
+    assert [s.outcome for s in found.steps] == [SKIPPED] * 4 + [FAILED, SKIPPED]
 
 
 @pytest.mark.slow
@@ -256,6 +260,13 @@ def test_a_python_that_is_not_there_is_named(functions: None) -> None:
         ({"method": "mst", "time_limit": -1.0}, "time limit"),
         ({"method": "mst", "epsilon": -1.0}, "epsilon"),
         ({"method": "mst", "jobs": 0}, "jobs"),
+        ({"method": "mst", "neighbours": "add"}, "neighbours"),
+        ({"method": "dp-gan", "setting": "quikc"}, "did you mean 'quick'"),
+        ({"method": "dp-gan", "neighbours": "add"}, "neighbours"),
+        ({"method": "dp-gan", "jobs": 2}, "jobs \\(2\\) is for methods that play games"),
+        ({"method": "dp-gan", "time_limit": 5.0}, "time_limit \\(5.0\\) is for methods that play games"),
+        ({"method": "dp-gan", "out": "somewhere"}, "out \\(somewhere\\) is for methods that play games"),
+        ({"method": "published-dp-arf", "postgres": "postgresql://x/y"}, "no curator to look through"),
         ({"function": "theirs"}, "must be module:name"),
     ],
 )
@@ -276,6 +287,14 @@ def test_pairs_are_neighbours() -> None:
             assert (len(first), len(second)) == ((0, 1) if neighbours == "add-remove" else (1, 1)), pair.name
             assert second == [repr(pair.extra)]
             assert named(pair.name, neighbours) == pair
+
+
+def test_the_page_lists_every_mutant_and_every_subject() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "concepts" / "auditing.md").read_text()
+    for mutant in MUTANTS.values():
+        assert f"| `{mutant.name}` | {mutant.mistake} |" in page
+    for name in (*OF_TRAINING, *PREDICTORS, *QUERIES):
+        assert f"`{name}`" in page
 
 
 def test_the_result_is_typed() -> None:

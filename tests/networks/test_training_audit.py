@@ -13,7 +13,9 @@ import understudy as us
 from understudy.attacks.audit import FAILED, PASSED
 from understudy.audits import training
 from understudy.audits.canaries import Canaries
-from understudy.audits.training import MUTANTS, ONE_RUN, audit_training, workshop_of
+from understudy.audits.mutants import MUTANTS as OTHERS
+from understudy.audits.registry import TRAINED
+from understudy.audits.training import MUTANTS, ONE_RUN, Terms, audit_training, training_checks, workshop_of
 from understudy.errors import InputError
 from understudy.privacy.budget import Budget
 from understudy.synthesizers.dp_ctgan import dp_ctgan
@@ -73,18 +75,54 @@ def test_an_unknown_mutant_is_refused() -> None:
         workshop_of("no-such")
 
 
+RARE = 1e-9
+
+
 @pytest.mark.slow
 def test_a_method_that_trains_is_audited_by_its_name() -> None:
-    found = us.audit("dp-gan", epsilon=2.0, delta=1e-5)
-    assert not found.violated and [len(s.checks) for s in found.steps] == [2, 3, 0, 0, 1]
-    assert "dp-gan" in found.to_html()
+    found = us.audit("dp-gan", epsilon=2.0, delta=1e-5, level=RARE)
+    assert not found.violated and [s.name for s in found.steps if s.checks] == SEEN
+    assert [len(s.checks) for s in found.steps if s.name != "boundary"] == [2, 3, 0, 0, 1]
+    assert found.level == RARE and "dp-gan" in found.to_html()
     assert us.audit("dp-ctgan", epsilon=2.0, delta=1e-5, mutant="no-clipping").violated
     assert us.audit("pate-gan", epsilon=2.0, delta=1e-5, mutant="shared-teachers").violated
     assert not us.audit("pate-gan", epsilon=2.0, delta=1e-5).violated
 
 
+SEEN = ["sensitivity", "conformance", "boundary", "canaries"]
+
+
+@pytest.mark.slow
+def test_the_relation_and_the_setting_are_obeyed() -> None:
+    """Canaries say nothing of replaced rows; a full audit trains as often as its setting looks."""
+    found = us.audit("dp-gan", epsilon=2.0, delta=1e-5, neighbours="replace-one", level=RARE)
+    assert not found.violated and found.claim.neighbours == "replace-one"
+    assert [s.name for s in found.steps if s.checks] == SEEN[:3]
+    assert found.steps[-1].reason.startswith("canaries are in or out")
+    assert "2 allowed" in found.steps[0].checks[0].found
+    twice = Terms(runs=2, level=RARE)
+    names = [c.name for c in training_checks(dp_gan(), BUDGET, None, twice)]
+    assert names.count(ONE_RUN) == 2 and twice.each == RARE / 2
+
+
+BESIDE = [m for m in OTHERS if OTHERS[m].boundary and m not in ("late-admission",)]
+
+
+@pytest.mark.slow_after(1)
+@pytest.mark.parametrize("method", TRAINED)
+def test_mistakes_beside_the_training_are_found(method: str) -> None:
+    matrix = us.audit_mutants([method], BESIDE, delta=1e-5)
+    assert matrix.survivors == () and set(matrix.cells.values()) != {"does not apply"}
+    assert all(caught.startswith("boundary") for caught in matrix.cells.values())
+
+
+def test_the_matrix_knows_which_part_a_method_has() -> None:
+    matrix = us.audit_mutants(["pate-gan"], ["shared-teachers", "no-clipping", "half-noise"], delta=1e-5)
+    assert list(matrix.cells.values()) == ["training: sensitivity of votes", "does not apply", "does not apply"]
+
+
 def test_what_a_training_cannot_claim_is_refused() -> None:
     with pytest.raises(us.MethodError, match="no pure form"):
         us.audit("dp-gan", epsilon=1.0, delta=0.0)
-    with pytest.raises(us.MethodError, match="mutants of its own"):
-        us.audit_mutants(["dp-gan"])
+    with pytest.raises(us.InputError, match="not one of a training"):
+        us.audit("dp-gan", epsilon=1.0, delta=1e-5, mutant="half-noise")

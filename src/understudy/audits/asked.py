@@ -32,6 +32,8 @@ class Asked:
     level: float
     python: str
     neighbours: str = ADD_REMOVE
+    postgres: str | None = None
+    """The address of a server on which tables may be made."""
 
     @property
     def name(self) -> str:

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from understudy.attacks import audit as typed
 from understudy.attacks.audit import DOES_NOT_APPLY, FAILED, PASSED, Bound, Check, Claim, Matrix, Step
 from understudy.audits.asked import LEVEL, Asked
+from understudy.audits.boundary import Boundary
 from understudy.audits.game import cut
 from understudy.audits.games import Games
-from understudy.audits.inside import CONFORMANCE, SENSITIVITY, TAINT, Inside
+from understudy.audits.inside import BOUNDARY, CONFORMANCE, SENSITIVITY, TAINT, Inside
 from understudy.audits.mutants import MUTANTS
-from understudy.audits.registry import SUBJECTS, TRAINED, applies, is_opaque, rig_of
-from understudy.audits.setting import SETTINGS, setting_of
-from understudy.audits.training import DRAWN, MOVED, ONE_RUN, looks_at
-from understudy.audits.training import MUTANTS as TRAINING_MUTANTS
+from understudy.audits.registry import (
+    OF_TRAINING,
+    SUBJECTS,
+    TRAINED,
+    applies,
+    betrayed,
+    is_opaque,
+    rig_of,
+    trained_subject_of,
+)
+from understudy.audits.setting import SETTINGS, Setting, setting_of
+from understudy.audits.training import APPLY, DRAWN, MOVED, ONE_RUN, Terms, looks_at
 from understudy.audits.witness import Ask
-from understudy.errors import InputError, MethodError
+from understudy.errors import InputError
 from understudy.files import write_atomically
 from understudy.privacy.budget import Budget
 from understudy.releases.synthesis import DEFAULT_DELTA, versions
@@ -38,6 +48,7 @@ TOO_SHORT = "time was up before a game had enough runs"
 NO_GRADIENTS = "it trains nothing by gradients"
 TOO_SLOW = "training takes too long for thousands of runs; canaries are looked for in one"
 TRAINED_BEFORE = "what is asked before the training is asked by other methods, too, and looked at there"
+IN_OR_OUT = "canaries are in or out, and the claim is about rows that are replaced"
 VOTES_ALONE = "its rows are only voted on, and votes have the noise of other counts"
 
 
@@ -75,13 +86,16 @@ def audit(
     time_limit: float | None = None,
     out: str | Path | None = None,
     jobs: int | None = None,
+    postgres: str | None = None,
     progress: Progress | None = None,
 ) -> Audit:
     """Tries to refute the claim of a method (by its name), or of a function ("module:name", in any Python).
 
     No private row is read: methods are run on small tables that differ in one person. `level` is how rarely a correct
     method is called a violation. With `out`, the rounds of the games are kept in that folder, and an audit that was
-    stopped goes on where it was. `mutant` breaks the method on purpose, to see that the auditor sees it.
+    stopped goes on where it was. `mutant` breaks the method on purpose, to see that the auditor sees it. `postgres` is
+    the address of a server, such as postgresql://host/database, on which made-up tables may be made and dropped again;
+    then the boundary is looked at there, too.
     """
     if (method is None) == (function is None):
         raise InputError("an audit needs either the name of a method or a function, such as module:name", method)
@@ -91,18 +105,38 @@ def audit(
         raise InputError(f"level ({level}) must be above 0 and at most 0.5", level)
     if time_limit is not None and not time_limit > 0:
         raise InputError(f"the time limit ({time_limit}) must be above 0 seconds", time_limit)
-    if method in TRAINED:
-        return _audit_training(str(method), Claim(epsilon, delta, neighbours, None, None), setting, level, mutant)
+    if neighbours not in NEIGHBOURS:
+        raise InputError(f"neighbours ({neighbours!r}) must be one of {', '.join(NEIGHBOURS)}", neighbours)
     chosen = setting_of(setting)
+    if method in TRAINED:
+        games = {"time_limit": time_limit, "out": out, "jobs": jobs, "postgres": postgres}
+        _demand_no_games(str(method), games)
+        terms = Terms(neighbours, chosen.learners, level)
+        return _audit_training(str(method), Budget(epsilon, delta), chosen, terms, mutant, progress or _silent)
     chosen = chosen if time_limit is None else dataclasses.replace(chosen, seconds=float(time_limit))
     rig_of(mutant)
     if mutant is not None and is_opaque(method or ""):
         raise InputError(f"{method!r} is a specimen, which is broken already, and can't have a mutant", mutant)
-    if neighbours not in NEIGHBOURS:
-        raise InputError(f"neighbours ({neighbours!r}) must be one of {', '.join(NEIGHBOURS)}", neighbours)
     budget, runner = Budget(epsilon, delta), str(python or sys.executable)
-    asked = Asked(method, function, mutant, budget, chosen, level, runner, neighbours)
-    return _audit(asked, _jobs(jobs), Path(out) if out else None, progress or (lambda text: None))
+    asked = Asked(method, function, mutant, budget, chosen, level, runner, neighbours, postgres)
+    if asked.opaque and postgres is not None:
+        raise InputError(f"{asked.name!r} has no curator to look through, on a server or elsewhere", postgres)
+    return _audit(asked, _jobs(jobs), Path(out) if out else None, progress or _silent)
+
+
+def _silent(text: str) -> None:
+    """No progress is told."""
+
+
+def _demand_no_games(method: str, given: Mapping[str, object]) -> None:
+    """What concerns games, and rows on a server, concerns no method that trains: it is refused, not forgotten."""
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"{name} ({value}) is for methods that play games, and {method} is looked at in one process, while it "
+                "trains; leave it out",
+                value,
+            )
 
 
 def _jobs(asked: int | None) -> int:
@@ -114,7 +148,7 @@ def _jobs(asked: int | None) -> int:
 def _audit(asked: Asked, jobs: int, out: Path | None, progress: Progress) -> Audit:
     begun, looked = time.monotonic(), asked.pairs()
     inside = None if asked.opaque else Inside(asked, looked, progress)
-    steps = [Step(*words, reason=OUTSIDE) for words in (SENSITIVITY, CONFORMANCE, TAINT)]
+    steps = [Step(*words, reason=OUTSIDE) for words in (SENSITIVITY, CONFORMANCE, TAINT, BOUNDARY)]
     steps = steps if inside is None else inside.steps()
     claim = _claim(asked, inside.asks if inside else [])
     playing = time.monotonic()
@@ -130,7 +164,7 @@ def _audit(asked: Asked, jobs: int, out: Path | None, progress: Progress) -> Aud
         asked.setting.name,
         claim,
         asked.level,
-        tuple(p.facts for p in looked),
+        tuple(p.facts for p in (*looked, *(inside.boundary.pairs if inside else ()))),
         tuple(steps),
         tuple(bounds),
         inside.power() if inside else None,
@@ -140,24 +174,45 @@ def _audit(asked: Asked, jobs: int, out: Path | None, progress: Progress) -> Aud
     )
 
 
-def _audit_training(method: str, claim: Claim, setting: str, level: float, mutant: str | None) -> Audit:
-    """From inside, and in one run: see `training`."""
+def _audit_training(
+    method: str, budget: Budget, setting: Setting, terms: Terms, mutant: str | None, progress: Progress
+) -> Audit:
+    """From inside, and in one run (or several, in the full setting): see `training`."""
     begun = time.monotonic()
-    found = {c.name: c for c in looks_at(method, Budget(claim.epsilon, claim.delta), mutant)}
-    steps = [
-        Step(*words, tuple(found[n] for n in names if n in found), reason=reason)
-        for words, names, reason in (
-            (SENSITIVITY, MOVED, ""),
-            (CONFORMANCE, DRAWN, "" if found.keys() & set(DRAWN) else VOTES_ALONE),
-            (TAINT, (), TRAINED_BEFORE),
-            (GAME, (), TOO_SLOW),
-            (CANARIES, (ONE_RUN,), "" if ONE_RUN in found else VOTES_ALONE),
-        )
-    ]
+    progress("training")
+    own, other = _broken_part(mutant)
+    found = list(looks_at(method, budget, own, terms))
+    progress("boundary")
+    boundary = Boundary(
+        trained_subject_of(method, budget), rig_of(other), budget, terms.neighbours, wide=False, trains=True
+    )
+    drawn = [c for c in found if c.name in DRAWN]
+    heard = [c for c in found if c.name == ONE_RUN]
+    unheard = VOTES_ALONE if method not in APPLY["no-clipping"] else IN_OR_OUT
+    steps = (
+        Step(*SENSITIVITY, tuple(c for c in found if c.name in MOVED)),
+        Step(*CONFORMANCE, tuple(drawn), reason="" if drawn else VOTES_ALONE),
+        Step(*TAINT, reason=TRAINED_BEFORE),
+        Step(*BOUNDARY, tuple(boundary.checks())),
+        Step(*GAME, reason=TOO_SLOW),
+        Step(*CANARIES, tuple(heard), reason="" if heard else unheard),
+    )
+    claim = Claim(budget.epsilon, budget.delta, terms.neighbours, None, None)
     name = f"{method} with mutant {mutant}" if mutant else method
     taken, made = round(time.monotonic() - begun, 1), datetime.now(UTC).isoformat(timespec="seconds")
-    kind = "mutant" if mutant else "synthesizer"
-    return Audit(name, kind, setting, claim, level, (), tuple(steps), (), None, taken, made, versions())
+    kind, level = "mutant" if mutant else "synthesizer", terms.level or LEVEL
+    pairs = tuple(p.facts for p in boundary.pairs)
+    return Audit(name, kind, setting.name, claim, level, pairs, steps, (), None, taken, made, versions())
+
+
+def _broken_part(mutant: str | None) -> tuple[str | None, str | None]:
+    """A mistake of the training itself, or one beside it."""
+    if mutant is None or mutant in OF_TRAINING:
+        return mutant, None
+    if betrayed(mutant):
+        return None, mutant
+    known = (*OF_TRAINING, *(m for m in MUTANTS if betrayed(m)))
+    raise InputError(f"mutant {mutant!r} is not one of a training; there are {', '.join(known)}", mutant)
 
 
 def _claim(asked: Asked, asks: Sequence[Ask]) -> Claim:
@@ -187,12 +242,13 @@ def audit_mutants(
     progress: Progress | None = None,
 ) -> Matrix:
     """Breaks methods on purpose, and says what caught each mistake. They are caught from inside, without any game."""
-    step = progress or (lambda text: None)
-    names, broken = tuple(methods or SUBJECTS), tuple(mutants or MUTANTS)
-    for name in names:
-        if name in TRAINED:
-            own = ", ".join(TRAINING_MUTANTS)
-            raise MethodError(f"{name} trains, and has mutants of its own; audit it with one of {own}", name)
+    step = progress or _silent
+    names = tuple(methods or (*SUBJECTS, *(TRAINED if _can_train() else ())))
+    own = OF_TRAINING if set(names) & set(TRAINED) else ()
+    broken = tuple(mutants or (*MUTANTS, *own))
+    for mutant in broken:
+        if mutant not in OF_TRAINING:
+            rig_of(mutant)
     cells = {}
     for name in names:
         for mutant in broken:
@@ -201,8 +257,26 @@ def audit_mutants(
     return Matrix(broken, names, cells)
 
 
+def _can_train() -> bool:
+    """Whether the extra that trainings need is installed."""
+    return all(importlib.util.find_spec(m) is not None for m in ("torch", "dp_accounting"))
+
+
 def _caught(name: str, mutant: str, budget: Budget) -> str:
     if not applies(mutant, name):
         return DOES_NOT_APPLY
+    if name in TRAINED:
+        return _caught_training(name, mutant, budget)
     asked = Asked(name, None, mutant, budget, SETTINGS["quick"], LEVEL, sys.executable)
     return Inside(asked, asked.pairs(), lambda text: None).first_violation()
+
+
+def _caught_training(name: str, mutant: str, budget: Budget) -> str:
+    """By the first look that finds it; a mistake beside the training is looked for without one."""
+    if mutant in OF_TRAINING:
+        title, checks = "training", looks_at(name, budget, mutant)
+    else:
+        title, subject = BOUNDARY[1].lower(), trained_subject_of(name, budget)
+        boundary = Boundary(subject, rig_of(mutant), budget, ADD_REMOVE, wide=False, trains=True)
+        checks = boundary.checks(betrayed(mutant))
+    return next((f"{title}: {c.name}" for c in checks if c.outcome == FAILED), "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,10 +10,11 @@ from dataclasses import dataclass, field
 from understudy.attacks.audit import FAILED, Check, Step
 from understudy.audits import conformance, sensitivity, taint
 from understudy.audits.asked import Asked
+from understudy.audits.boundary import Boundary
 from understudy.audits.law import LAWS
 from understudy.audits.mutants import halved
 from understudy.audits.pair import Pair
-from understudy.audits.registry import rig_of, subject_of
+from understudy.audits.registry import SELECTS_WIDE, betrayed, rig_of, subject_of
 from understudy.audits.rig import Rig, World
 from understudy.audits.subject import Subject
 from understudy.audits.witness import Ask
@@ -21,6 +23,11 @@ POWER_TRIALS = 20
 SENSITIVITY = ("sensitivity", "Sensitivity", "Does one person change any exact answer by more than was declared?")
 CONFORMANCE = ("conformance", "Noise conformance", "Is the noise as large, as centred and as fresh as it says?")
 TAINT = ("taint", "Taint", "Does anything but the measurements depend on a row?")
+BOUNDARY = (
+    "boundary",
+    "Boundary",
+    "Is every row read alone, every person told apart, every unit debited apart, and no row left anywhere?",
+)
 
 
 @dataclass
@@ -36,12 +43,21 @@ class Inside:
         self._opened: dict[str, tuple[World, World]] = {}
         self.rig: Rig = rig_of(self.asked.mutant)
         self.subject: Subject = subject_of(self.asked.method or "", self.asked.budget)
+        self.boundary = Boundary(
+            self.subject,
+            self.rig,
+            self.asked.budget,
+            self.asked.neighbours,
+            wide=self.subject.name in SELECTS_WIDE,
+            postgres=self.asked.postgres,
+        )
 
     def steps(self) -> list[Step]:
         return [
             self._step(SENSITIVITY, self._sensitivity),
             self._step(CONFORMANCE, self._conformance),
             self._step(TAINT, self._taint),
+            self._step(BOUNDARY, lambda: list(self.boundary.checks())),
         ]
 
     @property
@@ -72,7 +88,13 @@ class Inside:
         return ""
 
     def _in_turn(self) -> Iterator[tuple[tuple[str, str, str], list[Check]]]:
-        """Pair by pair; the noise is looked at early, and once more when all of it was seen."""
+        """First where the mistake is, if it is one of reading and keeping; both parts are always looked at."""
+        looks = betrayed(self.asked.mutant)
+        parts = (self._by_pair(), ((BOUNDARY, [check]) for check in self.boundary.checks(looks)))
+        yield from itertools.chain(*(reversed(parts) if looks else parts))
+
+    def _by_pair(self) -> Iterator[tuple[tuple[str, str, str], list[Check]]]:
+        """The noise is looked at early, and once more when all of it was seen."""
         for place, pair in enumerate(self.pairs):
             yield SENSITIVITY, sensitivity.check(self._learn(pair), self.asked.budget)
             if place == 0:

@@ -5,11 +5,24 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.audits.boundary import DRAFTS, FILES, UNITS
+from understudy.audits.broken_boundary import (
+    FreeTotal,
+    LateAdmission,
+    UnitBlind,
+    as_if_confirmed,
+    by_raw_id,
+    by_storage,
+    left_in_files,
+    spilled_beside,
+)
+from understudy.audits.hostile import LOST, ODD, PADDED, WIDE
+from understudy.audits.pair import Row
 from understudy.audits.rig import Rig, opened
 from understudy.privacy.budget import Spend
 from understudy.privacy.curator import Curator
@@ -21,9 +34,6 @@ from understudy.schema.partition import Partition
 from understudy.schema.schema import Schema
 from understudy.tables.tally import Tally
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 @dataclass(frozen=True)
 class Mutant:
@@ -32,6 +42,12 @@ class Mutant:
     name: str
     mistake: str
     rig: Rig
+    betrayed: tuple[str, ...] = ()
+    """Of a mistake that is made before or beside the noise: the looks at the boundary that should find it."""
+
+    @property
+    def boundary(self) -> bool:
+        return bool(self.betrayed)
 
 
 @dataclass(frozen=True)
@@ -107,8 +123,10 @@ class Blocks:
     Under add-remove that is no partition: a row that comes first moves another one on to the second half.
     """
 
-    def __init__(self, rows: pa.Table, schema: Schema) -> None:
-        self._whole, self._half = opened(rows, schema), opened(rows.slice(0, rows.num_rows // 2), schema)
+    def __init__(self, frame: Any, schema: Schema) -> None:
+        half = len(frame) // 2
+        self._whole = opened(frame, schema)
+        self._half = opened(frame.slice(0, half) if hasattr(frame, "slice") else frame.head(half), schema)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._whole, name)
@@ -123,17 +141,17 @@ class Blocks:
         return self._half.count_tally(domain, tally)
 
 
-def observed_categories(rows: pa.Table, schema: Schema) -> Schema:
+def observed_categories(rows: Sequence[Row], schema: Schema) -> Schema:
     """Every list of values is what the rows hold."""
     found = [c for c in schema.modelled if isinstance(c, Categorical)]
-    seen = {c.name: tuple(sorted(set(rows[c.name].to_pylist()))) for c in found}
+    seen = {c.name: tuple(sorted({str(row[c.name]) for row in rows if row[c.name] is not None})) for c in found}
     return schema.with_columns([dataclasses.replace(c, values=seen[c.name]) for c in found])
 
 
-def observed_bounds(rows: pa.Table, schema: Schema) -> Schema:
+def observed_bounds(rows: Sequence[Row], schema: Schema) -> Schema:
     """Every number is binned between the least and the largest value of the rows."""
     found = [c for c in schema.modelled if isinstance(c, Number | Integer)]
-    ends = {c.name: rows[c.name].to_pylist() for c in found}
+    ends = {c.name: [row[c.name] for row in rows if isinstance(row[c.name], int | float)] for c in found}
     return schema.with_columns([_between(c, min(ends[c.name]), max(ends[c.name])) for c in found])
 
 
@@ -142,8 +160,8 @@ def _between(column: Number | Integer, low: Any, high: Any) -> Number | Integer:
     return dataclasses.replace(column, minimum=low, maximum=max(high, low + step))
 
 
-def counted(rows: pa.Table) -> int:
-    return int(rows.num_rows)
+def counted(rows: Sequence[Row]) -> int:
+    return len(rows)
 
 
 MUTANTS: dict[str, Mutant] = {
@@ -158,5 +176,13 @@ MUTANTS: dict[str, Mutant] = {
         Mutant("exact-row-count", "releases as many rows as there are", Rig(rows=counted)),
         Mutant("monotone-constant", "chooses with the exponent of monotone scores", Rig(curator=Monotone)),
         Mutant("index-blocks", "splits the rows by their place in the table", Rig(opened=Blocks)),
+        Mutant("storage-types", "reads a frame's columns by how they are stored", Rig(opened=by_storage), (ODD,)),
+        Mutant("raw-ids", "tells people apart by their ids as written", Rig(opened=by_raw_id), (PADDED,)),
+        Mutant("free-total", "gives the number of people's rows away", Rig(curator=FreeTotal), (LOST,)),
+        Mutant("unit-blind-ledger", "adds up claims about rows and people", Rig(ledger=UnitBlind.memory), (UNITS,)),
+        Mutant("late-admission", "comes back to what a selection passed over", Rig(curator=LateAdmission), (ODD, WIDE)),
+        Mutant("draft-guarantee", "guarantees what a draft rests on", Rig(guaranteed=as_if_confirmed), (DRAFTS,)),
+        Mutant("rows-in-files", "leaves rows in a file", Rig(opened=left_in_files), (FILES,)),
+        Mutant("open-spill", "spills rows where others can read them", Rig(opened=spilled_beside), (FILES,)),
     )
 }

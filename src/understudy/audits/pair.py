@@ -1,8 +1,11 @@
-"""Pairs of neighbouring tables, each made to betray one kind of mistake. They are made up: no private row is read."""
+"""Pairs of neighbouring tables, each made to betray one kind of mistake. They are made up: no private row is read.
+
+These have one row more or another one, in Arrow tables. `hostile` has those whose rows and people are odd.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -40,6 +43,7 @@ OTHER: Row = {"colour": "violet", "weight": 99.0, "size": 3, "ripe": False}
 ROWS, CROWD = 20, 4_000
 EQUALS = (EQUAL,) * ROWS
 FIRST, LAST = 0, -1
+ARROW, PANDAS = "pyarrow", "pandas"
 
 
 @dataclass(frozen=True)
@@ -52,20 +56,23 @@ class Pair:
     first: tuple[Row, ...]
     second: tuple[Row, ...]
     extra: Row
-    """The row that only the second table has."""
+    """The row that only the second table has; the first of several."""
+    frame: str = ARROW
+    """The kind of frame in which the rows come."""
 
     @property
     def facts(self) -> PairFacts:
         return PairFacts(self.name, self.difference)
 
     @cached_property
-    def tables(self) -> tuple[pa.Table, pa.Table]:
-        return _arrow(self.first), _arrow(self.second)
+    def tables(self) -> tuple[Any, Any]:
+        made = _FRAMES[self.frame]
+        return made(self.first), made(self.second)
 
 
 def pairs(neighbours: str = ADD_REMOVE, keys: bool = True) -> list[Pair]:
     """All pairs, the worst one first; `keys` adds one whose categories are private, which needs a δ."""
-    varied, lonely = _varied(ROWS), EQUAL | {"size": 3}
+    varied, lonely = spread(ROWS), EQUAL | {"size": 3}
     made: list[tuple[str, str, str, Sequence[Row], Row, int]] = [
         ("equal rows", "among rows that are all alike, one that differs in everything", COLUMNS, EQUALS, OTHER, LAST),
         ("first in line", "a row before all others, which moves them on by one", COLUMNS, varied, OTHER, FIRST),
@@ -102,14 +109,20 @@ def _pair(
 ) -> Pair:
     """One row added, or one put in another's place."""
     schema = Schema.loads(f'neighbours = "{neighbours}"\n{columns}')
+    second = neighbours_by(rows, extra, place, replaced=neighbours == REPLACE_ONE)
+    return Pair(name, difference, schema, tuple(rows), second, extra)
+
+
+def neighbours_by(rows: Sequence[Row], extra: Row, place: int, *, replaced: bool) -> tuple[Row, ...]:
+    """The rows with one more at that place, or with another one there."""
     kept = list(rows)
-    if neighbours == REPLACE_ONE:
+    if replaced:
         kept.pop(place)
     at = len(kept) if place < 0 else place
-    return Pair(name, difference, schema, tuple(rows), (*kept[:at], extra, *kept[at:]), extra)
+    return (*kept[:at], extra, *kept[at:])
 
 
-def _varied(rows: int) -> list[Row]:
+def spread(rows: int) -> list[Row]:
     colours = ("red", "green", "blue")
     return [
         {"colour": colours[i * 3 // rows], "weight": 10.0 + i, "size": i % 3, "ripe": i % 2 == 1} for i in range(rows)
@@ -117,7 +130,7 @@ def _varied(rows: int) -> list[Row]:
 
 
 def _constant(rows: int) -> list[Row]:
-    return [row | {"ripe": True} for row in _varied(rows)]
+    return [row | {"ripe": True} for row in spread(rows)]
 
 
 def _linked(rows: int) -> list[Row]:
@@ -136,3 +149,13 @@ def _arrow(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     import pyarrow as pa
 
     return pa.table({name: pa.array([row[name] for row in rows]) for name in rows[0]})
+
+
+def _pandas(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """As pandas stores these values when nobody says how."""
+    import pandas as pd
+
+    return pd.DataFrame({name: pd.Series([row[name] for row in rows]) for name in rows[0]})
+
+
+_FRAMES: dict[str, Callable[[Sequence[Mapping[str, Any]]], Any]] = {ARROW: _arrow, PANDAS: _pandas}

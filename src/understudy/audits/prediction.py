@@ -11,8 +11,11 @@ from understudy.audits.rig import World
 from understudy.audits.subject import Shown
 from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
 from understudy.predictors.predictor import PrivatePredictor
+from understudy.predictors.round import certificate_of
 from understudy.privacy.budget import Budget
+from understudy.privacy.certificate import Certificate
 from understudy.privacy.curator import Curator
+from understudy.schema.schema import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,23 +42,30 @@ class Prediction:
 
     def show(self, world: World, curator: Curator, seed: int) -> Shown:
         fitted = self._fitted(world, curator, seed)
-        shares = fitted.predict_proba(_asked())
+        shares = fitted.predict_proba(_asked(world.schema))
         numbers = {f"share {i} of row {j}": float(p) for j, row in enumerate(shares) for i, p in enumerate(row)}
         answers = [(q.question, q.value.shape) for q in curator.record]
         trees = [repr(leaves.tree) for leaves in fitted.leaves_]
         outside = {"classes": fitted.classes_.tolist(), "questions": answers, "trees": trees}
         return Shown(outside, numbers=numbers)
 
+    def claim(self, world: World, curator: Curator) -> Certificate:
+        return certificate_of(self._settled(world, 0), curator, "fit")
+
     def _fitted(self, world: World, curator: Curator, seed: int) -> PrivatePredictor:
-        predictor = PREDICTORS[self.name](self.budget)
-        predictor.schema_, predictor.target_, predictor.seed_ = world.schema, TARGET, seed
+        predictor = self._settled(world, seed)
         predictor._learn(curator, predictor.recipe())
         return predictor
 
+    def _settled(self, world: World, seed: int) -> PrivatePredictor:
+        predictor = PREDICTORS[self.name](self.budget)
+        predictor.schema_, predictor.target_, predictor.seed_ = world.schema, TARGET, seed
+        return predictor
 
-def _asked() -> pa.Table:
-    """A row that is common in most pairs, and one that is not."""
+
+def _asked(schema: Schema) -> pa.Table:
+    """A row that is common in most pairs, and one that is not; where a pair has more columns, nothing is known."""
     import pyarrow as pa
 
-    names = [name for name in EQUAL if name != TARGET]
-    return pa.table({name: [EQUAL[name], OTHER[name]] for name in names})
+    names = [name for name in schema.names if name != TARGET]
+    return pa.table({name: [EQUAL.get(name), OTHER.get(name)] for name in names})

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from understudy.audits.rig import World
 from understudy.audits.subject import Shown
 from understudy.privacy.curator import Curator
-from understudy.queries.answer import Group
+from understudy.queries.answer import Answer, Group
+from understudy.queries.asking import query
 from understudy.queries.inquiry import Inquiry
 from understudy.queries.question import Question
 
 CONFIDENCE = 0.95
 QUERIES = {
-    "query-count": "SELECT count(*) FROM data WHERE weight > 50",
+    "query-total": "SELECT count(*) FROM data",
+    "query-count": "SELECT count(*) FROM data WHERE weight > 50 OR weight < 1",
     "query-groups": "SELECT colour, count(*), sum(size) FROM data GROUP BY colour",
     "query-average": "SELECT avg(weight) FROM data",
     "query-quantile": "SELECT quantile(weight, 0.9) FROM data",
@@ -38,6 +40,13 @@ class Query:
         figures = {name: float(v) for name, v in values.items() if isinstance(v, int | float)}
         answers = [(q.question, q.value.shape) for q in curator.record]
         return Shown({"groups": [g.keys for g in groups], "questions": answers}, numbers=figures)
+
+    def claim(self, world: World, curator: Curator) -> Answer:
+        """Of the whole question, since an answer is all that a query hands out."""
+        budget = curator.budget
+        return query(
+            world.here, QUERIES[self.name], epsilon=budget.epsilon, delta=budget.delta, accept_draft_as_public=True
+        )
 
     def _groups(self, world: World, curator: Curator) -> tuple[Group, ...]:
         question = Question.of(QUERIES[self.name], world.schema)

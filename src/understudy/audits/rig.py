@@ -1,56 +1,79 @@
-"""Everything around a method that may be broken: how rows are opened, the schema, the curator, its randomness.
+"""Everything around a method that may be broken: how rows are opened, the schema, the curator, its randomness, what is
+debited and what is claimed.
 
 The honest rig is what every release uses. A mutant is a rig with one part replaced.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
-from understudy.audits.pair import Pair
+from understudy.audits.pair import Pair, Row
 from understudy.audits.witness import Spy, WitnessGate
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator, Gate
+from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanism import ExactRandomness, Randomness
 from understudy.schema.schema import Schema
 from understudy.tables.cache import CachedTable
 from understudy.tables.opening import open as open_table
 from understudy.tables.table import Table
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+
+class Claiming(Protocol):
+    """A certificate, or the answer to a query."""
+
+    @property
+    def epsilon(self) -> float: ...
+
+    @property
+    def delta(self) -> float: ...
+
+    @property
+    def secure(self) -> bool: ...
+
+    @property
+    def guarantee(self) -> Any: ...
 
 
-def declared(rows: pa.Table, schema: Schema) -> Schema:
+def declared(rows: Sequence[Row], schema: Schema) -> Schema:
     return schema
 
 
-def opened(rows: pa.Table, schema: Schema) -> Table:
-    return CachedTable(open_table(rows, schema, name="audited"))
+def opened(frame: Any, schema: Schema) -> Table:
+    return CachedTable(open_table(frame, schema, name="audited"))
 
 
-def unasked(rows: pa.Table) -> int | None:
+def unasked(rows: Sequence[Row]) -> int | None:
     """The number of synthetic rows comes from the noisy answers."""
     return None
+
+
+def guaranteed(claim: Claiming) -> Any:
+    """What a program would take for the guarantee."""
+    return claim.guarantee
 
 
 @dataclass(frozen=True)
 class Rig:
     """One way of running methods on rows."""
 
-    schema: Callable[[pa.Table, Schema], Schema] = declared
-    opened: Callable[[pa.Table, Schema], Table] = opened
+    schema: Callable[[Sequence[Row], Schema], Schema] = declared
+    opened: Callable[[Any, Schema], Table] = opened
     curator: Callable[[Schema, Budget, Gate], Curator] = Curator
     randomness: Callable[[], Randomness] = ExactRandomness.system
-    rows: Callable[[pa.Table], int | None] = unasked
+    rows: Callable[[Sequence[Row]], int | None] = unasked
+    ledger: Callable[[], Ledger] = Ledger.memory
+    guaranteed: Callable[[Claiming], Any] = guaranteed
 
     def world(self, pair: Pair, second: bool) -> World:
         """A run on the first or the second table, with the other beside it."""
         here, there = reversed(pair.tables) if second else pair.tables
-        schema = self.schema(here, pair.schema)
-        return World(self, schema, self.opened(here, schema), self.opened(there, schema), self.rows(here))
+        rows = pair.second if second else pair.first
+        schema = self.schema(rows, pair.schema)
+        return World(self, schema, self.opened(here, schema), self.opened(there, schema), self.rows(rows))
 
 
 @dataclass(frozen=True)

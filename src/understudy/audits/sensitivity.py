@@ -5,6 +5,7 @@ That is what adaptive composition asks of each step. The figures are exact, so t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -32,6 +33,7 @@ CHECKS = {
     "change": "no exact answer changes by more than its declared sensitivity",
     "noise": "the noise is no smaller than declared",
     "whole": "every answer is the exact one plus its noise",
+    "admission": "what a selection refuses stays refused",
     "budget": "the spends together stay within the budget",
 }
 
@@ -55,6 +57,8 @@ def excesses(ask: Ask) -> Iterator[Excess]:
     asked = ask.questions[0]["ask"]
     words = f"the answer to {asked!r} is debited" if ask.spends else f"nothing is debited for the answer to {asked!r}"
     yield Excess("paid", 0.0 if ask.spends or not ask.draws else np.inf, words)
+    if ask.kind == "select" and ask.questions[0]["k"] > 1:
+        yield _admission(ask)
     if ask.kind in COUNTS:
         for part in parts(ask):
             yield from _histogram(part)
@@ -107,6 +111,15 @@ def _choice(ask: Ask) -> Iterator[Excess]:
             yield Excess("noise", _over(draw.exponent, declared), words)
 
 
+def _admission(ask: Ask) -> Excess:
+    """Of several picks from one order: k exponential mechanisms only if the admissible candidates become no more."""
+    k, late = ask.questions[0]["k"], len(ask.late)
+    words = (
+        f"a selection of {k} would admit {late} candidates after it refused them, declared {k} exponential mechanisms"
+    )
+    return Excess("admission", np.inf if late else 0.0, words)
+
+
 def _keys(ask: Ask) -> Iterator[Excess]:
     spend = ask.spends[0]
     here, there = (dict(zip(values, map(int, counts), strict=True)) for values, counts in (ask.here, ask.there))
@@ -144,7 +157,14 @@ def _samples(ask: Ask) -> Iterator[Excess]:
         yield Excess("noise", most, words)
 
 
-_OTHERS = {"keys": _keys, "rank": _ranks, "draws": _samples}
+def _read(ask: Ask) -> Iterator[Excess]:
+    """Rows that a training reads, as codes: one person moves one (a training is of people who have one row)."""
+    here, there = (Counter(map(bytes, np.ascontiguousarray(codes))) for codes in (ask.here, ask.there))
+    moved = float(max((here - there).total(), (there - here).total()))
+    yield Excess("change", moved, f"{ask.spends[0].asked} read {moved:.4g} rows otherwise, declared 1")
+
+
+_OTHERS = {"keys": _keys, "rank": _ranks, "draws": _samples, "train": _read, "consult": _read}
 
 
 def _total(asks: Sequence[Ask], budget: Budget) -> Excess:

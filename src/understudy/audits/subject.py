@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from understudy.audits.rig import World
+from understudy.audits.rig import Claiming, World
 from understudy.privacy.curator import Curator
 
 if TYPE_CHECKING:
@@ -43,4 +43,8 @@ class Subject(Protocol):
 
     def show(self, world: World, curator: Curator, seed: int) -> Shown:
         """The whole run."""
+        ...
+
+    def claim(self, world: World, curator: Curator) -> Claiming:
+        """What it would hand out with a result, for the spends of the curator so far; nothing is asked of it."""
         ...

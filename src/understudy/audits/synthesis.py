@@ -12,10 +12,11 @@ import numpy as np
 from understudy.audits.rig import World
 from understudy.audits.subject import Shown
 from understudy.privacy.budget import Budget
+from understudy.privacy.certificate import Certificate
 from understudy.privacy.curator import Curator
 from understudy.releases.release import Release
 from understudy.releases.synthesis import Plan
-from understudy.schema.schema import Schema
+from understudy.schema.schema import DRAFT, Schema
 from understudy.synthesizers.synthesizer import NOISE, SAMPLING, Options
 
 BY_SAMPLING = "-by-sampling"
@@ -42,8 +43,13 @@ class Synthesis:
         release = self._plan(world, seed).release(curator, "pyarrow", _silent)
         return Shown(outside(release), release.arrow)
 
+    def claim(self, world: World, curator: Curator) -> Certificate:
+        return self._plan(world, 0).certificate(curator, rows=1)
+
     def _plan(self, world: World, seed: int) -> Plan:
-        return Plan.of(world.schema, self.budget, self.method, self._options(world.schema), world.rows, seed)
+        schema, options = world.schema, self._options(world.schema)
+        draft = schema.status == DRAFT
+        return Plan.of(schema, self.budget, self.method, options, world.rows, seed, accept_draft=draft)
 
     def _options(self, schema: Schema) -> Options:
         """What a method must be told: one that measures named tables gets one."""

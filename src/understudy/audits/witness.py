@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.errors import InternalError
 from understudy.privacy.budget import Spend
 from understudy.privacy.curator import Curator
 from understudy.privacy.mechanism import Randomness
@@ -57,6 +58,8 @@ class Ask:
     values: list[NDArray[Any]]
     other_draws: tuple[Draw, ...] = ()
     """What the other table would have had drawn, where scores are only known inside the draw."""
+    late: tuple[int, ...] = ()
+    """Candidates that a selection refused, and would admit after a later pick of its own."""
 
     @property
     def kind(self) -> str:
@@ -89,6 +92,23 @@ class Spy:
         return self.randomness.draw(counts, prior, draws)
 
 
+@dataclass(frozen=True)
+class Ordered:
+    """Draws no noise, and ranks these candidates in this order."""
+
+    order: tuple[int, ...]
+    secure: bool = True
+
+    def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
+        return np.zeros(size, dtype=np.int64)
+
+    def choose(self, scores: NDArray[np.float64], exponent: float, k: int) -> list[int]:
+        return list(self.order)
+
+    def draw(self, counts: NDArray[np.int64], prior: Prior, draws: int) -> NDArray[np.int64]:
+        return np.zeros_like(counts)
+
+
 class Mute:
     """Draws nothing: it is asked for what a table would have had drawn, and chooses the first."""
 
@@ -102,6 +122,15 @@ class Mute:
 
     def draw(self, counts: NDArray[np.int64], prior: Prior, draws: int) -> NDArray[np.int64]:
         return np.zeros_like(counts)
+
+
+class Trained(Exception):  # noqa: N818 - it says where a run was left, and is no error
+    """A training or a vote was asked for, which a gate that holds two tables doesn't run."""
+
+
+TRAININGS = ("train", "consult")
+MOST_PROBES = 400
+"""Of the rule of one selection."""
 
 
 @dataclass
@@ -129,10 +158,14 @@ class WitnessGate:
         here, there = exact(self.here), exact(self.there)
         paid, drawn = len(self.curator.spends), len(self.spy.draws)
         debit()
+        if questions[0]["ask"] in TRAININGS:
+            self.asks.append(Ask(list(questions), self.curator.spends[paid:], here, there, (), []))
+            raise Trained
         values = draw(here, self.spy)
         spends, draws = self.curator.spends[paid:], tuple(self.spy.draws[drawn:])
         others = self._others(questions, there, draw)
-        self.asks.append(Ask(list(questions), spends, here, there, draws, values, others))
+        late = late_picks(questions[0], draws, values, lambda order: draw(here, Ordered(order)))
+        self.asks.append(Ask(list(questions), spends, here, there, draws, values, others, late))
         return values
 
     def _others(self, questions: Sequence[dict[str, Any]], there: Any, draw: Any) -> tuple[Draw, ...]:
@@ -142,3 +175,46 @@ class WitnessGate:
         spy = Spy(Mute())
         draw(there, spy)
         return tuple(spy.draws)
+
+
+def late_picks(
+    question: dict[str, Any],
+    draws: Sequence[Draw],
+    values: Sequence[NDArray[Any]],
+    drawn: Callable[[tuple[int, ...]], list[NDArray[Any]]],
+) -> tuple[int, ...]:
+    """Candidates that a selection refused, and would admit after one of the picks that it went on to make.
+
+    `drawn` walks an order of our own, which shows what the rule of the selection admits after which picks. One order,
+    walked once, has the law of as many exponential mechanisms as it picks only if what is admissible shrinks: a
+    candidate that comes back would have had to be in the race of every pick.
+    """
+    order = next((d.order for d in draws if isinstance(d, Selection)), [])
+    if question["ask"] != "select" or question["k"] == 1 or len(order) <= question["k"]:
+        return ()
+    picks = [int(i) for i in np.ravel(values[0])]
+    tried = _some(order, max(1, MOST_PROBES // question["k"]))
+    refused: set[int] = set()
+    late: set[int] = set()
+    for place in range(min(len(picks) + 1, question["k"])):
+        before = tuple(picks[:place])
+        for candidate in set(tried) - set(before):
+            if _admitted(drawn, before, candidate):
+                late |= {candidate} & refused
+            else:
+                refused.add(candidate)
+    return tuple(sorted(late))
+
+
+def _admitted(drawn: Callable[[tuple[int, ...]], list[NDArray[Any]]], before: tuple[int, ...], candidate: int) -> bool:
+    """Whether it may be picked after these; a walk that finds its own rule wrong says that it may, and should not."""
+    try:
+        return [int(i) for i in np.ravel(drawn((*before, candidate))[0])] == [*before, candidate]
+    except InternalError:
+        return True
+
+
+def _some(values: Sequence[int], most: int) -> list[int]:
+    """All, or so many of them, evenly."""
+    places = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(int))
+    return [values[i] for i in places]
