@@ -90,9 +90,23 @@ def test_what_was_typed_is_what_is_audited(audited: Audited, asked: list[Any]):
     audited("mst", "--epsilon", 2, "--delta", 0, "--setting", "full", "--mutant", "half-noise", "--level", 0.01)
     method, wish = asked.pop()
     del wish["progress"]
-    nothing = dict.fromkeys(("function", "python", "time_limit", "out", "jobs"))
+    nothing = dict.fromkeys(("function", "python", "time_limit", "out", "jobs", "postgres"))
     plain = {"epsilon": 2.0, "delta": 0.0, "setting": "full", "mutant": "half-noise", "level": 0.01}
-    assert (method, wish) == ("mst", nothing | plain)
+    assert (method, wish) == ("mst", nothing | plain | {"neighbours": "add-remove"})
+
+
+def test_the_relation_and_a_server_are_handed_on(audited: Audited, asked: list[Any]):
+    audited("mst", "--neighbours", "replace-one", "--postgres", "postgresql://host/base")
+    _, wish = asked.pop()
+    assert (wish["neighbours"], wish["postgres"]) == ("replace-one", "postgresql://host/base")
+
+
+@pytest.mark.parametrize(("method", "mutant"), [("dp-gan", "no-clipping"), ("pate-gan", "raw-ids"), ("mst", "raw-ids")])
+def test_mutants_of_networks_and_of_the_boundary_can_be_named(
+    audited: Audited, asked: list[Any], method: str, mutant: str
+):
+    assert audited(method, "--mutant", mutant).code == 0
+    assert asked.pop()[1]["mutant"] == mutant
 
 
 def test_a_function_of_another_tool_is_audited(audited: Audited, asked: list[Any]):
@@ -166,6 +180,11 @@ def test_all_methods_and_one_mutant(audited: Audited, matrix: dict[str, Any]):
     assert matrix["methods"] is None and matrix["mutants"] == ("half-noise",)
 
 
+def test_networks_are_mutated_too(audited: Audited, matrix: dict[str, Any]):
+    audited("--mutants", "dp-gan", "--mutant", "no-clipping")
+    assert matrix["methods"] == ("dp-gan",) and matrix["mutants"] == ("no-clipping",)
+
+
 def test_a_survivor_exits_1(audited: Audited, matrix: dict[str, Any], desk: Path):
     matrix["cells"]["half-noise", "mst"] = ""
     outcome = audited("--mutants", "--report", "mutants.html")
@@ -191,6 +210,8 @@ def test_the_matrix_as_json(audited: Audited, matrix: dict[str, Any], desk: Path
         (("mst", "--callable", "a:b"), "method 'mst' and --callable can't be audited together"),
         (("mst", "aim"), "one method is audited at a time, not 2"),
         (("mst", "--mutant", "half-nose"), "mutant 'half-nose' is not known; did you mean 'half-noise'?"),
+        (("mst", "--mutant", "no-clipping"), "mutant 'no-clipping' is not known"),
+        (("dp-gan", "--mutant", "half-noise"), "mutant 'half-noise' is not known"),
         (("--callable", "a:b", "--mutant", "half-noise"), "mutant 'half-noise' is of our own methods"),
         (("mst", "--python", "env"), "--python ('env') says where a --callable runs"),
         (("--callable", "a:b", "--python", "none"), "--python ('none') must be a Python that can be run"),
@@ -200,6 +221,7 @@ def test_the_matrix_as_json(audited: Audited, matrix: dict[str, Any], desk: Path
         (("--mutants", "--setting", "full"), "--setting is for a single audit"),
         (("--mutants", "--out", "x"), "--out is for a single audit"),
         (("--mutants", "--jobs", 2), "--jobs is for a single audit"),
+        (("--mutants", "--neighbours", "replace-one"), "--neighbours is for a single audit"),
         (("--mutants", "mts"), "method 'mts' is not known; did you mean 'mst'?"),
     ],
 )

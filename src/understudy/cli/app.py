@@ -411,6 +411,16 @@ def audit(
     jobs: Annotated[
         int | None, typer.Option(help="How many processes run \\[default: one for each core].", show_default=False)
     ] = None,
+    neighbours: Annotated[
+        str, typer.Option(help="add-remove or replace-one: the relation of the claim.")
+    ] = "add-remove",
+    postgres: Annotated[
+        str | None,
+        typer.Option(
+            help="A server, as in postgresql://host/database, to look at with made-up tables that are dropped again.",
+            show_default=False,
+        ),
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(help="The report to write, .html or .json.", show_default=False)
     ] = None,
@@ -421,8 +431,9 @@ def audit(
     from understudy.cli.audit import Request, run
 
     request = Request(
-        tuple(method or ()), epsilon, delta, setting, mutant, function, python, level, time_limit, out, jobs, report
-    )
+        tuple(method or ()), epsilon, delta, setting, mutant, function, python, level, time_limit, out, jobs, report,
+        neighbours, postgres,
+    )  # fmt: skip
     run(request, mutants, json, quiet)
 
 

@@ -15,7 +15,7 @@ from understudy.attacks.audit import DOES_NOT_APPLY, LIMITS, Audit, Bound, Matri
 from understudy.audits.asked import LEVEL
 from understudy.audits.auditing import CANARIES, audit, audit_mutants
 from understudy.audits.mutants import MUTANTS
-from understudy.audits.registry import SUBJECTS
+from understudy.audits.registry import OF_TRAINING, SUBJECTS, TRAINED, mutants_of
 from understudy.cli.evaluate import check_report
 from understudy.cli.screen import print_facts, print_table
 from understudy.errors import CheckFailed, InputError
@@ -23,6 +23,7 @@ from understudy.files import write_atomically
 from understudy.reports.audit import claimed, matrix_summary, render_matrix, summary
 from understudy.reports.axis import percent
 from understudy.reports.bounds import at_least, currencies
+from understudy.schema.schema import ADD_REMOVE
 from understudy.studies.result import report_writer
 
 QUICK = "quick"
@@ -45,13 +46,16 @@ class Request:
     out: Path | None = None
     jobs: int | None = None
     report: Path | None = None
+    neighbours: str = ADD_REMOVE
+    postgres: str | None = None
 
     @property
     def only_for_one(self) -> dict[str, bool]:
         """The options that speak of a single audit, and whether they were given."""
         optional = {"callable": self.function, "python": self.python, "time-limit": self.time_limit}
-        optional |= {"out": self.out, "jobs": self.jobs}
+        optional |= {"out": self.out, "jobs": self.jobs, "postgres": self.postgres}
         changed = {"setting": self.setting != QUICK, "level": self.level != LEVEL}
+        changed |= {"neighbours": self.neighbours != ADD_REMOVE}
         return {name: value is not None for name, value in optional.items()} | changed
 
 
@@ -67,7 +71,7 @@ def run(request: Request, mutants: bool, as_json: bool, quiet: bool) -> None:
 def _check(request: Request, mutants: bool) -> None:
     """Refuses what can't be meant, before any work is done."""
     if request.mutant is not None:
-        _known("mutant", request.mutant, MUTANTS)
+        _known("mutant", request.mutant, _mutants_of(request, mutants))
     if mutants:
         _check_mutants(request)
     else:
@@ -76,9 +80,14 @@ def _check(request: Request, mutants: bool) -> None:
         check_report(request.report)
 
 
+def _mutants_of(request: Request, mutants: bool) -> Collection[str]:
+    """The mistakes that can be asked for: a method that trains has some of its own."""
+    return (*MUTANTS, *OF_TRAINING) if mutants or not request.methods else mutants_of(request.methods[0])
+
+
 def _check_mutants(request: Request) -> None:
     for method in request.methods:
-        _known("method", method, SUBJECTS)
+        _known("method", method, (*SUBJECTS, *TRAINED))
     wrong = [name for name, given in request.only_for_one.items() if given]
     if wrong:
         raise InputError(f"--{wrong[0]} is for a single audit; leave it or --mutants out", wrong[0])
@@ -119,6 +128,7 @@ def _run_one(request: Request, as_json: bool, quiet: bool) -> None:
             request.methods[0] if request.methods else None, epsilon=request.epsilon, delta=request.delta,
             setting=request.setting, mutant=request.mutant, function=request.function, python=request.python,
             level=request.level, time_limit=request.time_limit, out=request.out, jobs=request.jobs, progress=progress,
+            neighbours=request.neighbours, postgres=request.postgres,
         )  # fmt: skip
         if request.report is not None:
             found.save(request.report)
