@@ -327,7 +327,7 @@ def test_gaussian_noise_is_refused_where_the_budget_is_pure() -> None:
 
 
 def test_the_noisy_total_needs_an_amount() -> None:
-    with pytest.raises(MethodError, match="private under add-remove"):
+    with pytest.raises(MethodError, match="number of rows is private"):
         silent_curator("add-remove").total()
 
 

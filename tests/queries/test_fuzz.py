@@ -114,7 +114,8 @@ def statements(server: str) -> list[str]:
     return [" ".join(f.group(1).split()) for f in found if f]
 
 
-HARMLESS = re.compile(r"SELECT set_config\(\$1, \$2, false\)|BEGIN|COMMIT")
+SETTING = r"pg_catalog\.set_config\('\w+', '[^']*', true\)"
+HARMLESS = re.compile(rf"SELECT {SETTING}(, {SETTING})*|BEGIN[A-Z ]*READ ONLY|COMMIT|ROLLBACK")
 
 
 def is_a_count(statement: str) -> bool:
@@ -193,7 +194,7 @@ def test_any_text_may_be_a_literal_and_stays_one(value: str, column: str):
         where = Question.of(f"select count(*) from data where {column} = '{literal}'", SCHEMA).where
     except InputError:
         return
-    source = Source(exp.to_table("t"), {n: Stored(n, textual=True) for n in SCHEMA.names}, exp.column("ctid"))
+    source = Source(exp.to_table("t"), {n: Stored(n, "text") for n in SCHEMA.names}, exp.column("ctid"))
     plain = stated(select_tally(source, SCHEMA, Domain(SCHEMA, ()), Tally((), where, (RowCount(),)), "INT"))
     other = Question.of(f"select count(*) from data where {column} = 'zzz'", SCHEMA).where
     twin = stated(select_tally(source, SCHEMA, Domain(SCHEMA, ()), Tally((), other, (RowCount(),)), "INT"))

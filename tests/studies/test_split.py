@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import understudy as us
-from understudy.studies.split import RANDOM, Split, held_out, mark
+from understudy.studies.split import RANDOM, Split, held_out, mark, people
 
 ROWS = 200
 KEY = bytes(range(32))
@@ -52,11 +53,10 @@ def test_no_person_stands_on_both_sides():
     assert len(set(ids(split.holdout))) == ROWS // 4 // 5
 
 
-def test_rows_without_a_person_stay_together():
-    people = pa.table({"id": pa.array([None if i % 2 else i for i in range(ROWS)]), "town": ["a"] * ROWS})
-    split = Split.of(people, UNIT)
-    sides = [t.column("id").null_count for t in (split.train, split.holdout)]
-    assert sorted(sides) == [0, ROWS // 2]
+def test_rows_of_one_id_stay_together_however_it_is_written_and_rows_without_one_do_not():
+    ids = pa.array([" a", "a ", "a", None, "", "?"])
+    schema = dataclasses.replace(UNIT, missing_values=("?",))
+    assert people(pa.table({"id": ids}), schema).tolist() == [0, 0, 0, -4, -5, -6]
 
 
 def test_a_hold_out_that_is_given_is_taken():

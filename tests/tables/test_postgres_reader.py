@@ -116,8 +116,8 @@ def test_a_view_cannot_write(admin: str, switch: str):
     table = us.open(view(admin, SWITCHES[switch]), SCHEMA)
     for _ in range(2):
         assert answers(table) == expected(admin)
-    us.synthesize(table, epsilon=1.0, method="independent", seed=1)
-    us.query(table, f"SELECT count(*) FROM {table.name}", epsilon=1.0)
+    us.synthesize(table, epsilon=1.0, method="independent", seed=1, ledger=False)
+    us.query(table, f"SELECT count(*) FROM {table.name}", epsilon=1.0, ledger=False)
     assert run(admin, "SELECT count(*) FROM data.loot") == [(0,)]
     assert run(admin, "SELECT count(*) FROM pg_largeobject_metadata") == [(0,)]
 
@@ -235,7 +235,8 @@ def test_the_limits_of_the_role_are_kept(admin: str):
 
 def test_no_transaction_is_open_between_two_questions(admin: str):
     table = us.open(f"{as_role(admin, 'reader')}::data.people", SCHEMA)
-    states = "SELECT state FROM pg_stat_activity WHERE usename = 'reader'"
+    own = f"usename = 'reader' AND pid = {table._connection.info.backend_pid}"  # others may still be closing
+    states = f"SELECT state FROM pg_stat_activity WHERE {own}"
     assert run(admin, states) == [("idle",)]
     for ask in (lambda: table.count_by(DOMAIN, SETS), table.count_rows, lambda: table.count_values("town")):
         ask()

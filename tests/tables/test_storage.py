@@ -119,6 +119,15 @@ def neighbours(plain: list[Any], odd: Any, how: str, place: int) -> list[Any]:
     return [*plain[:place], odd, *rest]
 
 
+def unchanged(column: Any, plain: list[Any], how: str, place: int) -> bool:
+    """Whether the other rows still hold their values; polars makes texts of numbers beside a text, days of dates."""
+    if not isinstance(column, pl.Series):
+        return True
+    held = column.to_list()
+    others = [*held[:place], *held[place + 1 :]]
+    return others == (plain if how == ADDED else [*plain[:place], *plain[place + 1 :]])
+
+
 def failures(
     opened: Callable[[Any], Any],
     build: Callable[[list[Any]], Any],
@@ -133,6 +142,8 @@ def failures(
             column = build(neighbours(plain, ODD[said], how, place))
         except (TypeError, ValueError, OverflowError, pa.ArrowException, pl.exceptions.PolarsError):
             continue  # the way in can't store it, so there is no such table
+        if not unchanged(column, plain, how, place):
+            continue  # a library has put other values in place of all the others: they are not the same people any more
         after = counted(opened(column))
         for name in before:
             compared += 1
@@ -380,7 +391,7 @@ def test_every_engine_spells_a_value_alike(kind: str, opened: Any) -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (np.True_, "true"),
+        (np.True_, "1"),
         (np.float32(0.5), "0.5"),
         (np.int8(-3), "-3"),
         (2**80, "1.2089258196146292e+24"),

@@ -23,7 +23,7 @@ from understudy.tables.table import Table
 CLASS = "class"
 """What the classes are called when they come as an array without a name."""
 MOST_DRAFTED_CLASSES = 1000
-_WHOLE_FLOAT = re.compile(r"-?[0-9]+\.0")
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)(\.0)?")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,30 +112,23 @@ def _named_columns(matrix: NDArray[Any], names: tuple[str, ...]) -> Any:
 def _array(values: NDArray[Any]) -> Any:
     """A column of an array. Its type is that of all rows together, so that of one value must not matter.
 
-    Beside a number numpy turns truth values into numbers, and beside a text it turns both into texts: so truth values
-    are numbers here, and a text that numpy would make of a number is that number.
+    Beside a text numpy turns truth values and numbers into texts: so a text that numpy would make of one is that one.
     """
     import pyarrow as pa
 
     if values.dtype.kind in "US":
         return pa.array([_of_text(str(v) if values.dtype.kind == "U" else spell(v)) for v in values], type=pa.string())
     if values.dtype.kind in "OcV":
-        return pa.array([_of_object(v) for v in values.tolist()], type=pa.string())
-    whole = values.astype(np.uint8) if values.dtype.kind == "b" else values
-    return pa.array(np.ascontiguousarray(whole.astype(whole.dtype.newbyteorder("="))))
-
-
-def _of_object(value: Any) -> str | None:
-    if isinstance(value, str):
-        return _of_text(value)
-    return spell(int(value)) if isinstance(value, bool | np.bool_) else spell(value)
+        texts = [_of_text(v) if isinstance(v, str) else spell(v) for v in values.tolist()]
+        return pa.array(texts, type=pa.string())
+    return pa.array(np.ascontiguousarray(values.astype(values.dtype.newbyteorder("="))))
 
 
 def _of_text(text: str | None) -> str | None:
-    """1 for `1.0` and for `True`."""
+    """1 for `1.0` and for `True`; a text with zeros in front is no number of numpy's."""
     if text in ("True", "False"):
         return "1" if text == "True" else "0"
-    return text[:-2] if text is not None and _WHOLE_FLOAT.fullmatch(text) else text
+    return spell(int(text.removesuffix(".0"))) if text is not None and _WHOLE.fullmatch(text) else text
 
 
 def _schema(estimator: Any, frame: Any, target: str) -> Schema:

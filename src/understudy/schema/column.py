@@ -28,7 +28,7 @@ LARGEST_INTEGER = 2**52
 SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 """What is stripped from both ends of a text before it is read: the spaces of Unicode (category Zs), but no tabs."""
 
-TRUE_WORDS, FALSE_WORDS = ("true", "True", "TRUE", "1"), ("false", "False", "FALSE", "0")
+TRUE_WORDS, FALSE_WORDS = ("1", "1.0", "true", "True", "TRUE"), ("0", "0.0", "false", "False", "FALSE")
 """How frames, files and engines write a truth value."""
 
 RESOLUTIONS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}

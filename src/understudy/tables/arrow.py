@@ -129,7 +129,7 @@ def quick_codes(coding: Coding, column: pa.ChunkedArray, missing_values: Sequenc
     if textual and (isinstance(coding.column, Boolean) or _is_texts(coding)):
         return _text_codes(coding, column, frozenset(("", *missing_values)))
     if pa.types.is_boolean(kind) and isinstance(coding.column, Boolean):
-        return None if {"true", "false"} & set(missing_values) else _truth_codes(coding, column)
+        return None if {"1", "0"} & set(missing_values) else _truth_codes(coding, column)
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)) or pa.types.is_float16(kind):
         return None
     if any(map(_is_number, missing_values)):

@@ -5,7 +5,7 @@ truth values, whole numbers and times into Python objects, or into floats. So ev
 same however it is stored, and everything that is read as text starts from it. `tables.sql` spells typed columns of an
 engine by the same rules, and `tests/tables/test_storage.py` holds the two together.
 
-    truth values     true, false
+    truth values     1, 0: Python, numpy, pandas and polars take True for 1 where both stand in one column
     numbers          as doubles: 1 and not 1.0, 0.1, 1e+16
     points in time   in UTC: 2024-03-01, and with a time of day 2024-03-01 12:30:00.5
     bytes            ASCII as it is, everything else as \\xHH
@@ -34,14 +34,14 @@ def spell(value: Any, *, exactly: bool = False) -> str | None:
     `exactly` keeps all digits of a whole number, which people's ids need: as doubles, two of them may be one.
 
     >>> spell(True), spell(1.0), spell(dt.date(2024, 3, 1)), spell(float("nan"))
-    ('true', '1', '2024-03-01', None)
+    ('1', '1', '2024-03-01', None)
     """
     if isinstance(value, str):
         return str.__str__(value)
     value = _of_python(value)
     match value:
         case bool():
-            return "true" if value else "false"
+            return "1" if value else "0"
         case int():
             return str(value) if exactly or abs(value) < EXACT else spell_double(_double(value))
         case float():

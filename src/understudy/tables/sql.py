@@ -187,6 +187,9 @@ def _text(stored: Stored, *, exactly: bool = False) -> Expression:
     # Without a list of characters DuckDB strips `column.SPACES`, several times faster than with one.
     plain = exp.Trim(this=exp.cast(value, "text"))
     match stored.kind:
+        case "truth":
+            ones = [(value, exp.Literal.string("1")), (exp.not_(value.copy()), exp.Literal.string("0"))]
+            return case(ones, exp.null())
         case "whole" if not exactly:
             outside = exp.not_(exp.Between(this=value.copy(), low=whole(1 - EXACT), high=whole(EXACT - 1)))
             return case([(outside, _text_of_double(exp.cast(value.copy(), "double")))], exp.cast(value, "text"))
