@@ -97,11 +97,13 @@ def test_the_watch_sees_canaries_wherever_they_are(desk: Path, capfd: pytest.Cap
 def good(source: Any, watch: Watch) -> us.Release:
     """A table's whole life: opened, drafted, counted, released, asked, learned from."""
     opened = watch(lambda: us.open(source, KNOWN)).result
-    if not (isinstance(source, str) and source.startswith("postgresql")):
+    on_server = isinstance(source, str) and source.startswith("postgresql")
+    paying = SEEDED | ({"ledger": "ledger.sqlite"} if on_server else {})  # a file has a ledger beside it
+    if not on_server:
         watch(lambda: us.draft_schema(source), but=("result",))  # a draft is made of the rows, for the steward alone
-    release = watch(lambda: us.synthesize(opened, method="independent", **SEEDED)).result
+    release = watch(lambda: us.synthesize(opened, method="independent", **paying)).result
     assert release is not None
-    watch(lambda: us.synthesize(opened, method="mst", **SEEDED))
+    watch(lambda: us.synthesize(opened, method="mst", **paying))
     for sql in (
         f"SELECT count(*), avg(age) FROM {opened.name!r}".replace("'", '"'),
         f'SELECT place, count(*) FROM "{opened.name}" GROUP BY place',
@@ -172,8 +174,9 @@ def test_from_a_server(server: str, watch: Watch):
         connection.execute(
             "CREATE VIEW telling AS SELECT telling() AS diagnosis, who, place, code, age, pay, seen, smoker FROM people"
         )
+    paying = SEEDED | {"ledger": "ledger.sqlite"}
     for view in ("miscast", "telling"):
-        refused = watch(lambda view=view: us.synthesize(us.open(f"{server}::{view}", KNOWN), method="mst", **SEEDED))
+        refused = watch(lambda view=view: us.synthesize(us.open(f"{server}::{view}", KNOWN), method="mst", **paying))
         assert isinstance(refused.error, us.TableError)
     assert watch(lambda: us.draft_schema(address)).error is not None
 
@@ -309,7 +312,7 @@ def test_frames_that_no_rule_reads(name: str, watch: Watch):
     watch(lambda: us.evaluate(frame, frame, measures=["tv1"]))
     watch(lambda: us.anonymity(frame, ["x"], ["y"], schema=text))
     watch(lambda: us.attack(frame, frame, frame), but=("result",))
-    watch(lambda: release.complete(frame), but=("result",))
+    watch(lambda: len(release.complete(frame)))  # the user's own frame comes back, and may not even be printable
     watch(lambda: us.compare(frame, text, methods=["nothing"], out="study"))
     watch(lambda: us.specimen(frame, text, method="arf"), but=("result",))
 

@@ -196,7 +196,7 @@ def pandas_listed(kind: str | None) -> Callable[[list[Any]], pd.Series]:
             warnings.simplefilter("ignore")
             try:
                 return pd.Series(values, dtype=kind)
-            except (TypeError, ValueError, OverflowError):
+            except (TypeError, ValueError, OverflowError, IndexError):
                 return pd.Series([_held(v, kind) for v in values])
 
     return build
@@ -206,7 +206,7 @@ def _held(value: Any, kind: str | None) -> Any:
     """The value as a column of that type would hand it out."""
     try:
         return pd.Series([value], dtype=kind)[0]
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, IndexError):
         return value
 
 

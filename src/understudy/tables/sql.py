@@ -216,7 +216,9 @@ def _text_of_double(number: Expression, otherwise: Expression | None = None) -> 
         exp.LT(this=exp.Abs(this=number.copy()), expression=double(WRITTEN_OUT)),
     )
     shortest = exp.cast(number.copy(), "text") if otherwise is None else otherwise
-    return case([(is_whole, exp.cast(exp.cast(number.copy(), "bigint"), "text"))], shortest)
+    # Tried, since DuckDB may cast before it looks at the condition, and NaN has no whole number.
+    digits = exp.TryCast(this=number.copy(), to=exp.DataType.build("bigint"))
+    return case([(is_whole, exp.cast(digits, "text"))], shortest)
 
 
 def _double_of_decimal(stored: Stored) -> Expression:
