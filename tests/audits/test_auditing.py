@@ -211,6 +211,10 @@ def nothing(frame, epsilon, delta, seed):
 
 def breaks(frame, epsilon, delta, seed):
     raise ValueError("it broke")
+
+def chatters(frame, epsilon, delta, seed):
+    print("a warning of the library " * 400)
+    return frame.iloc[:0]
 """
 
 
@@ -233,6 +237,11 @@ def test_a_function_that_returns_nothing_is_not(functions: None) -> None:
     found = audit(function="theirs:nothing", setting="tiny", jobs=1)
     assert not found.violated
     assert found.verdict == "no violation found (power unknown against halved noise)"
+
+
+def test_a_function_that_prints_more_than_a_pipe_holds_is_heard_out(functions: None) -> None:
+    found = audit(function="theirs:chatters", setting="tiny", jobs=1)
+    assert min(b.runs for b in found.bounds) == 200 and not found.violated
 
 
 def test_a_function_that_breaks_is_named(functions: None) -> None:

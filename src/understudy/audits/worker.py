@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import io
 import json
 import os
 import queue
@@ -18,6 +20,8 @@ from understudy.errors import InputError, MethodError
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 BEGIN = "import sys; sys.path[:] = sys.argv[1:]; from understudy.audits.child import main; main()"
+PIECE = 4_096
+"""Bytes that are read at a time of what a child prints."""
 
 
 @dataclass(frozen=True)
@@ -77,14 +81,14 @@ class Crew:
             )
             done.put(None)
             return
+        said = LastWords(child)
         try:
             for task in _until(waiting, deadline):
                 done.put((task, _ask(child, task)))
         except Exception:
-            done.put(_broken(child))
+            done.put(_broken(child, said))
         finally:
-            child.kill()
-            child.communicate()
+            said.end()
             done.put(None)
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -99,6 +103,32 @@ class Crew:
         assert child.stdin
         child.stdin.write(self._setup)
         return child
+
+
+class LastWords:
+    """Reads what a child prints, and keeps the end of it.
+
+    Somebody else's function may print a warning in every run. A pipe that nobody reads is full after some 64 kB, and
+    then whoever writes to it waits for ever, whatever the time limit is.
+    """
+
+    def __init__(self, child: subprocess.Popen[bytes]) -> None:
+        self._child = child
+        self._heard: collections.deque[bytes] = collections.deque(maxlen=2)
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        assert isinstance(self._child.stderr, io.BufferedReader)
+        while heard := self._child.stderr.read1(PIECE):
+            self._heard.append(heard)
+
+    def end(self) -> str:
+        """Ends the child; its last line."""
+        self._child.kill()
+        self._thread.join()
+        self._child.communicate()
+        return b"".join(self._heard).decode(errors="replace").strip().rpartition("\n")[2]
 
 
 def _until(waiting: Any, deadline: float) -> Iterator[Task]:
@@ -116,9 +146,6 @@ def _ask(child: subprocess.Popen[bytes], task: Task) -> list[Run]:
     return [(coin, seen) for coin, seen in json.loads(child.stdout.readline())]
 
 
-def _broken(child: subprocess.Popen[bytes]) -> MethodError:
+def _broken(child: subprocess.Popen[bytes], said: LastWords) -> MethodError:
     """The last line that the child said."""
-    child.kill()
-    _, err = child.communicate()
-    said = err.decode(errors="replace").strip().rpartition("\n")[2]
-    return MethodError(f"a run of what is audited broke off: {said or 'it said nothing'}", child.args)
+    return MethodError(f"a run of what is audited broke off: {said.end() or 'it said nothing'}", child.args)
