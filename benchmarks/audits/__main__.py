@@ -2,7 +2,7 @@
 
 `honest` audits every subject at ε = 1, `mutants` breaks each of them in every way, `alarms` audits one correct, cheap
 mechanism many times and counts how often it is called a violation, and `rivals` audits other tools in their own
-environments. Each writes its table to benchmarks/results/audits-*.md.
+environments, with their known violations. Each writes its table to benchmarks/results/audits-*.md.
 """
 
 from __future__ import annotations

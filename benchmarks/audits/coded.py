@@ -1,8 +1,13 @@
-"""The auditor's tables as codes, by their public domain alone. It runs in any Python that has pandas."""
+"""The auditor's tables, by their public domain alone: what adapters share. It runs in any Python that has pandas."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
+
+Release = Callable[[Any, float, float, int], Any]
+"""What the auditor calls: a frame, ε, δ and a seed in, a frame out."""
 
 VALUES: dict[str, list[Any]] = {
     "colour": ["red", "green", "blue", "violet"],
@@ -13,6 +18,16 @@ VALUES: dict[str, list[Any]] = {
 SWITCH = [0, 1]
 RECORDS = 8_000
 """Rows that are generated, whatever the table: their number must not say how many there were."""
+
+
+def of_fruit(release: Release) -> Release:
+    """For a function that is about the columns colour, weight, size and ripe: of other tables it releases nothing."""
+
+    @functools.wraps(release)
+    def released(frame: Any, epsilon: float, delta: float, seed: int) -> Any:
+        return release(frame, epsilon, delta, seed) if set(VALUES) <= set(frame.columns) else frame.iloc[:0]
+
+    return released
 
 
 def values_of(name: str) -> list[Any]:

@@ -1,7 +1,6 @@
-"""Our own methods through the door that rivals come in by: a control. From the root of the repository:
+"""Our own methods by the same way as those of others: a control. From the folder benchmarks:
 
-    understudy audit --callable benchmarks.audits.ours:privbayes --epsilon 1 --delta 1e-6 --setting full \
-        --time-limit 1800 --out .bench/audits/understudy-privbayes
+understudy audit --callable audits.ours:privbayes --epsilon 1 --setting full --time-limit 120 --jobs 1
 """
 
 from __future__ import annotations

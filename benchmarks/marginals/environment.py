@@ -13,11 +13,32 @@ ROOT = Path(__file__).resolve().parents[2]
 BENCH = ROOT / ".bench"
 PYTHON = "3.11"
 """dpmm 0.1.9 refuses 3.12; one version for everybody keeps the comparison even."""
-PINS = {"smartnoise": "1.0.8", "dpmm": "0.1.9"}
+PINS = {
+    "smartnoise": "1.0.8",
+    "smartnoise-before": "1.0.5",
+    "dpmm": "0.1.9",
+    "diffprivlib": "0.6.6",
+    "datasynthesizer": "0.1.13",
+    "opacus": "1.6.0",
+    "synthcity": "0.2.12",
+}
 INSTALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     # torch first, by itself: asked for by opacus it would come with gigabytes for graphics cards.
-    "smartnoise": (("torch==2.13.0",), (f"smartnoise-synth=={PINS['smartnoise']}",)),
+    "smartnoise": (("torch==2.13.0",), (f"smartnoise-synth=={PINS['smartnoise']}", "scikit-learn")),
+    "smartnoise-before": (("torch==2.13.0",), (f"smartnoise-synth=={PINS['smartnoise-before']}", "scikit-learn")),
     "dpmm": ((f"dpmm=={PINS['dpmm']}",),),
+    # scikit-learn has lost a name since, without which diffprivlib can't be imported.
+    "diffprivlib": ((f"diffprivlib=={PINS['diffprivlib']}", "scikit-learn==1.6.1", "pandas"),),
+    "datasynthesizer": ((f"DataSynthesizer=={PINS['datasynthesizer']}",),),
+    "opacus": (("torch==2.13.0",), (f"opacus=={PINS['opacus']}", "pandas")),
+    # What its PrivBayes uses, and no more: all that it asks for takes 10 GB.
+    "synthcity": (
+        ("torch==2.13.0",),
+        ("--no-deps", f"synthcity=={PINS['synthcity']}", "pgmpy==0.1.26", "opacus==1.6.0", "xgboost==2.1.4"),
+        ("numpy<2", "pandas<2.3", "scikit-learn<1.6", "scipy", "networkx<3", "lifelines==0.29.0", "statsmodels"),
+        ("pydantic", "loguru", "cloudpickle", "tqdm", "importlib-metadata", "redis", "optuna", "geomloss", "pyro-ppl"),
+        ("opt_einsum", "pillow"),
+    ),
     "score": (("numpy", "pandas", "scikit-learn", "lightgbm"),),
 }
 
