@@ -18,6 +18,8 @@ VALUES: dict[str, list[Any]] = {
 SWITCH = [0, 1]
 RECORDS = 8_000
 """Rows that are generated, whatever the table: their number must not say how many there were."""
+FEW = 1_000
+"""As many are enough to see that a value is there."""
 
 
 def of_fruit(release: Release) -> Release:

@@ -14,9 +14,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from .coded import of_fruit
+from .coded import FEW, of_fruit
 
-RECORDS = 1_000
 KINDS = {"colour": "String", "weight": "Float", "size": "Integer", "ripe": "String"}
 CATEGORICAL = {"colour": True, "weight": False, "size": True, "ripe": True}
 VALUES = {"colour": ["blue", "green", "red", "violet"], "size": [0, 1, 2, 3], "ripe": ["no", "yes"]}
@@ -63,6 +62,6 @@ def _release(frame: Any, epsilon: float, seeded: dict[str, int], *, declares: bo
         )
         describer.save_dataset_description_to_file(str(description))
         generator = DataGenerator()
-        generator.generate_dataset_in_independent_mode(RECORDS, str(description), **seeded)
+        generator.generate_dataset_in_independent_mode(FEW, str(description), **seeded)
     made = generator.synthetic_dataset
     return made.assign(ripe=[ripe == "yes" for ripe in made["ripe"]])

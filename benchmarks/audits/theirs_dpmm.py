@@ -1,7 +1,7 @@
 """Methods of dpmm as functions that `understudy audit --callable` takes; from the folder benchmarks:
 
     understudy audit --callable audits.theirs_dpmm:privbayes --python ../.bench/dpmm/bin/python --epsilon 1 \
-        --setting full --time-limit 600 --jobs 1
+        --setting full --time-limit 2400 --jobs 1
 
 For `privbayes` and `mst` the domain is declared and rows are codes already, so that dpmm's own preprocessing is off and
 the whole budget goes to its mechanism; the other functions go through its preprocessing, as its documentation means it.
@@ -16,7 +16,7 @@ import copy
 import functools
 from typing import Any
 
-from .coded import RECORDS, decoded, encoded, of_fruit, sizes_of
+from .coded import FEW, RECORDS, decoded, encoded, of_fruit, sizes_of
 
 ITERATIONS = 20
 PREPROCESSING = 0.1
@@ -59,7 +59,7 @@ def _processed(frame: Any, epsilon: float, delta: float, seed: int, domain: dict
     rows = frame.assign(public=public)
     pipeline = copy.deepcopy(_pipeline("PrivBayesPipeline", epsilon, delta, processed=True))
     pipeline.fit(rows, domain=dict(domain), random_state=np.random.RandomState(seed))
-    made = pipeline.generate(n_records=RECORDS, random_state=np.random.RandomState(seed))
+    made = pipeline.generate(n_records=FEW, random_state=np.random.RandomState(seed))
     return made.drop(columns="public")
 
 

@@ -66,7 +66,7 @@ def mwem_by_default(frame: Any, epsilon: float, delta: float, seed: int) -> Any:
     """Its own preprocessing is told the kind of each column, and nothing else."""
     from snsynth import Synthesizer
 
-    rows = frame[["colour", "size", "ripe"]]
-    synthesizer = Synthesizer.create("mwem", epsilon=epsilon, iterations=ROUNDS, split_factor=3)
+    rows = frame[["colour", "ripe"]]
+    synthesizer = Synthesizer.create("mwem", epsilon=epsilon, q_count=50, iterations=5, split_factor=2)
     synthesizer.fit(rows, categorical_columns=list(rows.columns))
     return synthesizer.sample(RECORDS)

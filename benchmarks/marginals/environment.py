@@ -31,7 +31,7 @@ INSTALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     "diffprivlib": ((f"diffprivlib=={PINS['diffprivlib']}", "scikit-learn==1.6.1", "pandas"),),
     "datasynthesizer": ((f"DataSynthesizer=={PINS['datasynthesizer']}",),),
     "opacus": (("torch==2.13.0",), (f"opacus=={PINS['opacus']}", "pandas")),
-    # What its PrivBayes uses, and no more: all that it asks for takes 10 GB.
+    # What its PrivBayes uses, and no more: it asks for an old torch, which comes with gigabytes for graphics cards.
     "synthcity": (
         ("torch==2.13.0",),
         ("--no-deps", f"synthcity=={PINS['synthcity']}", "pgmpy==0.1.26", "opacus==1.6.0", "xgboost==2.1.4"),
