@@ -22,6 +22,7 @@ from understudy.schema.schema import Schema
 from understudy.tables.counting import CodeBatch, code_type
 from understudy.tables.duck import DuckTable, check_case, check_columns, stored_as
 from understudy.tables.file import connect
+from understudy.tables.spelling import may_be_number
 from understudy.tables.sql import Source
 from understudy.tables.tally import EvenCoding
 
@@ -132,22 +133,13 @@ def quick_codes(coding: Coding, column: pa.ChunkedArray, missing_values: Sequenc
         return None if {"1", "0"} & set(missing_values) else _truth_codes(coding, column)
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)) or pa.types.is_float16(kind):
         return None
-    if any(map(_is_number, missing_values)):
+    if any(map(may_be_number, missing_values)):
         return None
     return _number_codes(coding, column.to_numpy().astype(np.float64, copy=False))
 
 
 def _is_texts(coding: Coding) -> bool:
     return isinstance(coding.column, Categorical) and not coding.column.numeric
-
-
-def _is_number(text: str) -> bool:
-    """Whether a number could be printed like that; if in doubt, it could."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _text_codes(coding: Coding, column: pa.ChunkedArray, missing: frozenset[str]) -> Codes | None:

@@ -66,6 +66,15 @@ def spell_double(value: float) -> str | None:
     return str(int(value)) if value.is_integer() and abs(value) < WRITTEN_OUT else repr(value)
 
 
+def may_be_number(text: str) -> bool:
+    """Whether a number could be spelled like that; if in doubt, it could."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _of_python(value: Any) -> Any:
     """Scalars of numpy and pandas as those of Python; times to the microsecond, rounded down."""
     import numpy as np

@@ -15,7 +15,7 @@ from understudy.errors import InternalError
 from understudy.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
 from understudy.schema.domain import Coding
 from understudy.schema.schema import Unit
-from understudy.tables.spelling import EXACT, WRITTEN_OUT
+from understudy.tables.spelling import EXACT, WRITTEN_OUT, may_be_number
 from understudy.tables.tally import EvenCoding
 
 ROWS = "understudy_rows"
@@ -94,7 +94,7 @@ def person_of(stored: Stored, missing_values: Sequence[str]) -> Expression:
     """
     from sqlglot import exp
 
-    if stored.kind == "whole" and not missing_values:
+    if stored.kind == "whole" and not any(map(may_be_number, missing_values)):
         return raw(stored.name)
     return case([(_is_missing(stored, missing_values), exp.null())], _text(stored, exactly=True))
 
@@ -242,6 +242,8 @@ def _is_missing(stored: Stored, missing_values: Sequence[str]) -> Expression:
     if stored.kind == "real":
         absent = exp.or_(absent, _is_nan(stored))
     tokens = ("", *missing_values) if stored.kind == "text" else tuple(missing_values)
+    if stored.kind in ("whole", "real", "decimal", "truth"):
+        tokens = tuple(t for t in tokens if may_be_number(t))  # others are the text of no number
     return exp.or_(absent, _text(stored).isin(*tokens)) if tokens else absent
 
 
