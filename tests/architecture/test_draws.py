@@ -70,6 +70,16 @@ def test_processes_have_streams_of_their_own() -> None:
     assert first != second
 
 
+def test_processes_keep_a_sitecustomize_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('mine')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    with draws.stream("one"):
+        first = child()
+    with draws.stream("one"):
+        assert child() == first
+    assert first.startswith("mine\n")
+
+
 @pytest.mark.noise(false_alarm=2**-63, why="two draws of 64 bits are equal, in this process or in two that it starts")
 def test_a_marked_test_reads_the_system() -> None:
     assert os.urandom(8) != os.urandom(8) and draws._name is None

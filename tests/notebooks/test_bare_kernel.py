@@ -61,6 +61,10 @@ type = "boolean"
 """
 
 
+WATCHDOG = 600
+"""Seconds. It ends what hangs; on a busy machine a kernel may need minutes to start."""
+
+
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     desk = tmp_path_factory.mktemp("desk")
@@ -78,7 +82,12 @@ def executed(cells: list[str], desk: Path, *, failing: bool = False) -> list[lis
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
     path = os.pathsep.join(filter(None, [str(desk / "site"), os.environ.get("PYTHONPATH")]))
     client = nbclient.NotebookClient(
-        book, timeout=300, kernel_name="python3", allow_errors=failing, resources={"metadata": {"path": str(desk)}}
+        book,
+        timeout=WATCHDOG,
+        startup_timeout=WATCHDOG,
+        kernel_name="python3",
+        allow_errors=failing,
+        resources={"metadata": {"path": str(desk)}},
     )
     client.execute(env=os.environ | {"PYTHONPATH": path, "IPYTHONDIR": str(desk / "ipython")})
     return [cell["outputs"] for cell in book.cells]

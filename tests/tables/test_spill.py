@@ -76,7 +76,7 @@ def test_spilled_rows_are_private_and_gone_at_the_end(people: Path, place: Path,
     (folder,) = folders(place)
     assert holds_rows(folder), "nothing was spilled, so this test shows nothing"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    told, _ = process.communicate("go on\n", timeout=120)
+    told, _ = process.communicate("go on\n", timeout=600)
     assert (process.returncode, told) == (0, f"{ROWS}\n")
     assert folders(place) == [] and list(cwd.iterdir()) == []
 
@@ -90,7 +90,7 @@ def test_what_a_killed_process_left_is_swept_by_the_next(people: Path, place: Pa
     spill_directory()  # the next start: this process
     left = folders(place)
     assert len(left) == 2 and sum(map(holds_rows, left)) == 1
-    told, _ = alive.communicate("go on\n", timeout=120)
+    told, _ = alive.communicate("go on\n", timeout=600)
     assert (alive.returncode, told) == (0, f"{ROWS}\n")
     spill._current.remove()
     assert folders(place) == []
