@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from old_ledgers import old_ledger
 
+from old_ledgers import old_ledger
 from understudy.errors import BudgetExhausted, InputError
 from understudy.privacy import ledger as module
 from understudy.privacy.accountant import QUANTUM, epsilon_from_rho, rho_from_epsilon, rho_from_pure, round_up

@@ -14,8 +14,8 @@ from types import ModuleType
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from old_ledgers import old_ledger
 
+from old_ledgers import old_ledger
 from understudy.errors import BudgetExhausted, InputError
 from understudy.privacy.accountant import rho_from_epsilon, rho_from_pure, round_up
 from understudy.privacy.allowance import share_fits
