@@ -17,6 +17,7 @@ from understudy.attacks.audit import (
     FAILED,
     LIMITS,
     PASSED,
+    SKIPPED,
     WHITE_BOX,
     Bound,
     Check,
@@ -123,6 +124,14 @@ def test_a_violation_is_told_and_exits_1(audited: Audited, monkeypatch: pytest.M
     assert f"Noise conformance, violation: {WRONG.name}: {WRONG.found}\n" in outcome.out
     said = "mst does not keep its claim of ε = 1 at δ = 1e-6: 1 of 2 checks found a violation (noise conformance)."
     assert outcome.err == f"understudy: {said}\n" and said not in outcome.out
+
+
+def test_a_check_that_was_not_made_says_why(audited: Audited, monkeypatch: pytest.MonkeyPatch):
+    answers(monkeypatch, [], made(Check("people on a server", SKIPPED, "no server was named.")))
+    outcome = audited("mst")
+    assert (
+        outcome.code == 0 and "Noise conformance, not made: people on a server: no server was named.\n" in outcome.out
+    )
 
 
 def test_json_is_alone_on_standard_output(audited: Audited, monkeypatch: pytest.MonkeyPatch):

@@ -45,8 +45,8 @@ UNITS = "one ledger refuses claims about rows beside claims about people"
 FILES = "no row is left in a file"
 SPILLS = "the engine spills into a folder that nobody else can read"
 SERVER = "people on a PostgreSQL server"
-NO_PANDAS = "pandas is not installed, so that its frames were not looked at"
-NO_SERVER = "no PostgreSQL server was named (postgres=, --postgres)"
+NO_PANDAS = "pandas is not installed, so that its frames were not looked at."
+NO_SERVER = "no PostgreSQL server was named (postgres=, --postgres)."
 
 
 class Paid(Exception):  # noqa: N818 - it says where a run was left, and is no error

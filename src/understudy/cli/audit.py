@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from understudy.attacks.audit import DOES_NOT_APPLY, LIMITS, Audit, Bound, Matrix, Step
+from understudy.attacks.audit import DOES_NOT_APPLY, LIMITS, PASSED, Audit, Bound, Matrix, Step
 from understudy.audits.asked import LEVEL
 from understudy.audits.auditing import CANARIES, audit, audit_mutants
 from understudy.audits.mutants import MUTANTS
@@ -172,10 +172,10 @@ def _step_row(step: Step) -> tuple[str, str, str, str]:
 
 
 def _print_step(step: Step) -> None:
-    """Every violation, what canaries prove, or why nothing was looked at."""
+    """Every violation, what canaries prove, and why something was not looked at."""
     if not step.checks:
         print(f"{step.title}, {step.outcome}: {step.reason.rstrip('.') or 'no reason is recorded'}.")
-    for check in step.checks if step.name == CANARIES[0] else step.violations:
+    for check in step.checks if step.name == CANARIES[0] else [c for c in step.checks if c.outcome != PASSED]:
         print(f"{step.title}, {check.outcome}: {check.name}: {check.found}")
 
 
