@@ -24,6 +24,12 @@ HERE = Path(__file__).resolve().parents[1]
 KEPT = HERE / "results" / "audits-rivals.json"
 OURS = "understudy"
 PURE, APPROXIMATE = 0.0, 1e-6
+PACKAGES = {
+    "smartnoise": "smartnoise-synth",
+    "smartnoise-before": "smartnoise-synth",
+    "datasynthesizer": "DataSynthesizer",
+}
+"""Environments that are not called as the package that is audited there."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +47,12 @@ class Case:
     delta: float = PURE
     seconds: int = 60
     epsilon: float = 1.0
+    pair: str = ""
+    """The pair of tables that shows this leak and no other, where several would be seen."""
 
     @property
     def title(self) -> str:
-        version = PINS.get(self.tool)
-        return f"{self.tool.removesuffix('-before')} {version}" if version else self.tool
+        return f"{PACKAGES.get(self.tool, self.tool)} {PINS.get(self.tool, '')}".strip()
 
     @property
     def arguments(self) -> list[str]:
@@ -101,6 +108,7 @@ CASES = (
         " maintainers say that there is no private way yet.",
         delta=APPROXIMATE,
         seconds=300,
+        pair="unique category",
     ),
     Case(
         "dpmm-constant-columns",
@@ -141,7 +149,7 @@ CASES = (
         "datasynthesizer",
         "theirs_datasynthesizer:domain_from_rows",
         "Independent mode without a domain file: categories and ranges are read from the rows, at no cost.",
-        "Its documentation leaves it open whether they are declared. Of the same elsewhere:"
+        "Declaring them is optional, and its documentation doesn't warn. Of the same elsewhere:"
         " alan-turing-institute/reprosyn#38 (closed).",
     ),
     Case(
@@ -225,6 +233,16 @@ CASES = (
     Case("understudy-mst", OURS, "ours:mst", "mst with its schema.", "", delta=APPROXIMATE, seconds=120),
 )
 
+FEW_RUNS = (
+    "An audit that finds nothing certifies nothing, and fewer runs say less; their number is what the time limit allowed"
+    " on a busy machine. Neighbours differ by one added row; all games of an audit share a level of 5 %."
+)
+LEFT_OUT = (
+    "Of what dp-recorder found, not tried here: ryan112358/mbi#65 (the mechanism JAM is not in mbi's package on PyPI),"
+    " opendp/smartnoise-sdk#621 (what is wrong is the budget that is reported, not what is released), missing values"
+    " that pass through clipping (no table for functions has any), and MOSTLY AI."
+)
+
 
 def table() -> str:
     """Plays what is missing, and writes down what was found."""
@@ -252,12 +270,13 @@ def audited(case: Case) -> dict[str, Any]:
     done = subprocess.run(call, cwd=HERE, capture_output=True, text=True, check=False)
     if not done.stdout.strip():
         return {"failed": (done.stderr.strip().splitlines() or ["it said nothing"])[-1]}
-    return facts(json.loads(done.stdout))
+    return facts(json.loads(done.stdout), case.pair)
 
 
-def facts(found: dict[str, Any]) -> dict[str, Any]:
-    """Of the game that proves most."""
-    best = max(found["bounds"], key=lambda bound: bound["epsilon"])
+def facts(found: dict[str, Any], pair: str = "") -> dict[str, Any]:
+    """Of the game of that pair, or of the one that proves most: all games share one level."""
+    looked = [bound for bound in found["bounds"] if bound["pair"] == pair] or found["bounds"]
+    best = max(looked, key=lambda bound: bound["epsilon"])
     told = {name: best[name] for name in ("epsilon", "runs", "accuracy", "statistic", "pair")}
     return {"violated": found["violated"], "seconds": found["seconds"], "created": found["created"][:10], **told}
 
@@ -274,7 +293,9 @@ def written(found: dict[str, Any]) -> str:
         "\n".join(f"- **{case.name}**: {case.known}" for case in violated),
         f"## Nothing found ({len(rest)})",
         _rows("how it is used", rest, found),
+        FEW_RUNS,
         *(f"- **{case.name}** ({case.title}) failed: {found[case.name]['failed']}" for case in broken),
+        LEFT_OUT,
         "## Commands, from the folder benchmarks",
         "\n".join(f"    {case.command}" for case in played),
     ]

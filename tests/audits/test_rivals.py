@@ -82,6 +82,12 @@ def found(epsilon: float, violated: bool) -> dict[str, Any]:
     return told | {"bounds": [bound, bound | {"epsilon": 0.0, "pair": "other"}]}
 
 
+def test_the_facts_are_those_of_the_pair_that_shows_the_leak(rivals: ModuleType) -> None:
+    audit = found(2.8799, violated=True)
+    assert (rivals.facts(audit)["pair"], rivals.facts(audit, "other")["pair"]) == ("p", "other")
+    assert rivals.facts(audit, "not played")["pair"] == "p"
+
+
 def test_a_page_is_sorted_by_what_was_found(rivals: ModuleType) -> None:
     broken, leaking, honest = rivals.CASES[:3]
     kept = {
