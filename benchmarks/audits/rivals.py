@@ -234,8 +234,8 @@ CASES = (
 )
 
 FEW_RUNS = (
-    "An audit that finds nothing certifies nothing, and fewer runs say less; their number is what the time limit "
-    "allowed on a busy machine. Neighbours differ by one added row; all games of an audit share a level of 5 %."
+    "An audit that finds nothing certifies nothing, and fewer runs say less; their number is what the time limit"
+    " allowed on a busy machine. Neighbours differ by one added row; all games of an audit share a level of 5 %."
 )
 LEFT_OUT = (
     "Of what dp-recorder found, not tried here: ryan112358/mbi#65 (the mechanism JAM is not in mbi's package on PyPI),"
