@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -119,3 +120,24 @@ def test_ids_of_pandas_keep_their_digits_or_are_refused() -> None:
     assert rows([1.0, 1.0, 2.0, None]) == rows(["1", 1, 2.0, None]) == 2
     with pytest.raises(us.UnderstudyError, match=r"'p' .* reach 2\^53"):
         rows([*large, None])
+
+
+@pytest.mark.parametrize("kind", [pa.decimal128(18, 0), pa.decimal128(24, 3), pa.decimal256(40, 0), pa.int64()])
+def test_decimal_ids_keep_their_digits(kind: pa.DataType) -> None:
+    ids = pa.array([Decimal(2**53 + i) for i in range(50)]).cast(pa.decimal128(24, 3)).cast(kind)
+    rows = pa.table({"p": ids, "x": [0] * 50})
+    assert us.open(rows, schema(ADD_REMOVE, 1)).count_rows() == 50
+
+
+@pytest.mark.parametrize(
+    "ids", [pa.array([2.0**24 + 2], pa.float32()), pd.Series([2.0**60, "a"]), pd.Series([2.0**60], dtype="category")]
+)
+def test_ids_that_any_floating_point_type_has_rounded_are_refused(ids: Any) -> None:
+    column = ids.to_pandas() if isinstance(ids, pa.Array) else ids
+    with pytest.raises(us.UnderstudyError, match=r"reach 2\^53 \(2\^24 in single precision\)"):
+        us.open(pd.DataFrame({"p": column, "x": 0}), schema(ADD_REMOVE, 1))
+
+
+def test_an_infinite_id_is_one_id() -> None:
+    rows = pa.table({"p": [math.inf, math.inf, 1.0], "x": [0, 0, 0]})
+    assert us.open(rows, schema(ADD_REMOVE, 1)).count_rows() == 2

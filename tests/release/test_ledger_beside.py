@@ -107,7 +107,7 @@ def test_a_frame_has_none(way: Callable[..., object], name: str | None, tmp_path
 
 
 def test_the_place_is_that_of_the_opening(tmp_path: Path, monkeypatch):
-    """A relative path means what it meant when the table was opened; a link has a ledger where it stands itself."""
+    """A relative path means what it meant when the table was opened; a link has the ledger of what it leads to."""
     write(tmp_path, "csv")
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "link.csv").symlink_to(tmp_path / "people.csv")
@@ -115,7 +115,7 @@ def test_the_place_is_that_of_the_opening(tmp_path: Path, monkeypatch):
     table, linked = us.open("people.csv", SCHEMA), us.open("elsewhere/link.csv", SCHEMA)
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert ledger_for(table, None) == tmp_path / "people.csv.ledger.sqlite"
-    assert ledger_for(linked, None) == tmp_path / "elsewhere" / "link.csv.ledger.sqlite"
+    assert ledger_for(linked, None) == tmp_path / "people.csv.ledger.sqlite"
     assert table.identity == linked.identity == str((tmp_path / "people.csv").resolve())
 
 
@@ -182,3 +182,16 @@ def test_studies_debit_nobody(tmp_path: Path, tmp_path_factory: pytest.TempPathF
     compare(data, SCHEMA, methods=["independent"], epsilons=[1.0], seeds=1, jobs=1, out=out)
     us.evaluate(data, ROWS, schema=SCHEMA)
     assert {path.name for path in tmp_path.iterdir()} == before
+
+
+def test_a_link_and_another_case_of_a_name_have_no_ledger_of_their_own(tmp_path: Path):
+    data, link = tmp_path / "people.csv", tmp_path / "linked.csv"
+    data.touch()
+    link.symlink_to(data)
+    assert ledger_beside(str(link)) == ledger_beside(str(data)) == tmp_path / "people.csv.ledger.sqlite"
+    assert (
+        ledger_beside("t.duckdb::People") == ledger_beside("t.duckdb::PEOPLE") == Path("t.duckdb.people.ledger.sqlite")
+    )
+    old = tmp_path / "linked.csv.ledger.sqlite"
+    old.touch()
+    assert ledger_beside(str(link)) == old  # made by an earlier version; a fresh one would forget what it holds

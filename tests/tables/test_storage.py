@@ -418,3 +418,87 @@ def test_a_format_that_reads_iso_dates_as_other_days_is_refused() -> None:
     schema = Schema.loads('[columns.d]\ntype = "datetime"\nmin = 2020-01-01\nmax = 2020-12-31\nformat = "%Y-%d-%m"\n')
     with pytest.raises(us.UnderstudyError, match="reads ISO dates as other days"):
         us.open(pd.DataFrame({"d": ["2020-31-12"]}), schema)
+
+
+# ---------------------------------------------------------------- what an attack on the matrix found beside it
+
+NINES = 'type = "number"\nmin = 0\nmax = 1\nbins = 10'
+TEXTS = 'type = "categorical"\nvalues = "private"'
+HOURS = 'type = "datetime"\nmin = 2020-01-01\nmax = 2020-12-31\nresolution = "hour"\nbins = 8784'
+CODES = 'type = "categorical"\nvalues = ["007", "008"]\nother = "else"'
+GROUPS = 'type = "categorical"\nvalues = ["1", "2"]\nother = "else"'
+BERLIN_CLOCKS = "Europe/Berlin"
+
+
+def matrix(values: Any) -> pa.Table:
+    return _named_columns(np.asarray(values)[:, None], ("x",))
+
+
+def summers(*more: str) -> pd.DataFrame:
+    moments = pd.to_datetime(["2020-07-01 12:00"] * 3 + list(more), utc=True).tz_convert(BERLIN_CLOCKS)
+    return pd.DataFrame({"x": moments.as_unit("ns")})
+
+
+def spans(*more: Any) -> pd.DataFrame:
+    return pd.DataFrame({"x": pd.Series([*pd.to_timedelta([-1, 86_400_000_000_001_000], unit="ns"), *more])})
+
+
+def objects(*values: Any) -> pd.DataFrame:
+    return pd.DataFrame({"x": pd.Series(values, dtype=object)})
+
+
+def arrow(values: Sequence[Any], kind: Any = None) -> pa.Table:
+    return pa.table({"x": pa.array(values, kind)})
+
+
+HALF = decimal.Decimal("0.5")
+SINGLE = np.full(5, 0.7, np.float32)
+NEIGHBOURS = {
+    "single precision and a text": (NINES, matrix(SINGLE), matrix([*SINGLE, "n/a"])),
+    "single precision and a double": (NINES, matrix(SINGLE), matrix([*SINGLE, 0.1])),
+    "single precision and nothing": (NINES, matrix(SINGLE), matrix(np.array([*SINGLE, None], dtype=object))),
+    "no number and a text": (GROUPS, matrix([1.0, np.nan]), matrix(np.array([1.0, np.nan, "n/a"]))),
+    "years and a day": (HOURS, matrix(np.array(["2020"], "M8[Y]")), matrix(np.array(["2020", "2020-03-01"], "M8[D]"))),
+    "digits by the thousand": (GROUPS, matrix(["1"]), matrix(["1", "9" * 5000])),
+    "an hour that comes twice": (HOURS, summers(), summers("2020-10-25 00:30")),
+    "a day far away": (HOURS, arrow([18322], pa.date32()), arrow([18322, 200_000_000], pa.date32())),
+    "a long decimal": (
+        NINES,
+        arrow([decimal.Decimal("0.5")]),
+        arrow([decimal.Decimal("0.5"), decimal.Decimal(10**45)]),
+    ),
+    "a span of ages": (TEXTS, arrow([1], pa.duration("s")), arrow([1, 2**62], pa.duration("s"))),
+    "half a character": (TEXTS, objects("a"), objects("a", "\ud800")),
+    "years beyond Python's": (
+        HOURS,
+        pd.DataFrame({"x": np.array(["20000-01-01"] * 2, "M8[s]")}),
+        pd.DataFrame({"x": pd.Series([*pd.Series(np.array(["20000-01-01"] * 2, "M8[s]")), "n/a"], dtype=object)}),
+    ),
+    "spans of nanoseconds": (TEXTS, spans(), spans("n/a")),
+    "intervals": (
+        TEXTS,
+        pd.DataFrame({"x": pd.arrays.IntervalArray([pd.Interval(0, 1)])}),
+        pd.DataFrame({"x": pd.arrays.IntervalArray([pd.Interval(0, 1), pd.Interval(2, 2.5)])}),
+    ),
+    "codes that a reader took for numbers": (
+        CODES,
+        pd.DataFrame({"x": [7, 8, 7]}),
+        pd.DataFrame({"x": ["007", "008", "007", "x9"]}),
+    ),
+}
+
+
+@pytest.mark.parametrize(("declared", "first", "second"), NEIGHBOURS.values(), ids=NEIGHBOURS)
+def test_one_row_more_moves_one_count(declared: str, first: Any, second: Any) -> None:
+    schema = Schema.loads(f"[columns.x]\n{declared}\nmissing = true\n")
+    before, after = (read(us.open(frame, schema)) for frame in (first, second))
+    change = moved(before, after)
+    assert change in ([1], []) if schema["x"].private else change == [1]
+
+
+def read(table: Any) -> Counter[Any]:
+    if table.schema["x"].private:
+        texts, rows = table.count_values("x")
+        return Counter(dict(zip(texts, rows.tolist(), strict=True)))
+    (counts,) = table.count_by(Domain.of(table.schema), [("x",)])
+    return Counter(dict(enumerate(counts.tolist())))

@@ -104,7 +104,8 @@ def _without_rows(error: ValueError) -> ValueError:
     """The same complaint without the rows that scikit-learn quotes in it."""
     said, quoted, advice = str(error).partition("array=")
     if not quoted:
-        return error
+        first, *rest = str(error).split("\n")
+        return UnusableInputError(first, None) if rest else error
     return UnusableInputError(f"{said.strip().rstrip(':')}. {advice[advice.find('Reshape') :]}", None)
 
 

@@ -23,7 +23,7 @@ from understudy.tables.table import Table
 CLASS = "class"
 """What the classes are called when they come as an array without a name."""
 MOST_DRAFTED_CLASSES = 1000
-_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)(\.0)?")
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,400})(\.0)?")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,16 +119,42 @@ def _array(values: NDArray[Any]) -> Any:
     if values.dtype.kind in "US":
         return pa.array([_of_text(str(v) if values.dtype.kind == "U" else spell(v)) for v in values], type=pa.string())
     if values.dtype.kind in "OcV":
-        texts = [_of_text(v) if isinstance(v, str) else spell(v) for v in values.tolist()]
-        return pa.array(texts, type=pa.string())
+        return pa.array([_of_object(v) for v in values.tolist()], type=pa.string())
+    if values.dtype.kind == "f":
+        return pa.array(_by_digits(values))
+    if values.dtype.kind in "mM":
+        values = values.astype(f"{values.dtype.kind}8[us]")  # numpy has units that Arrow lacks
     return pa.array(np.ascontiguousarray(values.astype(values.dtype.newbyteorder("="))))
 
 
+def _by_digits(values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """Doubles; one that single precision holds is the number that it is written as: 0.7, and not 0.699999988.
+
+    numpy writes a float32 as 0.7 beside a text, and hands it on as 0.699999988 beside a double.
+    """
+    doubles = values.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        single = doubles.astype(np.float32)
+        short = (single == doubles) & (doubles != np.floor(doubles))
+    if short.any():
+        distinct, places = np.unique(single[short], return_inverse=True)
+        doubles[short] = np.array([float(str(v)) for v in distinct])[places]
+    return doubles
+
+
+def _of_object(value: Any) -> str | None:
+    if isinstance(value, str):
+        return _of_text(value)
+    return spell(float(_by_digits(np.array([value]))[0])) if isinstance(value, float | np.floating) else spell(value)
+
+
 def _of_text(text: str | None) -> str | None:
-    """1 for `1.0` and for `True`; a text with zeros in front is no number of numpy's."""
+    """What numpy has written: 1 for `1.0` and for `True`, nothing for `nan`; it puts no zeros in front of a number."""
     if text in ("True", "False"):
         return "1" if text == "True" else "0"
-    return spell(int(text.removesuffix(".0"))) if text is not None and _WHOLE.fullmatch(text) else text
+    if text is None or text in ("nan", "NaT"):
+        return None
+    return spell(int(text.removesuffix(".0"))) if _WHOLE.fullmatch(text) else spell(text)
 
 
 def _schema(estimator: Any, frame: Any, target: str) -> Schema:

@@ -7,6 +7,7 @@ with budget (see `Column.private`), and `dataclasses.replace` puts the bought va
 from __future__ import annotations
 
 import math
+import re
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2
 
 TRUE_WORDS, FALSE_WORDS = ("1", "1.0", "true", "True", "TRUE"), ("0", "0.0", "false", "False", "FALSE")
 """How frames, files and engines write a truth value."""
+
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
 
 RESOLUTIONS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
@@ -335,9 +338,17 @@ def _also(label: str) -> tuple[str, ...]:
     """Other texts of the same value, the likeliest first."""
     words = next((words for words in (TRUE_WORDS, FALSE_WORDS) if label in words), ())
     pointed = spelled_with_point(label)
-    rounded = (repr(float(label)),) if pointed and 2**53 <= abs(int(label)) < 10**300 else ()
-    whole = (label.removesuffix(".0"),) if spelled_with_point(label.removesuffix(".0")) == (label,) else ()
-    return (*words, *pointed, *whole, *rounded)
+    return (*words, *pointed, *_as_number(label))
+
+
+def _as_number(label: str) -> tuple[str, ...]:
+    """`7` for `007` and `0.5` for `0.50`: what a reader makes of such texts where all of a column are numbers."""
+    if not _NUMBER.fullmatch(label):
+        return ()
+    value = float(label)
+    if not math.isfinite(value):
+        return ()
+    return (str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(value),)
 
 
 def as_datetime(value: object) -> object:

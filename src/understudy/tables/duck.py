@@ -153,6 +153,8 @@ def stored_as(name: str, kind: str) -> Stored:
         return Stored(name)
     if kind in _WHOLE_NAMES:
         return Stored(name, "whole")
+    if kind == "FLOAT":
+        return Stored(name, "real", exact_below=2**24)
     return Stored(name, next((stored for sign, stored in _STORED.items() if kind.startswith(sign)), "other"))
 
 
@@ -196,10 +198,11 @@ def _unusable(column: Column, kind: str) -> bool:
 
 
 def rounded_ids(table: str, column: str) -> TableError:
-    """Of a unit whose ids are doubles of 2^53 and more."""
+    """Of a unit whose ids are floating-point numbers that may stand for several."""
     return TableError(
-        f"{table}: the ids in {column!r} are stored as floating-point numbers and reach 2^53, where several are one "
-        "number; store them as texts or as whole numbers (pandas: read them with dtype=str, or as Int64)",
+        f"{table}: the ids in {column!r} are stored as floating-point numbers and reach 2^53 (2^24 in single "
+        "precision), where several are one number; store them as texts or as whole numbers (pandas: read them with "
+        "dtype=str, or as Int64)",
         column,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,9 @@ from understudy.errors import TableError, without_cells
 from understudy.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
 from understudy.schema.expression import Values
 from understudy.schema.schema import Schema
+from understudy.tables.duck import rounded_ids
 from understudy.tables.file import connect
-from understudy.tables.spelling import spell
+from understudy.tables.spelling import EXACT, NANOSECONDS, spell, spell_span
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,18 +47,18 @@ def to_arrow(source: Any, name: str, *, unit: str | None = None) -> pa.Table:
     import pyarrow as pa
 
     if isinstance(source, pa.Table):
-        return _plain_table(source)
+        return _plain_table(source, unit)
     frame = nw.from_native(source)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     native = frame.to_native()
     if kind_of(native) != "pandas":
-        return _plain_table(_polars_table(native, unit) if kind_of(native) == "polars" else frame.to_arrow())
+        return _plain_table(_polars_table(native, unit) if kind_of(native) == "polars" else frame.to_arrow(), unit)
     if not all(isinstance(c, str) for c in native.columns):
         odd = next(c for c in native.columns if not isinstance(c, str))
         raise TableError(f"{name}: column names must be texts; rename {odd!r}", list(native.columns))
     arrays = [_pandas_array(native[c], exactly=c == unit) for c in native.columns]
-    return _plain_table(pa.Table.from_arrays(arrays, names=list(native.columns)))
+    return _plain_table(pa.Table.from_arrays(arrays, names=list(native.columns)), unit)
 
 
 def _polars_table(frame: Any, unit: str | None) -> pa.Table:
@@ -74,6 +76,8 @@ def _polars_array(series: Any, exactly: bool) -> pa.Array:
             return series.to_arrow()
     except pa.ArrowException:
         pass  # 128 bits, for one
+    if exactly:
+        _check_ids(series.to_list(), series.name)
     return _spelled(series.to_list(), exactly)
 
 
@@ -87,6 +91,8 @@ def _pandas_array(series: Any, exactly: bool) -> pa.Array | pa.ChunkedArray:
             return pa.Array.from_pandas(series)
         except (pa.ArrowException, TypeError, ValueError):
             pass  # complex numbers, for one
+    if exactly:
+        _check_ids(series, str(series.name))
     return _spelled(series.astype(object).array, exactly)
 
 
@@ -96,7 +102,15 @@ def _pandas_categories(series: Any, exactly: bool) -> pa.Array:
 
     codes = series.cat.codes.to_numpy()
     places = pa.array(codes, mask=codes < 0)
+    if exactly:
+        _check_ids(series.cat.categories, str(series.name))
     return _spelled(list(series.cat.categories), exactly).take(places)
+
+
+def _check_ids(values: Iterable[Any], column: str) -> None:
+    """Refuses ids that are doubles of which one may stand for several."""
+    if any(isinstance(v, float) and EXACT <= abs(v) < math.inf for v in values):
+        raise rounded_ids("the frame", column)
 
 
 def _spelled(values: Iterable[Any], exactly: bool) -> pa.Array:
@@ -105,38 +119,44 @@ def _spelled(values: Iterable[Any], exactly: bool) -> pa.Array:
     return pa.array([spell(v, exactly=exactly) for v in values], type=pa.string())
 
 
-def _plain_table(table: pa.Table) -> pa.Table:
+def _plain_table(table: pa.Table, unit: str | None) -> pa.Table:
     """The same values, in types that the engine reads; what has no such type is spelled here."""
     import pyarrow as pa
 
-    columns = [_plain_column(c) for c in table.columns]
+    columns = [_plain_column(c, n == unit) for n, c in zip(table.column_names, table.columns, strict=True)]
     if all(new is old for new, old in zip(columns, table.columns, strict=True)):
         return table
     return pa.Table.from_arrays(columns, names=table.column_names)
 
 
-def _plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _plain_column(column: pa.ChunkedArray, exactly: bool) -> pa.ChunkedArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     kind = column.type
     if isinstance(kind, pa.BaseExtensionType):
-        return _plain_column(pa.chunked_array([c.storage for c in column.chunks], type=kind.storage_type))
+        return _plain_column(pa.chunked_array([c.storage for c in column.chunks], type=kind.storage_type), exactly)
     if pa.types.is_dictionary(kind):
-        return _plain_column(column.cast(kind.value_type))
+        return _plain_column(column.cast(kind.value_type), exactly)
     if pa.types.is_run_end_encoded(kind):
-        return _plain_column(pc.run_end_decode(column))
+        return _plain_column(pc.run_end_decode(column), exactly)
     if pa.types.is_timestamp(kind):
-        whole = pc.floor_temporal(column, unit="microsecond") if kind.unit == "ns" else column
+        # In UTC first: a local time need not be one moment when clocks are put back.
+        moments = column.cast(pa.timestamp(kind.unit)) if kind.tz else column
+        whole = pc.floor_temporal(moments, unit="microsecond") if kind.unit == "ns" else moments
         return whole if whole.type == pa.timestamp("us") else whole.cast(pa.timestamp("us"), safe=False)
     if pa.types.is_float16(kind):
         return column.cast(pa.float32()).cast(pa.float64())
     if pa.types.is_null(kind) or str(kind) == "string_view":
         return column.cast(pa.string())
     if pa.types.is_date64(kind):
-        return column.cast(pa.date32())
-    if pa.types.is_duration(kind) or pa.types.is_time(kind) or _is_bytes(kind):
+        return column.cast(pa.date32(), safe=False)
+    if pa.types.is_duration(kind):
+        return _spelled_spans(column)
+    if pa.types.is_time(kind) or _is_bytes(kind):
         return _spelled_column(column)
+    if pa.types.is_decimal256(kind) or pa.types.is_union(kind):
+        return pa.chunked_array([_spelled(column.to_pylist(), exactly)])
     return column
 
 
@@ -152,14 +172,21 @@ def _spelled_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    nanoseconds = pa.types.is_duration(column.type) or pa.types.is_time64(column.type)
-    if nanoseconds and column.type.unit == "ns":  # Python knows microseconds
-        floored = pc.floor(pc.divide(column.cast(pa.int64()).cast(pa.float64(), safe=False), 1000.0))
-        kind = pa.duration("us") if pa.types.is_duration(column.type) else pa.time64("us")
-        column = floored.cast(pa.int64(), safe=False).cast(kind)
+    if pa.types.is_time64(column.type) and column.type.unit == "ns":  # Python knows microseconds
+        column = pc.floor_temporal(column, unit="microsecond").cast(pa.time64("us"))
     encoded = column.combine_chunks().dictionary_encode()
     texts = _spelled(encoded.dictionary.to_pylist(), exactly=False)
     return pa.chunked_array([texts.take(encoded.indices)])
+
+
+def _spelled_spans(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """By whole numbers, since Python's own spans end earlier."""
+    import pyarrow as pa
+
+    nanoseconds = NANOSECONDS[column.type.unit]
+    encoded = column.cast(pa.int64()).combine_chunks().dictionary_encode()
+    texts = [spell_span(n * nanoseconds // 1000) for n in encoded.dictionary.to_pylist()]
+    return pa.chunked_array([pa.array(texts, type=pa.string()).take(encoded.indices)])
 
 
 def from_values(values: Mapping[str, Values], schema: Schema) -> pa.Table:

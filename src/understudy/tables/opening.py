@@ -66,7 +66,7 @@ def _open_path(source: str, schema: Schema, name: str | None) -> Table:
     where, separator, inside = source.partition("::")
     # Made absolute now: the working directory may be another one when the table is asked.
     table.source = f"{Path(where).absolute()}{separator}{inside}"
-    table.identity = f"{Path(where).resolve()}{separator}{inside}"
+    table.identity = f"{Path(where).resolve()}{separator}{inside.lower()}"
     return table
 
 

@@ -27,6 +27,10 @@ EXACT = 2**53
 WRITTEN_OUT = 1e16
 """Engines disagree about which larger whole numbers have an exponent; below that none has one here."""
 
+_SECOND = 10**9
+NANOSECONDS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": _SECOND, "m": 60 * _SECOND, "h": 3600 * _SECOND}
+NANOSECONDS |= {"D": 24 * NANOSECONDS["h"], "W": 7 * 24 * NANOSECONDS["h"]}
+
 
 def spell(value: Any, *, exactly: bool = False) -> str | None:
     """The text of a value; None for a missing one, and for an object that has no text of its own.
@@ -36,9 +40,18 @@ def spell(value: Any, *, exactly: bool = False) -> str | None:
     >>> spell(True), spell(1.0), spell(dt.date(2024, 3, 1)), spell(float("nan"))
     ('1', '1', '2024-03-01', None)
     """
-    if isinstance(value, str):
-        return str.__str__(value)
-    value = _of_python(value)
+    try:
+        return _encodable(str.__str__(value)) if isinstance(value, str) else _spelled(_of_python(value), exactly)
+    except Exception:  # of whatever object somebody put into a cell: a row must not decide whether a table is read
+        return None
+
+
+def _encodable(text: str) -> str:
+    """A text with half a character in it, which no engine takes, has a question mark there."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _spelled(value: Any, exactly: bool) -> str | None:
     match value:
         case bool():
             return "1" if value else "0"
@@ -46,17 +59,21 @@ def spell(value: Any, *, exactly: bool = False) -> str | None:
             return str(value) if exactly or abs(value) < EXACT else spell_double(_double(value))
         case float():
             return spell_double(value)
+        case str():
+            return value
         case decimal.Decimal():
             return _spell_decimal(value, exactly)
         case dt.date():
             return _spell_moment(value)
-        case dt.time() | dt.timedelta():
+        case dt.time():
             return _without_zeros(str(value))
+        case dt.timedelta():
+            return spell_span(value // dt.timedelta(microseconds=1))
         case bytes():
             return "".join(map(_spell_byte, value))
         case uuid.UUID():
             return str(value)
-    return str(value) if type(value).__name__ == "Interval" else None  # of pandas, whose `cut` makes categories of them
+    return _spell_interval(value) if type(value).__name__ == "Interval" else None
 
 
 def spell_double(value: float) -> str | None:
@@ -80,23 +97,55 @@ def _of_python(value: Any) -> Any:
     import numpy as np
 
     if isinstance(value, np.datetime64):
-        moment = value.astype("datetime64[us]").item()  # rounds down, also before 1970
-        return moment if isinstance(moment, dt.date) else None  # None for NaT, a number for years beyond 9999
+        return None if np.isnat(value) else _far_or_near(value.astype("datetime64[us]"))  # rounds down, before 1970 too
     if isinstance(value, np.timedelta64):
-        return value.astype("timedelta64[us]").item()
+        return None if np.isnat(value) else spell_span(_microseconds(value))
     if isinstance(value, np.floating):
         return float(value)
     if isinstance(value, np.generic):
         return value.item()
     if hasattr(value, "to_pydatetime"):  # a Timestamp, or NaT, of pandas
-        return None if value != value else value.to_pydatetime(warn=False)
+        return None if value != value else _far_or_near(value.to_datetime64().astype("datetime64[us]"))  # in UTC
     if hasattr(value, "to_pytimedelta"):
-        return value.to_pytimedelta()
+        return spell_span(_microseconds(value.to_timedelta64()))
     if hasattr(value, "to_timestamp"):  # a period: its first moment
-        return value.to_timestamp().to_pydatetime(warn=False)
+        return _far_or_near(value.to_timestamp().to_datetime64().astype("datetime64[us]"))
     if isinstance(value, numbers.Integral) and not isinstance(value, int):
         return int(value)
     return value
+
+
+def _far_or_near(moment: Any) -> dt.datetime | str:
+    """A datetime64 of microseconds; Python has no years beyond 9999."""
+    import numpy as np
+
+    found = moment.item()
+    if isinstance(found, dt.datetime):
+        return found
+    return _without_zeros(np.datetime_as_string(moment).replace("T", " ")).removesuffix(".").removesuffix(" 00:00:00")
+
+
+def _microseconds(span: Any) -> int:
+    """Whole ones, rounded down; in Python's integers, which don't overflow."""
+    import numpy as np
+
+    unit, count = np.datetime_data(span.dtype)
+    return int(span.astype("int64")) * count * NANOSECONDS[unit] // 1000
+
+
+def spell_span(microseconds: int) -> str | None:
+    """A span of time; None for one that is longer than Python's."""
+    try:
+        return _without_zeros(str(dt.timedelta(microseconds=microseconds)))
+    except OverflowError:
+        return None
+
+
+def _spell_interval(value: Any) -> str:
+    """Of pandas, whose `cut` makes categories of them: (0, 1], also where the ends are 0.0 and 1.0."""
+    before = "[" if value.closed in ("left", "both") else "("
+    after = "]" if value.closed in ("right", "both") else ")"
+    return f"{before}{spell(value.left)}, {spell(value.right)}{after}"
 
 
 def _double(value: int) -> float:
@@ -109,9 +158,7 @@ def _double(value: int) -> float:
 def _spell_decimal(value: decimal.Decimal, exactly: bool) -> str | None:
     if not value.is_finite():
         return None if value.is_nan() else spell_double(float(value))
-    if exactly and value == value.to_integral_value():
-        return str(int(value))
-    return str(value) if exactly else spell_double(float(value))
+    return format(value.normalize(), "f") if exactly else spell_double(float(value))
 
 
 def _spell_moment(value: dt.date) -> str | None:

@@ -7,6 +7,7 @@ as missing, what lies outside the bounds is clamped, what is not on the list is 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -46,6 +47,8 @@ class Stored:
 
     name: str
     kind: Storage = "other"
+    exact_below: int = EXACT
+    """Of floating-point numbers: from there on several whole numbers are one."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,10 @@ def select_rounded_ids(source: Source, unit: Unit) -> Expression | None:
     if stored.kind != "real":
         return None
     number = exp.cast(raw(stored.name), "double")
-    rounded = exp.and_(exp.GTE(this=exp.Abs(this=number), expression=double(EXACT)), exp.not_(_is_nan(stored)))
+    size = exp.Abs(this=number)
+    rounded = exp.and_(
+        exp.GTE(this=size, expression=double(stored.exact_below)), exp.LT(this=size.copy(), expression=double(math.inf))
+    )
     counted = exp.Count(this=case([(rounded, whole(1))], exp.null()))
     return exp.select(counted).from_(exp.select("*").from_(source.relation).subquery(ROWS))
 
@@ -195,19 +201,30 @@ def _text(stored: Stored, *, exactly: bool = False) -> Expression:
             return case([(outside, _text_of_double(exp.cast(value.copy(), "double")))], exp.cast(value, "text"))
         case "real":
             return _text_of_double(exp.cast(value, "double"))
+        case "decimal" if exactly:
+            zeros = exp.Anonymous(this="RTRIM", expressions=[plain.copy(), exp.Literal.string("0")])
+            digits = exp.Anonymous(this="RTRIM", expressions=[zeros, exp.Literal.string(".")])
+            return case([(exp.Like(this=plain, expression=exp.Literal.string("%.%")), digits)], plain.copy())
         case "decimal":
-            number = _double_of_decimal(stored)
-            return _text_of_double(number, plain if exactly else None)
+            return _text_of_double(_double_of_decimal(stored))
         case "moment":
-            moment = exp.cast(value, "timestamp")
+            moment = _moment(value)
             day = exp.cast(moment.copy(), "date")
             midnight = exp.EQ(this=moment, expression=exp.cast(day, "timestamp"))
-            return case([(midnight, exp.cast(day.copy(), "text"))], exp.cast(moment.copy(), "text"))
+            written = exp.Coalesce(this=exp.cast(moment.copy(), "text"), expressions=[plain])
+            return case([(midnight, exp.cast(day.copy(), "text"))], written)
         case _:
             return plain
 
 
-def _text_of_double(number: Expression, otherwise: Expression | None = None) -> Expression:
+def _moment(value: Expression) -> Expression:
+    """A typed date or time; null where the engine's timestamps don't reach."""
+    from sqlglot import exp
+
+    return exp.TryCast(this=value, to=exp.DataType.build("timestamp"))
+
+
+def _text_of_double(number: Expression) -> Expression:
     """1, and not 1.0: one missing value turns a pandas column of whole numbers into doubles."""
     from sqlglot import exp
 
@@ -215,10 +232,9 @@ def _text_of_double(number: Expression, otherwise: Expression | None = None) -> 
         exp.EQ(this=number, expression=exp.Floor(this=number.copy())),
         exp.LT(this=exp.Abs(this=number.copy()), expression=double(WRITTEN_OUT)),
     )
-    shortest = exp.cast(number.copy(), "text") if otherwise is None else otherwise
     # Tried, since DuckDB may cast before it looks at the condition, and NaN has no whole number.
     digits = exp.TryCast(this=number.copy(), to=exp.DataType.build("bigint"))
-    return case([(is_whole, exp.cast(digits, "text"))], shortest)
+    return case([(is_whole, exp.cast(digits, "text"))], exp.cast(number.copy(), "text"))
 
 
 def _double_of_decimal(stored: Stored) -> Expression:
@@ -336,7 +352,7 @@ def _units(column: Datetime, stored: Stored) -> Expression:
     """
     from sqlglot import exp
 
-    moment = exp.cast(raw(stored.name), "timestamp")
+    moment = _moment(raw(stored.name))
     if stored.kind != "moment":
         moment = exp.Anonymous(this=MOMENT, expressions=[_text(stored)])
         if column.format:
