@@ -152,6 +152,7 @@ def test_the_statistic_favours_the_table_that_was_played() -> None:
         assert (sum(seen) > 0) == second
 
 
+@pytest.mark.slow
 def test_a_whole_audit(tiny: None, tmp_path: Path) -> None:
     heard: list[str] = []
     found = audit("independent", setting="tiny", level=QUIET, jobs=1, progress=heard.append)
@@ -166,6 +167,7 @@ def test_a_whole_audit(tiny: None, tmp_path: Path) -> None:
     assert "no violation found" in (tmp_path / "audit.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_mutant_is_a_violation(tiny: None) -> None:
     found = audit("independent", setting="tiny", mutant="half-noise", jobs=1)
     assert found.violated and found.verdict == "violation at 95 %" and found.kind == "mutant"
@@ -239,6 +241,7 @@ def test_a_function_that_returns_nothing_is_not(functions: None) -> None:
     assert found.verdict == "no violation found (power unknown against halved noise)"
 
 
+@pytest.mark.slow
 def test_a_function_that_prints_more_than_a_pipe_holds_is_heard_out(functions: None) -> None:
     found = audit(function="theirs:chatters", setting="tiny", jobs=1)
     assert min(b.runs for b in found.bounds) == 200 and not found.violated

@@ -108,6 +108,7 @@ def test_a_notebook_opens_drafts_releases_and_shows(desk: Path):
     assert not (desk / ".tmp").exists()
 
 
+@pytest.mark.slow
 def test_errors_in_a_notebook_show_no_cell(desk: Path):
     outputs = executed([*CELLS[:1], CELLS[2], CELLS[5], *FAILING], desk, failing=True)
     for cell in outputs[3:]:

@@ -181,7 +181,7 @@ def desk(tmp_path: Path) -> Desk:
 # --- where a run may be stopped
 
 
-@pytest.mark.slow_after(16)
+@pytest.mark.slow_after(6)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("number", range(1, QUESTIONS + 1))

@@ -135,6 +135,7 @@ def bad(source: Any, watch: Watch) -> None:
     watch(lambda: us.open(us.open(source, KNOWN), KNOWN))
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize("kind", SOURCES)
 def test_from_every_source(kind: str, given: Path, watch: Watch):
     source = SOURCES[kind](given)
@@ -194,6 +195,7 @@ def test_every_method(method: str, watch: Watch):
         assert isinstance(released.error, UnderstudyError)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", TORCH)
 def test_every_method_of_networks(method: str, watch: Watch):
     pytest.importorskip("torch")
@@ -294,6 +296,7 @@ def test_completing_a_frame(watch: Watch):
 # ---------------------------------------------------------------- what nobody can read
 
 
+@pytest.mark.slow_after(5)
 @pytest.mark.parametrize("name", odd_frames())
 def test_frames_that_no_rule_reads(name: str, watch: Watch):
     frame = odd_frames()[name]
@@ -331,6 +334,7 @@ TWO = {
 # ---------------------------------------------------------------- internal products
 
 
+@pytest.mark.slow
 def test_evaluation_attacks_and_studies(watch: Watch):
     rows = in_arrow()
     synthetic = us.synthesize(us.open(rows, PUBLIC), method="independent", **SEEDED).arrow
@@ -360,6 +364,7 @@ def test_evaluation_attacks_and_studies(watch: Watch):
 # ---------------------------------------------------------------- the command line
 
 
+@pytest.mark.slow
 def test_every_command(given: Path, desk: Path, watch: Watch):
     data = SOURCES["csv"](given)
     (given / "people.toml").write_text(SCHEMA)

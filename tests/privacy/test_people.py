@@ -70,6 +70,7 @@ def changes(neighbours: str, most: int) -> Iterator[np.ndarray]:
                 yield from (a - b for a, b in zip(first, second, strict=True))
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("neighbours", "most"), [(ADD_REMOVE, 1), (ADD_REMOVE, 2), (REPLACE_ONE, 1)])
 def test_one_person_moves_no_count_by_more_than_is_declared(neighbours: str, most: int) -> None:
     moved = np.array(list(changes(neighbours, most)))

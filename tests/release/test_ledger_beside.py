@@ -175,6 +175,7 @@ def test_a_table_on_a_server_needs_a_word():
     assert ledger_for(Server(), "there") == Path("there")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_studies_debit_nobody(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory):
     data = write(tmp_path, "csv")
     before = {path.name for path in tmp_path.iterdir()}

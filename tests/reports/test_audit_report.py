@@ -300,6 +300,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.slow_after(3)
 @needs_browser
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("name", [*AUDITS, "matrix"])
@@ -310,6 +311,7 @@ def test_a_page_is_drawn_whole_asks_for_nothing_and_fits(browser, folder, name, 
     visit.page.close()
 
 
+@pytest.mark.slow_after(2)
 @needs_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["none", "violation", "weak", "matrix"])

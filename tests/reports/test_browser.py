@@ -64,6 +64,7 @@ def faint(visit: Visit, enough: float) -> list[tuple[float, bool, str]]:
     return [found for found in visit.contrasts if found[0] < (ENOUGH_ON_A_CELL if found[1] else enough)]
 
 
+@pytest.mark.slow_after(1)
 def test_nothing_is_asked_for_and_nothing_goes_wrong(browser, path):
     visit = Visit.of(browser, path)
     assert visit.requests == [visit.address] and visit.complaints == []
@@ -90,6 +91,7 @@ def test_our_policy_stops_foreign_scripts(browser, reports, tmp_path):
     visit.page.close()
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_picture_is_drawn_and_nothing_overflows(browser, path, width):
     visit = Visit.of(browser, path, width)
@@ -99,6 +101,7 @@ def test_every_picture_is_drawn_and_nothing_overflows(browser, path, width):
     visit.page.close()
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", [EVALUATION, STUDY])
 def test_texts_of_pictures_can_be_read(browser, reports, name, width):
@@ -108,6 +111,7 @@ def test_texts_of_pictures_can_be_read(browser, reports, name, width):
     visit.page.close()
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_stand_out(browser, path, scheme):
     visit = Visit.of(browser, path, scheme=scheme)

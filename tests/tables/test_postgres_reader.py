@@ -110,6 +110,7 @@ SWITCHES = {
 }
 
 
+@pytest.mark.slow_after(4)
 @pytest.mark.parametrize("switch", SWITCHES)
 def test_a_view_cannot_write(admin: str, switch: str):
     run(admin, "TRUNCATE data.loot")
@@ -220,6 +221,7 @@ def test_a_name_is_looked_up_once_by_the_path_of_the_role(admin: str):
     assert us.open(f"{reader}::public.town", SCHEMA).count_rows() == 0
 
 
+@pytest.mark.slow
 def test_the_limits_of_the_role_are_kept(admin: str):
     run(as_role(admin, "mallory"), "CREATE VIEW data.slow AS SELECT p.* FROM data.people p, pg_sleep(60)")
     run(admin, "GRANT SELECT ON data.slow TO reader; ALTER ROLE reader SET statement_timeout = '2s'")
