@@ -106,6 +106,7 @@ def suite(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_draws_are_those_of_the_test_whichever_comes_first(suite: Path) -> None:
     code, said, together = run(suite)
     assert code == 0, said
@@ -116,6 +117,7 @@ def test_draws_are_those_of_the_test_whichever_comes_first(suite: Path) -> None:
     assert all(mine != theirs for name in together for mine, theirs in zip(together[name], other[name], strict=True))
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     ("mark", "sentence"),
     [

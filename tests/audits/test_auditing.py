@@ -60,7 +60,7 @@ REPLACED = ("independent", "mst", "private-tree", "query-groups")
 RELATIONS = [(name, "add-remove") for name in SUBJECTS] + [(name, "replace-one") for name in REPLACED]
 
 
-@pytest.mark.slow_after(4)
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(("name", "neighbours"), RELATIONS)
 def test_honest_methods_pass_from_inside(name: str, neighbours: str, few: None) -> None:
     """All that is checked from inside is exact, or refuses below 1e-10.
@@ -75,6 +75,7 @@ def test_honest_methods_pass_from_inside(name: str, neighbours: str, few: None) 
     assert applies("late-admission", name) or not several
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("name", ["independent", "query-average"])
 def test_honest_methods_pass_with_pure_epsilon(name: str, few: None) -> None:
     assert inside(name, delta=0.0).first_violation() == ""

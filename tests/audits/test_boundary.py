@@ -78,6 +78,7 @@ def test_one_odd_row_changes_how_pandas_stores_every_kind_of_column() -> None:
 # --- looks
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("name", ["independent", "private-tree", "query-total"])
 def test_every_look_is_made(name: str) -> None:
     found = {c.name: c.outcome for c in looks(name).checks()}

@@ -103,6 +103,7 @@ def test_a_page_is_sorted_by_what_was_found(rivals: ModuleType) -> None:
     assert all(case.command in second for case in (broken, leaking, honest))
 
 
+@pytest.mark.slow
 def test_a_command_that_breaks_off_is_a_fact(rivals: ModuleType) -> None:
     case = rivals.Case("name", rivals.OURS, "no_module:nothing", "", "", seconds=1)
     assert "failed" in rivals.audited(case)

@@ -94,7 +94,7 @@ def test_json_is_the_certificate_on_disk(desk: Path, understudy):
     assert json.loads(understudy("replay", "people-release", "--json").out)["file"] == "synthetic.csv"
 
 
-@pytest.mark.slow_after(6)
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize(
     ("options", "head", "least"),
     [

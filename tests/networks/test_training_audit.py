@@ -108,7 +108,7 @@ def test_the_relation_and_the_setting_are_obeyed() -> None:
 BESIDE = [m for m in OTHERS if OTHERS[m].boundary and m not in ("late-admission",)]
 
 
-@pytest.mark.slow_after(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("method", TRAINED)
 def test_mistakes_beside_the_training_are_found(method: str) -> None:
     matrix = us.audit_mutants([method], BESIDE, delta=1e-5)

@@ -702,6 +702,7 @@ def test_processes_cant_overspend_together(path, asked):
     assert ledger.spent().epsilon is None or ledger.spent().epsilon <= Fraction(1) * (1 + Fraction(1, 2**50))
 
 
+@pytest.mark.slow
 def test_the_race_catches_a_careless_ledger(path):
     ledger, limit = Ledger.open(path), Budget(1.0, 0.0)
     ledger.set_limit(limit, "add-remove")

@@ -156,6 +156,7 @@ def server():
         yield url
 
 
+@pytest.mark.slow
 def test_from_a_server(server: str, watch: Watch):
     import psycopg
     from postgres_cluster import load
@@ -223,6 +224,7 @@ def test_a_release_that_is_interrupted(watch: Watch):
     watch(lambda: us.Ledger.open(Path("ledger.sqlite")).entries())
 
 
+@pytest.mark.slow
 def test_predictors_well_and_badly(watch: Watch):
     frame, rows = in_arrow().to_pandas(), in_arrow()
     features = frame[["age", "pay", "code"]]

@@ -222,6 +222,7 @@ def opendp_draws(kind, scale, size=OPENDP_DRAWS):
     return np.array(mechanism(domain, metric, scale)([0] * size))
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.noise(false_alarm=FALSE_ALARM, why="four bounds of Massart (1990), and mutants that are two of them away")
 @pytest.mark.parametrize("scale", [0.5, 3.0, 50.0])
 @pytest.mark.parametrize(

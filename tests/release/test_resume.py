@@ -213,7 +213,7 @@ def test_a_stop_after_any_step_of_a_training(method: str, relation: str, tmp_pat
     check_every_stop(method, relation, tmp_path, monkeypatch)
 
 
-@pytest.mark.slow_after(1)
+@pytest.mark.slow
 @needs_networks
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_a_stop_after_any_round_of_votes(relation: str, tmp_path: Path, monkeypatch):

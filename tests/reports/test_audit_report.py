@@ -300,7 +300,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.slow_after(3)
+@pytest.mark.slow_after(1)
 @needs_browser
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("name", [*AUDITS, "matrix"])
@@ -311,7 +311,7 @@ def test_a_page_is_drawn_whole_asks_for_nothing_and_fits(browser, folder, name, 
     visit.page.close()
 
 
-@pytest.mark.slow_after(2)
+@pytest.mark.slow_after(1)
 @needs_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["none", "violation", "weak", "matrix"])
@@ -321,6 +321,7 @@ def test_texts_stand_out(browser, folder, name, scheme):
     visit.page.close()
 
 
+@pytest.mark.slow
 @needs_browser
 def test_without_scripts_it_is_whole_and_hostile_names_do_nothing(browser, folder):
     context = browser.new_context(java_script_enabled=False)

@@ -91,7 +91,7 @@ def test_our_policy_stops_foreign_scripts(browser, reports, tmp_path):
     visit.page.close()
 
 
-@pytest.mark.slow_after(2)
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_picture_is_drawn_and_nothing_overflows(browser, path, width):
     visit = Visit.of(browser, path, width)
@@ -101,7 +101,7 @@ def test_every_picture_is_drawn_and_nothing_overflows(browser, path, width):
     visit.page.close()
 
 
-@pytest.mark.slow_after(2)
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", [EVALUATION, STUDY])
 def test_texts_of_pictures_can_be_read(browser, reports, name, width):
@@ -111,7 +111,7 @@ def test_texts_of_pictures_can_be_read(browser, reports, name, width):
     visit.page.close()
 
 
-@pytest.mark.slow_after(2)
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_stand_out(browser, path, scheme):
     visit = Visit.of(browser, path, scheme=scheme)
@@ -119,6 +119,7 @@ def test_texts_stand_out(browser, path, scheme):
     visit.page.close()
 
 
+@pytest.mark.slow
 def test_colours_change_by_keyboard(browser, reports):
     visit = Visit.of(browser, reports[EVALUATION])
     by_day = visit.background

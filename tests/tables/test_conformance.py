@@ -394,6 +394,7 @@ def capped_rows(people):
     )
 
 
+@pytest.mark.slow_after(9)
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_the_first_rows_of_each_person_count_in_order(kind, opened, most):
     people = ["p", "q", "p", None, "p", "r", None, "q", "p", None, None, "P", "it's", "it's"]
@@ -455,6 +456,7 @@ NUMBER_TEXT = st.one_of(
 )
 
 
+@pytest.mark.slow_after(4)
 @given(st.lists(st.tuples(NUMBER_TEXT, ANY_TEXT, ANY_TEXT), min_size=1, max_size=20), st.data())
 @settings(max_examples=5, deadline=None)
 def test_generated_texts_are_encoded_as_the_rules_say(kind, opened, triples, data):

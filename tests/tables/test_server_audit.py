@@ -21,6 +21,7 @@ def boundary(name: str, postgres: str) -> Boundary:
     return Boundary(subject_of(name, BUDGET), Rig(), BUDGET, ADD_REMOVE, wide=False, postgres=postgres)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("name", ["independent", "private-tree", "query-groups"])
 def test_people_on_a_server_are_told_apart(name: str, postgres: str) -> None:
     looked = boundary(name, postgres)._server()
