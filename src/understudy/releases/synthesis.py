@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from understudy.attacks.audit import Audit
 from understudy.errors import CheckFailed, InputError
 from understudy.models.model import Model
 from understudy.privacy.beside import Debited, ledger_for
@@ -31,6 +30,7 @@ from understudy.privacy.journal import Journal
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanism import ExactRandomness, Randomness
 from understudy.privacy.unit import PrivacyUnit
+from understudy.releases.audited import Audited
 from understudy.releases.drawing import Columns, check_satisfiable, draw
 from understudy.releases.interruption import continued, facts, journal_at, without_ledger
 from understudy.releases.release import Release
@@ -76,7 +76,7 @@ def synthesize(
     analyst: str = "",
     accept_draft_as_public: bool = False,
     test_only_noise_seed: int | None = None,
-    audit: Audit | None = None,
+    audit: Audited | None = None,
     journal: str | Path | None = None,
     resume: bool = False,
     progress: Progress | None = None,
@@ -192,7 +192,7 @@ class Plan:
     seed: int
     draft_accepted: bool = False
     given: Mapping[str, Plain] = field(default_factory=dict)
-    audit: Audit | None = None
+    audit: Audited | None = None
 
     @classmethod
     def of(
@@ -221,7 +221,7 @@ class Plan:
         stated = check_stated({} if given is None else given, schema)
         return cls(schema, budget, choice, options, rows, seed, schema.status == DRAFT, stated)
 
-    def audited(self, audit: Audit | None) -> Plan:
+    def audited(self, audit: Audited | None) -> Plan:
         """With an audit of this very method at this very budget, which must have found no violation."""
         if audit is None:
             return self
