@@ -18,11 +18,11 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
+from understudy.boundary.privacy.budget import Budget, Cost
+from understudy.boundary.privacy.ledger.allowance import fits, share_fits
+from understudy.boundary.privacy.ledger.ledger import Ledger
+from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.errors import BudgetExhausted, UnderstudyError
-from understudy.privacy.allowance import fits, share_fits
-from understudy.privacy.budget import Budget, Cost
-from understudy.privacy.ledger import Ledger
-from understudy.privacy.unit import PrivacyUnit
 
 LIMIT = Budget(1.5, 1e-6)
 ASKED = (0.005, 0.02, 0.05, 0.2)

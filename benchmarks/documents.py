@@ -21,18 +21,19 @@ from pathlib import Path
 import pyarrow as pa
 
 import understudy as us
+from understudy.boundary.schema.column import Integer, Number
 from understudy.datasets import schema
-from understudy.evaluation.comparison import Comparison
-from understudy.evaluation.drawing import draw
-from understudy.evaluation.evaluation import chosen
-from understudy.evaluation.picture import Pictures
-from understudy.evaluation.study import MODEL_FIRST, Study, Trial
-from understudy.reports.forests import Chapter, render
-from understudy.reports.layout import QUANTITIES, Grid, lay_out
-from understudy.schema.column import Integer, Number
-from understudy.specimens import adversarial, published_arf
-from understudy.studies.record import Question, Record
-from understudy.studies.split import Split
+from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.evaluation.evaluation import chosen
+from understudy.lab.evaluation.holdout import Split
+from understudy.lab.evaluation.picture import Pictures
+from understudy.lab.evaluation.picture_data import draw
+from understudy.lab.specimens import arf as adversarial
+from understudy.lab.specimens import published_arf
+from understudy.lab.studies.documents.forests_page import Chapter, render
+from understudy.lab.studies.layout import QUANTITIES, Grid, lay_out
+from understudy.lab.studies.record import Question, Record
+from understudy.lab.studies.study import MODEL_FIRST, Study, Trial
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED, BENCH = ROOT.parent / "shared" / "data", ROOT / ".bench"

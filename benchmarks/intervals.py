@@ -21,10 +21,10 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 import understudy as us
+from understudy.boundary.schema.domain import Coding, Domain
 from understudy.datasets import schema as bundled
 from understudy.releases.interval import Count
 from understudy.releases.observation import Table
-from understudy.schema.domain import Coding, Domain
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 METHODS = ("mst", "aim", "rake")

@@ -16,11 +16,11 @@ import pyarrow.csv as pacsv
 from scipy.stats import wasserstein_distance
 
 import understudy as us
+from understudy.boundary.schema.column import Integer, Number
 from understudy.datasets import schema
+from understudy.inference.discovery import discover
+from understudy.methods.parts.bought_bins import unsettled, with_bought_bins
 from understudy.releases import synthesis
-from understudy.schema.column import Integer, Number
-from understudy.synthesizers.discovery import discover
-from understudy.synthesizers.numeric import unsettled, with_bought_bins
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"

@@ -24,16 +24,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import understudy as us
-from understudy.models.histogram import project_to_simplex
-from understudy.models.polya import PolyaTree as Tree
-from understudy.privacy.budget import Budget
-from understudy.privacy.curator import Curator
-from understudy.privacy.mechanism import ExactRandomness
-from understudy.reports.layout import Grid
-from understudy.reports.nonparametric import render
-from understudy.schema.domain import Domain
-from understudy.studies.nonparametric import study
-from understudy.synthesizers.polya import PolyaTree
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
+from understudy.boundary.schema.domain import Domain
+from understudy.inference.histogram import project_to_simplex
+from understudy.inference.polya.polya_prior import PolyaTree as Tree
+from understudy.lab.studies.documents.nonparametric import study
+from understudy.lab.studies.documents.nonparametric_page import render
+from understudy.lab.studies.layout import Grid
+from understudy.methods.polya_tree.polya_tree import PolyaTree
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 EPSILONS = (0.1, 1.0)

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 COLUMNS = 15
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "tables"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "boundary" / "tables"))
 
 
 def schema_text() -> str:

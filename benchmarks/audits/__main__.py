@@ -14,11 +14,11 @@ from pathlib import Path
 
 from scipy.stats import binom
 
-from understudy.attacks.audit import Audit
-from understudy.audits import games
-from understudy.audits.auditing import audit, audit_mutants
-from understudy.audits.registry import KNOWN, SUBJECTS
-from understudy.audits.setting import SETTINGS, Setting
+from understudy.lab.audits.auditing import audit, audit_mutants
+from understudy.lab.audits.effort import SETTINGS, Setting
+from understudy.lab.audits.games import games
+from understudy.lab.audits.result import Audit
+from understudy.lab.audits.subjects.all_subjects import KNOWN, SUBJECTS
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 CHEAP, LEVEL, AUDITS = "independent", 0.05, 200

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from understudy.audits.child import _player
-from understudy.audits.game import Player, Run, rounds
-from understudy.audits.worker import Task
+from understudy.lab.audits.games.child import _player
+from understudy.lab.audits.games.game import Player, Run, rounds
+from understudy.lab.audits.games.worker import Task
 
 
 @lru_cache(maxsize=64)
@@ -17,7 +17,7 @@ def player_of(pair: str, setup: tuple[tuple[str, Any], ...]) -> Player:
 
 
 class Here:
-    """Takes the place of `understudy.audits.worker.Crew`: starting children would take longer than a short game."""
+    """Takes the place of the auditor's children, whose start would take longer than a short game."""
 
     def __init__(self, setup: dict[str, Any], jobs: int, command: Sequence[str] | None = None) -> None:
         self._setup = tuple((k, setup[k]) for k in ("subject", "epsilon", "delta", "neighbours", "mutant"))

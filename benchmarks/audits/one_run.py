@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from understudy.audits.bounds import curve_of
-from understudy.audits.canaries import guessed, judged
-from understudy.audits.training import CANARIES, GUESSED, LEVEL, SCHOOL, Outcome, played, workshop_of
-from understudy.privacy.budget import Budget
-from understudy.privacy.subsampling import Course
-from understudy.synthesizers.dp_ctgan import dp_ctgan
-from understudy.synthesizers.dp_gan import dp_gan
-from understudy.synthesizers.networks import RATE, TRAINED_DELTA
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.mechanisms.subsampling import Course
+from understudy.lab.audits.checks.canaries import guessed, judged
+from understudy.lab.audits.checks.trained_methods import CANARIES, GUESSED, LEVEL, SCHOOL, Outcome, played, workshop_of
+from understudy.lab.audits.games.bounds import curve_of
+from understudy.methods.dp_ctgan import dp_ctgan
+from understudy.methods.dp_gan import dp_gan
+from understudy.methods.parts.networks import RATE, TRAINED_DELTA
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 RECIPES = {"dp-gan": dp_gan, "dp-ctgan": dp_ctgan}

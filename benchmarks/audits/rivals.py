@@ -18,7 +18,7 @@ from typing import Any
 
 from marginals.environment import BENCH, PINS, ROOT, InstallError, python_of
 
-from understudy.audits.game import cut
+from understudy.lab.audits.games.game import cut
 
 HERE = Path(__file__).resolve().parents[1]
 KEPT = HERE / "results" / "audits-rivals.json"

@@ -21,15 +21,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from understudy.boundary.schema.column import Integer
 from understudy.datasets import schema
-from understudy.models.adversary import Grown
-from understudy.models.density import Density, Normal
-from understudy.models.leaves import Leaves
-from understudy.models.trees import Trees
-from understudy.schema.column import Integer
-from understudy.specimens import adversarial, published_arf
-from understudy.specimens.adversarial import Arf
-from understudy.specimens.points import Points
+from understudy.inference.forest.adversarial_forest import Grown
+from understudy.inference.forest.boxes import Leaves
+from understudy.inference.forest.density import Density, Normal
+from understudy.inference.forest.trees import Trees
+from understudy.lab.specimens import arf as adversarial
+from understudy.lab.specimens import published_arf
+from understudy.lab.specimens.arf import Arf
+from understudy.lab.specimens.points import Points
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"

@@ -35,7 +35,8 @@ RESULTS = ROOT / "benchmarks" / "results" / "forests-dp-arf.json"
 DELTA = 1e-6
 BOX = 1800
 SCORES = ("tv1", "tv2", "tv3", "lr_auc", "gbm_auc")
-RECIPE, CUTS, TREES = "dp_arf", "cuts", "adversary"
+HOME = "understudy.methods.dp_arf"
+RECIPE, CUTS, TREES = f"{HOME}.dp_arf", f"{HOME}.countable_trees", f"{HOME}.proxy_trees"
 VARIANTS: dict[str, dict[str, Any]] = {
     "": {},
     "proxy: columns alone": {f"{RECIPE}.FIRST_LEAF_ROUND": 0.0, f"{RECIPE}.Grove.plant": "plant_nothing"},
@@ -51,7 +52,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "whole trees only": {f"{CUTS}.CUTS": (1,)},
     "depth 3": {f"{TREES}.DEEPEST": 3},
     "no predicting trees": {f"{RECIPE}.PREDICTING": 0.0},
-    "FORGE": {"leaves.LeafyModel.sample": "forge"},
+    "FORGE": {"understudy.inference.particles.leaf_particles.LeafyModel.sample": "forge"},
 }
 
 
@@ -114,7 +115,7 @@ def release(case: Case, out: Path) -> Result:
     schema = us.Schema.load(folder / "schema.toml")
     with ExitStack() as stack:
         for name, value in VARIANTS[case.variant].items():
-            stack.enter_context(mock.patch(f"understudy.synthesizers.{name}", REPLACED.get(value, value)))
+            stack.enter_context(mock.patch(name, REPLACED.get(value, value)))
         start, cpu = time.perf_counter(), cpu_seconds()
         made = us.synthesize(
             us.open(folder / "train.csv", schema),
@@ -142,7 +143,7 @@ class Replaced(dict[Any, Any]):
 
 def plant_nothing(grove: Any, schedule: Any) -> None:
     """No forest of pairs: particles of independent columns."""
-    from understudy.synthesizers import rake
+    from understudy.methods.rake import rake
 
     grove._start()
     grove.particles.rake(rake.PASSES, sampling=not grove.whole)

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 import understudy as us
+from understudy.boundary.schema.column import Categorical, Integer
 from understudy.datasets import schema as bundled
 from understudy.datasets import schema_path
-from understudy.schema.column import Categorical, Integer
 
 from .environment import ROOT
 

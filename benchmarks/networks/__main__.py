@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from understudy import datasets
-from understudy.schema.domain import Domain
+from understudy.boundary.schema.domain import Domain
 
 from .job import Job
 from .ours import coded

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from understudy import datasets
-from understudy.privacy.budget import Budget
-from understudy.privacy.mechanism import ExactRandomness
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
+from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.partition import Grid
+from understudy.boundary.tables.opening import open as open_table
+from understudy.methods.dp_ctgan import dp_ctgan
+from understudy.methods.dp_gan import dp_gan
+from understudy.methods.method import Options
+from understudy.methods.pate_gan import PateGan
+from understudy.methods.registry import METHODS, Choice, Method
 from understudy.releases.synthesis import Plan, synthesize_with
-from understudy.schema.domain import Domain
-from understudy.schema.partition import Grid
-from understudy.synthesizers.dp_ctgan import dp_ctgan
-from understudy.synthesizers.dp_gan import dp_gan
-from understudy.synthesizers.pate_gan import PateGan
-from understudy.synthesizers.registry import METHODS, Choice, Method
-from understudy.synthesizers.synthesizer import Options
-from understudy.tables.opening import open as open_table
 
 from .job import Job, run
 

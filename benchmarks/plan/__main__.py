@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.synthesizers.forecast import FEWEST_TABLES, FOUR_OF_FIVE
-from understudy.synthesizers.forecast_error import MOST_EFFECTIVE
+from understudy.methods.forecast.error import MOST_EFFECTIVE
+from understudy.methods.forecast.forecast import FEWEST_TABLES, FOUR_OF_FIVE
 
 from .cells import Cell, load
 from .coefficients import written

@@ -19,12 +19,12 @@ from rake.hostile import TABLES as HOSTILE
 from rake.table import load as table_of
 
 import understudy as us
+from understudy.boundary.privacy.budget import Budget
 from understudy.datasets import names
-from understudy.privacy.budget import Budget
-from understudy.specimens.published_select import DELTA_POWER
-from understudy.synthesizers.forecast import facts_of
-from understudy.synthesizers.forecast_spending import Public, Spending, spending
-from understudy.synthesizers.registry import METHODS
+from understudy.lab.specimens.published_select import DELTA_POWER
+from understudy.methods.forecast.forecast import facts_of
+from understudy.methods.forecast.spending import Public, Spending, spending
+from understudy.methods.registry import METHODS
 
 from . import known
 

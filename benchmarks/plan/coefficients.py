@@ -1,4 +1,4 @@
-"""Writes the fitted numbers as the module `understudy.synthesizers.coefficients`."""
+"""Writes the fitted numbers as the module `understudy.methods.forecast.coefficients`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from marginals.environment import ROOT
 
-from understudy.synthesizers.forecast import cost_facts
+from understudy.methods.forecast.forecast import cost_facts
 
 from .cells import Cell
 from .fit import ErrorFit, Floats, family_of

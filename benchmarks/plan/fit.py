@@ -14,8 +14,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.synthesizers.forecast import cost_facts
-from understudy.synthesizers.forecast_error import Setting, Shape, effective_sizes, expected_error, pairs_of
+from understudy.methods.forecast.error import Setting, Shape, effective_sizes, expected_error, pairs_of
+from understudy.methods.forecast.forecast import cost_facts
 
 from .cells import Cell, Key
 from .truth import truth_of

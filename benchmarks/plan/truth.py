@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rake.score import _counts
 
-from understudy.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.domain import ColumnSet, Domain
 
 from .cells import source_of
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from understudy.datasets import schema
-from understudy.studies.prediction_grid import DEPTHS, EPSILONS, TARGETS, TREES, prediction_grid, save
+from understudy.lab.studies.documents.prediction_grid import DEPTHS, EPSILONS, TARGETS, TREES, prediction_grid, save
 
 
 def main() -> None:

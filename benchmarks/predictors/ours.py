@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from understudy.boundary.schema.domain import Domain
+from understudy.boundary.tables.encoded import EncodedTable
 from understudy.datasets import schema
 from understudy.predictors.classifiers import PrivateForest, PrivateGreedyTree
 from understudy.predictors.rows import codes_of
-from understudy.schema.domain import Domain
-from understudy.tables.encoded import EncodedTable
 
 from .case import LARGE, TARGETS, TRAINING_SHARE, files
 

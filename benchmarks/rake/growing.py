@@ -16,7 +16,7 @@ from marginals.environment import BENCH
 from numpy.typing import NDArray
 
 import understudy as us
-from understudy.schema.column import Boolean, Categorical, Column, Integer, Number
+from understudy.boundary.schema.column import Boolean, Categorical, Column, Integer, Number
 
 ROWS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 COLUMNS = (5, 10, 20, 40, 80, 120)

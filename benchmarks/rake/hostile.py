@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import understudy as us
-from understudy.schema.column import Boolean, Categorical, Column, Integer
+from understudy.boundary.schema.column import Boolean, Categorical, Column, Integer
 
 SEED = 20_240_229
 Codes = NDArray[np.integer]

@@ -12,7 +12,12 @@ from marginals.job import LONGEST_REASON, cpu_seconds, peak_mb
 import understudy as us
 
 # Imported now, so that the code that was hashed is the code that runs, whatever is edited while the worker lives.
-from understudy.synthesizers import aim, independent, mst, rake  # noqa: F401
+from understudy.methods import (
+    aim,  # noqa: F401
+    independent,  # noqa: F401
+    mst,  # noqa: F401
+)
+from understudy.methods.rake import rake  # noqa: F401
 
 from .case import DELTA, Case, Result
 from .score import Score

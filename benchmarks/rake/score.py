@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 import understudy as us
-from understudy.schema.column import Categorical, Column, Integer, Number
-from understudy.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.column import Categorical, Column, Integer, Number
+from understudy.boundary.schema.domain import ColumnSet, Domain
 
 from .case import Result
 from .table import Sample, load

@@ -16,10 +16,10 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.models.agreement import Column, Reading, agree
-from understudy.privacy.curator import Curator
-from understudy.schema.domain import ColumnSet
-from understudy.synthesizers import rake
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.schema.domain import ColumnSet
+from understudy.inference.agreement import Column, Reading, agree
+from understudy.methods.rake import rake
 
 Floats = NDArray[np.float64]
 ALL_LEVELS, WHOLE_SCHEDULE = rake.Raking._levels, rake.Schedule.of
@@ -80,38 +80,38 @@ class Variant:
 
 ABLATIONS = {
     "": Variant({}),
-    "no resolutions": Variant({"synthesizers.rake.Raking._levels": finest_level}),
+    "no resolutions": Variant({"methods.rake.rake.Raking._levels": finest_level}),
     "no forest start": Variant(
-        {"synthesizers.rake.Schedule.of": rounds_alone, "synthesizers.rake.Raking.plant": plant_nothing}
+        {"methods.rake.rake.Schedule.of": rounds_alone, "methods.rake.rake.Raking.plant": plant_nothing}
     ),
-    "no coarser copies": Variant({"synthesizers.rake.COARSER": ()}),
-    "no dependence shrinkage": Variant({"models.shrinkage._posterior": raw_factors}),
-    "no smoothing": Variant({"synthesizers.groundwork.smoothed": unsmoothed}),
-    "no agreement": Variant({"synthesizers.rake.agree": own_counts, "synthesizers.rake.shifted": unshifted}),
-    "no Gibbs sampling": Variant({"synthesizers.rake.sweep": no_sweep}),
-    "few final particles": Variant({"synthesizers.rake.FINAL_PARTICLES": 50_000}),
-    "no exchange of rows": Variant({"models.rounding.ROUNDS": 0}),
-    "no cost of noise": Variant({"synthesizers.rake.PENALTY": 0.0, "synthesizers.rake.THRESHOLD": 0.0}),
-    "cost by what is expected": Variant({"synthesizers.rake.PENALTY": 0.6, "synthesizers.rake.THRESHOLD": 0.0}),
+    "no coarser copies": Variant({"methods.rake.rake.COARSER": ()}),
+    "no dependence shrinkage": Variant({"inference.shrinkage._posterior": raw_factors}),
+    "no smoothing": Variant({"methods.parts.groundwork.smoothed": unsmoothed}),
+    "no agreement": Variant({"methods.rake.rake.agree": own_counts, "methods.rake.rake.shifted": unshifted}),
+    "no Gibbs sampling": Variant({"methods.rake.rake.sweep": no_sweep}),
+    "few final particles": Variant({"methods.rake.rake.FINAL_PARTICLES": 50_000}),
+    "no exchange of rows": Variant({"inference.particles.rounding.ROUNDS": 0}),
+    "no cost of noise": Variant({"methods.rake.rake.PENALTY": 0.0, "methods.rake.rake.THRESHOLD": 0.0}),
+    "cost by what is expected": Variant({"methods.rake.rake.PENALTY": 0.6, "methods.rake.rake.THRESHOLD": 0.0}),
     "with target": Variant({}, target=True),
-    "with target, no triples": Variant({"synthesizers.rake.FIRST_TRIPLE_ROUND": NEVER}, target=True),
-    "with target, no pairs for it": Variant({"synthesizers.rake.Raking._is_aimed": aimed_at_nothing}, target=True),
+    "with target, no triples": Variant({"methods.rake.rake.FIRST_TRIPLE_ROUND": NEVER}, target=True),
+    "with target, no pairs for it": Variant({"methods.rake.rake.Raking._is_aimed": aimed_at_nothing}, target=True),
 }
 BASELINES = dict.fromkeys(("with target, no triples", "with target, no pairs for it"), "with target")
 """What an ablation is compared with, where that is not the plain recipe."""
 
 CONSTANTS = {
-    "SELECTION_SHARE": "synthesizers.rake",
-    "PICKS_PER_SIGNAL": "synthesizers.rake",
-    "EDGES_PER_PICK": "synthesizers.rake",
-    "ROUND_PICKS_PER_PICK": "synthesizers.rake",
-    "THRESHOLD": "synthesizers.rake",
-    "PENALTY": "synthesizers.rake",
-    "EDGE_SPREAD": "synthesizers.rake",
-    "ONE_WAY_SPREAD": "synthesizers.rake",
-    "LARGEST_SPREAD": "models.particles",
-    "SMALLEST_SPREAD": "models.particles",
-    "FIRST_SHARE": "synthesizers.groundwork",
+    "SELECTION_SHARE": "methods.rake.rake",
+    "PICKS_PER_SIGNAL": "methods.rake.rake",
+    "EDGES_PER_PICK": "methods.rake.rake",
+    "ROUND_PICKS_PER_PICK": "methods.rake.rake",
+    "THRESHOLD": "methods.rake.rake",
+    "PENALTY": "methods.rake.rake",
+    "EDGE_SPREAD": "methods.rake.rake",
+    "ONE_WAY_SPREAD": "methods.rake.rake",
+    "LARGEST_SPREAD": "inference.particles.particles",
+    "SMALLEST_SPREAD": "inference.particles.particles",
+    "FIRST_SHARE": "methods.parts.groundwork",
 }
 """The constants that matter, and the modules that they are in."""
 

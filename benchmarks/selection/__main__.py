@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from understudy.datasets import schema
-from understudy.reports.layout import Grid
-from understudy.reports.selection import QUANTITIES, Results, _grid, _sweep_grid, verdict
-from understudy.studies import selection
-from understudy.studies.selection import Size, sweeps
+from understudy.lab.studies.documents import selection_study as selection
+from understudy.lab.studies.documents.selection_page import QUANTITIES, Results, _grid, _sweep_grid, verdict
+from understudy.lab.studies.documents.selection_study import Size, sweeps
+from understudy.lab.studies.layout import Grid
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA, RESULTS = ROOT.parent / "shared" / "data", ROOT / "benchmarks" / "results"

@@ -13,9 +13,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from understudy.models.particles import Factor, Particles, cells_of
-from understudy.models.pooled import PooledModel
-from understudy.models.selecting import DISTANCES, Goal, choose, proposals
+from understudy.inference.particles.particles import Factor, Particles, cells_of
+from understudy.inference.pooled import PooledModel
+from understudy.inference.row_selection import DISTANCES, Goal, choose, proposals
 
 SIZES = {f"c{i}": n for i, n in enumerate((2, 2, 5, 5, 6, 7, 8, 9, 12, 15, 16, 18, 20, 42, 60))}
 PAIRS = tuple(itertools.combinations(SIZES, 2))[::2][:40]

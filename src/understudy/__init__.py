@@ -7,7 +7,15 @@ release = us.synthesize(table, epsilon=1.0, target="income")
 release.save("out/")
 """
 
-from understudy.audits.auditing import Audit, audit, audit_mutants
+from understudy.boundary.privacy.budget import Amount, Budget, Spend
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.ledger.ledger import Ledger
+from understudy.boundary.privacy.measurement import Measurement
+from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.draft import draft_schema
+from understudy.boundary.tables.opening import open
+from understudy.boundary.tables.table import Table
 from understudy.errors import (
     BudgetExhausted,
     CheckFailed,
@@ -19,30 +27,22 @@ from understudy.errors import (
     TableError,
     UnderstudyError,
 )
-from understudy.evaluation.anonymity import anonymity
+from understudy.lab.audits.auditing import Audit, audit, audit_mutants
+from understudy.lab.evaluation.measures.anonymity import anonymity
+from understudy.lab.specimens.all_specimens import specimen
+from understudy.lab.studies.attacking import Attacks, attack
+from understudy.lab.studies.comparing import compare
+from understudy.lab.studies.evaluating import evaluate
+from understudy.lab.studies.result import Evaluation, Study
+from understudy.methods.registry import METHODS
 from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
-from understudy.privacy.budget import Amount, Budget, Spend
-from understudy.privacy.certificate import Certificate
-from understudy.privacy.curator import Curator
-from understudy.privacy.ledger import Ledger
-from understudy.privacy.measurement import Measurement
 from understudy.queries.answer import Answer
 from understudy.queries.asking import query
+from understudy.releases.certificate import Certificate
 from understudy.releases.checking import replay, verify
 from understudy.releases.planning import plan
 from understudy.releases.release import Release
 from understudy.releases.synthesis import synthesize
-from understudy.schema.domain import Domain
-from understudy.schema.schema import Schema
-from understudy.specimens.registry import specimen
-from understudy.studies.attacking import Attacks, attack
-from understudy.studies.comparing import compare
-from understudy.studies.evaluating import evaluate
-from understudy.studies.result import Evaluation, Study
-from understudy.synthesizers.registry import METHODS
-from understudy.tables.draft import draft_schema
-from understudy.tables.opening import open
-from understudy.tables.table import Table
 
 __version__ = "0.1.0"
 

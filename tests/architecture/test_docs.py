@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from understudy.privacy import curator
+from understudy.boundary.privacy import curator
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -39,9 +39,9 @@ def test_the_page_on_the_curator_lists_every_ask_with_its_proof():
 @pytest.mark.parametrize("page", MECHANISMS, ids=lambda p: p.stem)
 def test_a_proof_says_which_code_and_which_test_it_is_about(page: Path):
     text = page.read_text()
-    paths = re.findall(r"`(tests/\w+/\w+\.py)`", text)
+    paths = re.findall(r"`(tests/[\w/]+/\w+\.py)`", text)
     assert all((ROOT / p).exists() for p in paths), paths
-    named = re.findall(r"`(?:tests/\w+/)?(test_\w+\.py)`", text)
+    named = re.findall(r"`(?:tests/[\w/]+/)?(test_\w+\.py)`", text)
     assert all(any((ROOT / "tests").rglob(name)) for name in named), named
     if page.stem != "composition":  # which says what it is tested against, but in no one file
         assert named

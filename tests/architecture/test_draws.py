@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import draws
-from understudy.privacy.mechanism import ExactRandomness
+from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 
 SEEN = """
 import os, secrets

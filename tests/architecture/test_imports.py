@@ -18,26 +18,28 @@ SOURCE = Path(understudy.__file__).parent
 ORDER = (
     "errors",
     "files",
-    "schema",
-    "tables",
-    "privacy",
-    "models",
-    "synthesizers",
-    "specimens",
-    "predictors",
-    "evaluation",
-    "attacks",
-    "reports",
+    "boundary.schema",
+    "boundary.tables",
+    "boundary.privacy",
+    "pages",
+    "inference",
+    "methods",
     "releases",
     "queries",
-    "studies",
-    "audits",
+    "predictors",
+    "lab.evaluation",
+    "lab.specimens",
+    "lab.attacks",
+    "lab.studies",
+    "lab.audits",
     "datasets",
     "cli",
 )
-"""DESIGN.md §2: imports only point to the left, or stay inside one package."""
+"""docs/architecture.md: imports only point upwards in this list, or stay inside one room."""
 
-ROOMS_WITH_ROWS = ("tables", "privacy", "specimens")
+STOREYS = ("boundary", "lab")
+"""Folders that hold rooms, and no modules of their own."""
+ROOMS_WITH_ROWS = ("boundary.tables", "boundary.privacy", "lab.specimens")
 COUNTING = (
     "read_codes",
     "count_by",
@@ -52,19 +54,25 @@ ROW_MODULES = ("duckdb", "pyarrow.csv", "pyarrow.parquet", "pyarrow.dataset", "p
 ROW_READERS = ("read_csv", "read_parquet", "read_table", "read_json", "read_excel", "read_sql", "read_database")
 ROW_READERS += ("scan_csv", "scan_parquet", "open_csv", "open_dataset", "ParquetFile", "from_csv_auto")
 FILE_MODULES = ("gzip", "bz2", "lzma", "io", "os", "codecs", "builtins", "tarfile")
-OWN_FILES = ("schema", "predictors", "releases", "datasets", "studies", "audits", "reports")
+OWN_FILES = ("boundary.schema", "predictors", "releases", "datasets", "lab.studies", "lab.audits", "pages")
 """Packages that read files of ours (schemas, releases, records of studies and audits, saved predictors), whole and as
 bytes or text; never data."""
-MAY_READ_ROWS = ("tables", "specimens", "evaluation", "attacks", "studies")
+MAY_READ_ROWS = ("boundary.tables", "lab.specimens", "lab.evaluation", "lab.attacks", "lab.studies")
 """What they compute is internal; none of them takes part in making a release."""
-MAY_IMPORT_SPECIMENS = ("", "specimens", "attacks", "evaluation", "studies", "audits", "cli")
+MAY_IMPORT_SPECIMENS = ("", "lab.specimens", "lab.attacks", "lab.evaluation", "lab.studies", "lab.audits", "cli")
 """The first is the package itself, which offers `understudy.specimen`."""
-BROKEN_ON_PURPOSE = ("understudy.audits.mutants", "understudy.audits.broken_boundary")
+BROKEN_ON_PURPOSE = ("understudy.lab.audits.mutants.mutants", "understudy.lab.audits.mutants.broken_boundary")
 """Mistakes that the auditor must find; some of them count rows behind the curator's back."""
-LOADS_MADE_UP_ROWS = ("understudy.audits.server",)
+LOADS_MADE_UP_ROWS = ("understudy.lab.audits.checks.server",)
 """The auditor's own rows, put on a server that somebody named for that."""
 GENERATORS = ("Generator", "PCG64", "SeedSequence", "default_rng")
 BANNED_MODULES = ("random", "pickle", "cPickle", "joblib", "marshal", "shelve", "dill", "cloudpickle")
+
+
+def room_of(name: str) -> str:
+    """The room of a dotted name: two words deep inside a storey, else one."""
+    words = name.split(".")[1:]
+    return ".".join(words[: 2 if words and words[0] in STOREYS else 1])
 
 
 @dataclass(frozen=True)
@@ -83,8 +91,7 @@ class Module:
     @property
     def room(self) -> str:
         """The package of the layout that it belongs to; empty for `understudy` itself and `python -m understudy`."""
-        room = [*self.name.split("."), ""][1]
-        return "" if room == "__main__" else room
+        return "" if self.name == "understudy.__main__" else room_of(self.name)
 
     def imports(self) -> Iterator[str]:
         """Dotted names of everything imported, anywhere: at the top, in a function, for type checking only."""
@@ -125,6 +132,8 @@ def called(call: ast.Call) -> str:
 def wrong_direction(module: Module) -> list[str]:
     if not module.room:
         return []  # the surface may import everything
+    if module.room in STOREYS:
+        return [*module.imports()]
     if module.room not in ORDER:
         return [f"{module.room} has no place in the layout"]
     return [name for name in module.imports() if _points_right(module.room, name)]
@@ -134,7 +143,7 @@ def _points_right(room: str, imported: str) -> bool:
     parts = imported.split(".")
     if parts[0] != "understudy":
         return False
-    target = parts[1] if len(parts) > 1 else ""
+    target = room_of(imported)
     if target not in ORDER:
         return room != "cli"  # a name of the surface, which imports everything
     return ORDER.index(target) > ORDER.index(room)
@@ -175,13 +184,13 @@ def _writes(call: ast.Call) -> bool:
 def reads_for_evaluation(module: Module) -> list[str]:
     if module.room in MAY_READ_ROWS:
         return []
-    return [n for n in module.imports() if n.startswith("understudy.tables.reading")]
+    return [n for n in module.imports() if n.startswith("understudy.boundary.tables.reading")]
 
 
 def uses_specimens(module: Module) -> list[str]:
     if module.room in MAY_IMPORT_SPECIMENS:
         return []
-    return [n for n in module.imports() if n.startswith("understudy.specimens")]
+    return [n for n in module.imports() if n.startswith("understudy.lab.specimens")]
 
 
 def banned(module: Module) -> list[str]:
@@ -233,27 +242,32 @@ def test_every_module_keeps_the_rule(rule: str) -> None:
 
 def test_the_rules_see_the_whole_package() -> None:
     names = {m.name for m in MODULES}
-    assert {"understudy", "understudy.privacy.curator", "understudy.cli.app", "understudy.tables.duck"} <= names
-    assert {m.room for m in MODULES} - {""} <= set(ORDER)
-    assert "understudy.privacy.ledger.Ledger" in {n for m in MODULES for n in m.imports()}
+    assert {
+        "understudy",
+        "understudy.boundary.privacy.curator",
+        "understudy.cli.app",
+        "understudy.boundary.tables.duck",
+    } <= names
+    assert {m.room for m in MODULES} - {"", *STOREYS} <= set(ORDER)
+    assert "understudy.boundary.privacy.ledger.ledger.Ledger" in {n for m in MODULES for n in m.imports()}
 
 
 BREAKERS: list[tuple[str, str, str]] = [
-    ("wrong_direction", "understudy.schema.x", "from understudy.tables.table import Table"),
-    ("wrong_direction", "understudy.privacy.x", "def f():\n    from understudy.models.model import Model"),
-    ("wrong_direction", "understudy.models.x", "if TYPE_CHECKING:\n    import understudy.synthesizers.share"),
-    ("wrong_direction", "understudy.reports.x", "from understudy.releases.release import Release"),
-    ("wrong_direction", "understudy.models.x", "from ..synthesizers import registry"),
-    ("wrong_direction", "understudy.models.x", "from understudy import synthesizers"),
-    ("wrong_direction", "understudy.models.x", "import understudy"),
+    ("wrong_direction", "understudy.boundary.schema.x", "from understudy.boundary.tables.table import Table"),
+    ("wrong_direction", "understudy.boundary.privacy.x", "def f():\n    from understudy.inference.model import Model"),
+    ("wrong_direction", "understudy.inference.x", "if TYPE_CHECKING:\n    import understudy.methods.parts.share"),
+    ("wrong_direction", "understudy.pages.x", "from understudy.releases.release import Release"),
+    ("wrong_direction", "understudy.inference.x", "from ..methods import registry"),
+    ("wrong_direction", "understudy.inference.x", "from understudy import methods"),
+    ("wrong_direction", "understudy.inference.x", "import understudy"),
     ("wrong_direction", "understudy.errors", "from understudy.files import write_atomically"),
     ("wrong_direction", "understudy.helpers.x", "import math"),
-    ("reaches_rows", "understudy.synthesizers.x", "def fit(table):\n    return table.count_by(domain, sets)"),
-    ("reaches_rows", "understudy.synthesizers.x", "n = curator._gate._table.count_rows()"),
-    ("reaches_rows", "understudy.models.x", "def f():\n    import duckdb"),
-    ("reaches_rows", "understudy.reports.x", "import pyarrow.parquet as pq"),
-    ("reaches_rows", "understudy.reports.x", "from pyarrow import csv"),
-    ("reaches_rows", "understudy.evaluation.x", "pd.read_csv(path)"),
+    ("reaches_rows", "understudy.methods.x", "def fit(table):\n    return table.count_by(domain, sets)"),
+    ("reaches_rows", "understudy.methods.x", "n = curator._gate._table.count_rows()"),
+    ("reaches_rows", "understudy.inference.x", "def f():\n    import duckdb"),
+    ("reaches_rows", "understudy.pages.x", "import pyarrow.parquet as pq"),
+    ("reaches_rows", "understudy.pages.x", "from pyarrow import csv"),
+    ("reaches_rows", "understudy.lab.evaluation.x", "pd.read_csv(path)"),
     ("reaches_rows", "understudy.cli.x", "pl.scan_parquet(path)"),
     ("reaches_rows", "understudy.cli.x", "rows = open(path).readlines()"),
     ("reaches_rows", "understudy.cli.x", "with path.open('rb') as file: pass"),
@@ -262,24 +276,28 @@ BREAKERS: list[tuple[str, str, str]] = [
     ("reaches_rows", "understudy.cli.x", "lines = list(path.open())"),
     ("reaches_rows", "understudy.cli.x", "path.open(mode)"),
     ("reaches_rows", "understudy.cli.x", "io.open(path)"),
-    ("reaches_rows", "understudy.synthesizers.x", "text = Path(name).read_text()"),
-    ("reads_for_evaluation", "understudy.synthesizers.x", "from understudy.tables.reading import Rows"),
-    ("reads_for_evaluation", "understudy.privacy.x", "def f():\n    import understudy.tables.reading"),
-    ("reads_for_evaluation", "understudy.cli.x", "from understudy.tables import reading"),
-    ("uses_specimens", "understudy.synthesizers.x", "from understudy.specimens.arf import published"),
-    ("uses_specimens", "understudy.releases.x", "def f():\n    import understudy.specimens"),
-    ("banned", "understudy.models.x", "import numpy as np\nnp.random.seed(1)"),
-    ("banned", "understudy.models.x", "x = np.random.normal"),
-    ("banned", "understudy.models.x", "from numpy.random import normal"),
-    ("banned", "understudy.models.x", "import random"),
-    ("banned", "understudy.models.x", "def f():\n    from pickle import loads"),
-    ("banned", "understudy.models.x", "import joblib"),
-    ("banned", "understudy.models.x", "eval('1')"),
-    ("banned", "understudy.models.x", "exec(code)"),
+    ("reaches_rows", "understudy.methods.x", "text = Path(name).read_text()"),
+    ("reads_for_evaluation", "understudy.methods.x", "from understudy.boundary.tables.reading import Rows"),
+    (
+        "reads_for_evaluation",
+        "understudy.boundary.privacy.x",
+        "def f():\n    import understudy.boundary.tables.reading",
+    ),
+    ("reads_for_evaluation", "understudy.cli.x", "from understudy.boundary.tables import reading"),
+    ("uses_specimens", "understudy.methods.x", "from understudy.lab.specimens.arf import published"),
+    ("uses_specimens", "understudy.releases.x", "def f():\n    import understudy.lab.specimens"),
+    ("banned", "understudy.inference.x", "import numpy as np\nnp.random.seed(1)"),
+    ("banned", "understudy.inference.x", "x = np.random.normal"),
+    ("banned", "understudy.inference.x", "from numpy.random import normal"),
+    ("banned", "understudy.inference.x", "import random"),
+    ("banned", "understudy.inference.x", "def f():\n    from pickle import loads"),
+    ("banned", "understudy.inference.x", "import joblib"),
+    ("banned", "understudy.inference.x", "eval('1')"),
+    ("banned", "understudy.inference.x", "exec(code)"),
     ("banned", "understudy.releases.x", "np.load(file, allow_pickle=True)"),
     ("banned", "understudy.releases.x", "np.load(file, allow_pickle=flag)"),
-    ("distinct_values", "understudy.synthesizers.x", "values = frame['city'].unique()"),
-    ("distinct_values", "understudy.models.x", "n = frame.city.nunique()"),
+    ("distinct_values", "understudy.methods.x", "values = frame['city'].unique()"),
+    ("distinct_values", "understudy.inference.x", "n = frame.city.nunique()"),
 ]
 
 
@@ -289,22 +307,22 @@ def test_a_module_that_breaks_the_rule_is_found(rule: str, name: str, source: st
 
 
 KEEPERS: list[tuple[str, str, str]] = [
-    ("wrong_direction", "understudy.schema.x", "from understudy.files import write_atomically"),
+    ("wrong_direction", "understudy.boundary.schema.x", "from understudy.files import write_atomically"),
     ("wrong_direction", "understudy.cli.x", "from understudy import __version__"),
-    ("wrong_direction", "understudy.models.x", "from understudy.models.model import Model\nimport numpy as np"),
+    ("wrong_direction", "understudy.inference.x", "from understudy.inference.model import Model\nimport numpy as np"),
     ("wrong_direction", "understudy", "from understudy.cli import run"),
-    ("reaches_rows", "understudy.tables.x", "import duckdb\nopen(path)"),
-    ("reaches_rows", "understudy.privacy.x", "table.count_by(domain, sets)"),
+    ("reaches_rows", "understudy.boundary.tables.x", "import duckdb\nopen(path)"),
+    ("reaches_rows", "understudy.boundary.privacy.x", "table.count_by(domain, sets)"),
     ("reaches_rows", "understudy.releases.x", "with path.open('wb') as file: pass\npath.read_bytes()"),
     ("reaches_rows", "understudy.cli.x", "ledger = Ledger.open(path)"),
-    ("reaches_rows", "understudy.models.x", "codes = compression.open(sampled, rng)"),
-    ("reaches_rows", "understudy.studies.x", "path.open('ab')"),
-    ("reads_for_evaluation", "understudy.evaluation.x", "from understudy.tables.reading import Rows"),
-    ("uses_specimens", "understudy.attacks.x", "from understudy.specimens.arf import published"),
-    ("banned", "understudy.models.x", "rng = np.random.Generator(np.random.PCG64(1))"),
+    ("reaches_rows", "understudy.inference.x", "codes = compression.open(sampled, rng)"),
+    ("reaches_rows", "understudy.lab.studies.x", "path.open('ab')"),
+    ("reads_for_evaluation", "understudy.lab.evaluation.x", "from understudy.boundary.tables.reading import Rows"),
+    ("uses_specimens", "understudy.lab.attacks.x", "from understudy.lab.specimens.arf import published"),
+    ("banned", "understudy.inference.x", "rng = np.random.Generator(np.random.PCG64(1))"),
     ("banned", "understudy.releases.x", "np.load(file, allow_pickle=False)"),
-    ("distinct_values", "understudy.models.x", "np.unique(codes)"),
-    ("distinct_values", "understudy.tables.x", "frame.unique()"),
+    ("distinct_values", "understudy.inference.x", "np.unique(codes)"),
+    ("distinct_values", "understudy.boundary.tables.x", "frame.unique()"),
 ]
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from understudy.attacks import singling
-from understudy.attacks.attacking import NO_PROOF
-from understudy.attacks.registry import ATTACKS
-from understudy.attacks.shadow import SHADOW
 from understudy.cli import attack
 from understudy.errors import InputError, UnderstudyError
-from understudy.evaluation.evaluation import NOTICE
+from understudy.lab.attacks import singling_out as singling
+from understudy.lab.attacks.all_attacks import ATTACKS
+from understudy.lab.attacks.attack_results import NO_PROOF
+from understudy.lab.attacks.shadow_models import SHADOW
+from understudy.lab.evaluation.evaluation import NOTICE
 
 Show = Callable[..., str]
 

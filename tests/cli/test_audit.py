@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
-from understudy.attacks.audit import (
+from understudy.cli import audit as command
+from understudy.lab.audits.auditing import Audit
+from understudy.lab.audits.mutants.mutants import MUTANTS
+from understudy.lab.audits.result import (
     BLACK_BOX,
     DOES_NOT_APPLY,
     FAILED,
@@ -26,9 +29,6 @@ from understudy.attacks.audit import (
     PairFacts,
     Step,
 )
-from understudy.audits.auditing import Audit
-from understudy.audits.mutants import MUTANTS
-from understudy.cli import audit as command
 
 Audited = Callable[..., Any]
 RIGHT = Check("every answer is paid for", PASSED, "all 1,240 answers are debited.")

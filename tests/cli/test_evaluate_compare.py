@@ -12,10 +12,10 @@ import pytest
 from understudy.cli import compare, evaluate
 from understudy.cli.app import app
 from understudy.errors import InputError, UnderstudyError
-from understudy.evaluation.evaluation import NOTICE
-from understudy.evaluation.registry import MEASURES
-from understudy.evaluation.study import Trial
-from understudy.studies.comparing import Step
+from understudy.lab.evaluation.all_measures import MEASURES
+from understudy.lab.evaluation.evaluation import NOTICE
+from understudy.lab.studies.comparing import Step
+from understudy.lab.studies.study import Trial
 
 Show = Callable[..., str]
 
@@ -24,7 +24,11 @@ Show = Callable[..., str]
 def few_measures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cheap ones; all the others have tests of their own."""
     cheap = tuple(m for m in MEASURES if m.name in ("tv1", "tv2"))
-    for module in ("understudy.evaluation.evaluation", "understudy.studies.comparing", "understudy.cli.evaluate"):
+    for module in (
+        "understudy.lab.evaluation.evaluation",
+        "understudy.lab.studies.comparing",
+        "understudy.cli.evaluate",
+    ):
         monkeypatch.setattr(f"{module}.MEASURES", cheap)
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from understudy.privacy.budget import Budget
-from understudy.privacy.ledger import Ledger
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.ledger.ledger import Ledger
 
 WATCHDOG = 600
 """Seconds. It ends what hangs; a busy machine may need minutes for what else takes a second."""
@@ -80,9 +80,9 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import understudy as us
-from understudy.privacy.mechanism import ExactRandomness
+from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.releases.synthesis import Plan, synthesize_with
-from understudy.synthesizers.synthesizer import Options
+from understudy.methods.method import Options
 
 class Deadly(ExactRandomness):
     def noise(self, mechanism, scale, size):

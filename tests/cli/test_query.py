@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from outcomes import Outcome, contents, sentence
 
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.cli import budget as budget_command
 from understudy.cli.failure import report
 from understudy.cli.query import show_query
-from understudy.privacy.budget import Budget
-from understudy.privacy.ledger import Ledger
 
 LEDGER = "people.csv.ledger.sqlite"
 Call = Callable[..., Outcome]

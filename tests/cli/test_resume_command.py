@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from outcomes import contents, sentence
 
-from understudy.privacy.ledger import Ledger
+from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.releases.release import Release
 
 SYNTH = ("synth", "people.csv", "--epsilon", 1, "--method", "mst", "--out", "out")
@@ -141,7 +141,7 @@ def claimed(desk: Path) -> list[tuple[Any, ...]]:
 KILLED = """
 import os, signal, sys
 from understudy.cli import run
-from understudy.privacy.ledger import Ledger
+from understudy.boundary.privacy.ledger.ledger import Ledger
 
 honest = Ledger.claim
 def claim(self, entry, place, digest):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from understudy.studies import nonparametric
+from understudy.lab.studies.documents import nonparametric
 
 SMALL = nonparametric.Size(rows=500, depth=4, measures=8, repeats=2, neighbours=4, runs=20)
 

@@ -9,8 +9,8 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as papq
 import pytest
 
-from understudy.specimens.registry import SPECIMENS
-from understudy.synthesizers.registry import METHODS, WITHOUT_PRIVACY
+from understudy.lab.specimens.all_specimens import SPECIMENS
+from understudy.methods.registry import METHODS, WITHOUT_PRIVACY
 
 
 def test_names_agree():

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from understudy.privacy.budget import Budget
-from understudy.privacy.curator import Curator, RowGate
-from understudy.privacy.mechanism import Randomness
-from understudy.schema.schema import Schema
-from understudy.tables.cache import CachedTable
-from understudy.tables.opening import open as open_table
-from understudy.tables.table import Table
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.curator import Curator, RowGate
+from understudy.boundary.privacy.mechanisms.randomness import Randomness
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.cache import CachedTable
+from understudy.boundary.tables.opening import open as open_table
+from understudy.boundary.tables.table import Table
 
 COLUMNS = """
 missing_values = ["?"]

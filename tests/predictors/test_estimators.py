@@ -19,13 +19,13 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import understudy as us
+from understudy.boundary.privacy.curator import Curator
 from understudy.errors import BudgetExhausted, CheckFailed, InputError, ReleaseError, SchemaError
 from understudy.predictors import predictor as module
 from understudy.predictors.classifiers import KINDS, PrivateDecisionTree, PrivateForest, PrivateGreedyTree
 from understudy.predictors.predictor import PrivatePredictor
 from understudy.predictors.storage import from_json, to_json
-from understudy.privacy.certificate import FIRST_FORMAT
-from understudy.privacy.curator import Curator
+from understudy.releases.certificate import FIRST_FORMAT
 
 ROWS = people(600)
 FRAME = frame(ROWS)

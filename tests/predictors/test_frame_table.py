@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import understudy as us
+from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables import cache
+from understudy.boundary.tables.arrow import FrameTable, quick_codes
+from understudy.boundary.tables.cache import CachedTable
+from understudy.boundary.tables.duck import DuckTable
 from understudy.errors import TableError
-from understudy.schema.domain import Domain
-from understudy.schema.schema import Schema
-from understudy.tables import cache
-from understudy.tables.arrow import FrameTable, quick_codes
-from understudy.tables.cache import CachedTable
-from understudy.tables.duck import DuckTable
 
 SCHEMA = Schema.loads("""
 missing_values = ["?", "none"]

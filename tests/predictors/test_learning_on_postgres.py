@@ -11,18 +11,18 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from orchard import ADD_REMOVE, TARGET, Best, frame, people
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tables"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "boundary" / "tables"))
 
 from postgres_cluster import cluster, load, skip_without_server
 
 import understudy as us
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.tables.postgres import PostgresTable
+from understudy.boundary.tables.table import Table
 from understudy.errors import BudgetExhausted
 from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
 from understudy.predictors.predictor import PrivatePredictor
-from understudy.privacy.budget import Budget
-from understudy.privacy.curator import Curator
-from understudy.tables.postgres import PostgresTable
-from understudy.tables.table import Table
 
 ROWS = people(400, seed=3)
 PREDICTORS = {

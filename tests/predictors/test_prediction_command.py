@@ -14,7 +14,7 @@ from understudy.cli import predict_study
 from understudy.cli.predict_study import show
 from understudy.datasets import schema
 from understudy.errors import InputError, ReleaseError
-from understudy.studies.prediction_grid import sizes
+from understudy.lab.studies.documents.prediction_grid import sizes
 
 
 @pytest.fixture

@@ -12,16 +12,24 @@ import pyarrow.csv as pacsv
 import pytest
 from orchard import ADD_REMOVE, TARGET, opened, people
 
+from understudy.boundary.schema.domain import Domain
+from understudy.boundary.tables.table import Table
 from understudy.datasets import schema
 from understudy.errors import InputError
+from understudy.lab.studies.documents.billionaire import LARGEST, town
+from understudy.lab.studies.documents.census import ADULT_BINNED, EDUCATION, grouped_education
+from understudy.lab.studies.documents.prediction_grid import Data, EncodedTable, prediction_grid, save
+from understudy.lab.studies.documents.prediction_page import (
+    FOREST,
+    GREEDY,
+    PRIVATE_FOREST,
+    PRIVATE_TREE,
+    TREE,
+    heat,
+    render,
+)
 from understudy.predictors.classifiers import PrivateForest, PrivateGreedyTree
-from understudy.reports.grid import FOREST, GREEDY, PRIVATE_FOREST, PRIVATE_TREE, TREE, heat, render
-from understudy.reports.tree import tree_figure
-from understudy.schema.domain import Domain
-from understudy.studies.billionaire import LARGEST, town
-from understudy.studies.census import ADULT_BINNED, EDUCATION, grouped_education
-from understudy.studies.prediction_grid import Data, EncodedTable, prediction_grid, save
-from understudy.tables.table import Table
+from understudy.predictors.tree_picture import tree_figure
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """Noise conformance: residuals of the leaves' counts, through the curator, against the scale that the spend declares.
 
-Each check is a Chernoff bound, as in tests/privacy: P[Σx ≥ s] ≤ exp(n·ln M(t) − t·s) for every t ≥ 0. Up to four trees
+Each check is a Chernoff bound, as for all noise here: P[Σx ≥ s] ≤ exp(n·ln M(t) − t·s) for every t ≥ 0. Up to four trees
 with two sides each are refused below 1.25·10⁻¹⁰: false alarms are rarer than 10⁻⁹ a run, over the randomness of the
 operating system. Mutants draw the same noise in every run.
 """
@@ -14,12 +14,12 @@ import pytest
 from numpy.typing import NDArray
 from orchard import ADD_REMOVE, TARGET, Silent, opened, people
 
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
+from understudy.boundary.schema.domain import Domain
 from understudy.predictors.learning import Task, learn
 from understudy.predictors.rule import EXPONENTIAL, RANDOM, Recipe
-from understudy.privacy.budget import Budget
-from understudy.privacy.curator import Curator
-from understudy.privacy.mechanism import ExactRandomness
-from understudy.schema.domain import Domain
 
 FALSE_ALARM, TREES = 1e-9, 4
 SIDE = FALSE_ALARM / (2 * TREES)

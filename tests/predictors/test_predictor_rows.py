@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 import understudy as us
+from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.schema import Schema
 from understudy.errors import TableError
 from understudy.predictors.rows import codes_of
-from understudy.schema.domain import Domain
-from understudy.schema.schema import Schema
 
 SCHEMA = Schema.loads("""
 missing_values = ["?"]

@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from orchard import SCHEMAS, TARGET, Best, Compared, Row, Silent, people, twins
 
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.measurement import Measurement
+from understudy.boundary.schema.domain import Domain
 from understudy.predictors import learning
 from understudy.predictors.cells import LeafClasses
 from understudy.predictors.learning import Task, count_leaves, learn
 from understudy.predictors.purity import Purity
 from understudy.predictors.rule import EXPONENTIAL, NOISY, RANDOM, Recipe
-from understudy.privacy.budget import Budget
-from understudy.privacy.curator import Curator
-from understudy.privacy.measurement import Measurement
-from understudy.schema.domain import Domain
 
 BUDGETS = {"pure": Budget(2.0, 0.0), "approximate": Budget(2.0, 1e-6)}
 RECIPES = {

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from orchard import ADD_REMOVE, TARGET, Row, Silent, opened, people
 
+from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.predictors import predictor as module
 from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
 from understudy.predictors.predictor import PrivatePredictor
 from understudy.predictors.storage import to_json
-from understudy.privacy.mechanism import ExactRandomness
 
 ROWS = people(150)
 HOSTILE: dict[str, Row] = {

@@ -12,6 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from understudy.boundary.privacy.mechanisms.score import GRID, STEP
+from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.cache import CachedTable
+from understudy.boundary.tables.encoded import EncodedTable
 from understudy.errors import InternalError
 from understudy.predictors import purity
 from understudy.predictors.cells import Branches
@@ -19,11 +24,6 @@ from understudy.predictors.menu import Menu
 from understudy.predictors.purity import Purity
 from understudy.predictors.split import Split, every_value, options
 from understudy.predictors.tree import Tree
-from understudy.privacy.score import GRID, STEP
-from understudy.schema.domain import Domain
-from understudy.schema.schema import Schema
-from understudy.tables.cache import CachedTable
-from understudy.tables.encoded import EncodedTable
 
 SCHEMA = Schema.loads("""
 [columns.ill]

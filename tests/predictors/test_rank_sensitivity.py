@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import understudy as us
-from understudy.privacy.budget import Budget
-from understudy.privacy.curator import Curator
-from understudy.privacy.rank import Rank, rank_exponent, rank_sensitivity
-from understudy.privacy.score import rank_scores
-from understudy.schema.domain import Domain
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.mechanisms.rank import Rank, rank_exponent, rank_sensitivity
+from understudy.boundary.privacy.mechanisms.score import rank_scores
+from understudy.boundary.schema.domain import Domain
 
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.8, 1.0)
 Counts = tuple[int, ...]

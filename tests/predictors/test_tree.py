@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from orchard import ADD_REMOVE, TARGET
 
+from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.partition import Partition
 from understudy.predictors.cells import BranchClasses, LeafClasses
 from understudy.predictors.chance import Deck, draw_trees
 from understudy.predictors.export import branches, said, tree_text
 from understudy.predictors.leaves import Leaves
 from understudy.predictors.split import Split, below_and_above, cuts, every_value, options
 from understudy.predictors.tree import LEAF, Tree, sums_of_children
-from understudy.schema.domain import Domain
-from understudy.schema.partition import Partition
 
 DOMAIN = Domain.of(ADD_REMOVE)
 FEATURES = [c for c in DOMAIN if c.name != TARGET]

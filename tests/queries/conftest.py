@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tables"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "boundary" / "tables"))
 
 from postgres_cluster import cluster, load, skip_without_server
 from townspeople import PEOPLE, SCHEMA
 
 import understudy as us
-from understudy.tables.table import Table
+from understudy.boundary.tables.table import Table
 
 
 @pytest.fixture(scope="session")

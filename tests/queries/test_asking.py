@@ -17,13 +17,13 @@ import pytest
 from townspeople import CLEAN, PEOPLE, SCHEMA, Silent
 
 import understudy as us
+from understudy.boundary.privacy.ledger.ledger import Ledger
+from understudy.boundary.tables.table import Table
 from understudy.errors import BudgetExhausted, InputError, MethodError
-from understudy.privacy.ledger import Ledger
 from understudy.queries.answer import Answer
 from understudy.queries.asking import names_of, query, query_with
 from understudy.queries.inquiry import Inquiry
 from understudy.queries.question import Question
-from understudy.tables.table import Table
 
 BUDGET = us.Budget(5.0, 1e-6)
 

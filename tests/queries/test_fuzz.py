@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from sqlglot import exp
 from townspeople import SCHEMA
 
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.ledger.ledger import Ledger
+from understudy.boundary.tables.table import Table
 from understudy.errors import BudgetExhausted, InputError
-from understudy.privacy.budget import Budget
-from understudy.privacy.ledger import Ledger
 from understudy.queries.asking import query
 from understudy.queries.grammar import read
 from understudy.queries.question import Question
-from understudy.tables.table import Table
 
 INPUTS = 10_500
 LIMIT = 0.005
@@ -183,11 +183,11 @@ def test_any_text_is_read_or_refused(text: str):
 def test_any_text_may_be_a_literal_and_stays_one(value: str, column: str):
     """Whatever stands in quotes is a bound value of the statement, and no part of its words."""
 
-    from understudy.schema.domain import Domain
-    from understudy.tables.dialect import stated
-    from understudy.tables.sql import Source, Stored
-    from understudy.tables.tally import RowCount, Tally
-    from understudy.tables.tallying import select_tally
+    from understudy.boundary.schema.domain import Domain
+    from understudy.boundary.tables.dialect import stated
+    from understudy.boundary.tables.sql import Source, Stored
+    from understudy.boundary.tables.tally import RowCount, Tally
+    from understudy.boundary.tables.tally_sql import select_tally
 
     literal = value.replace("'", "''")
     try:

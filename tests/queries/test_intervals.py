@@ -15,10 +15,10 @@ import pytest
 from scipy.stats import binom
 
 import understudy as us
-from understudy.privacy.measurement import Measurement
-from understudy.privacy.mechanism import ExactRandomness
+from understudy.boundary.privacy.measurement import Measurement
+from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.queries.asking import query_with
-from understudy.queries.figure import reach
+from understudy.queries.estimates import reach
 from understudy.queries.inquiry import Inquiry
 from understudy.queries.question import Question
 

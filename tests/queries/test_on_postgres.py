@@ -8,11 +8,11 @@ import pytest
 from townspeople import Silent
 
 import understudy as us
+from understudy.boundary.tables.table import Table
 from understudy.errors import InputError
 from understudy.queries.asking import names_of, query_with
 from understudy.queries.inquiry import Inquiry
 from understudy.queries.question import Question
-from understudy.tables.table import Table
 
 AGES = us.Schema.loads('[columns.age]\ntype = "integer"\nmin = 0\nmax = 99')
 

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import understudy as us
-from understudy.privacy.rank import Rank, rank_exponent, rank_reach
+from understudy.boundary.privacy.mechanisms.rank import Rank, rank_exponent, rank_reach
+from understudy.boundary.schema.expression import parse
+from understudy.boundary.tables.tally import PersonCount, RowCount, Setting, Summand, Tally, ValueSum
 from understudy.queries.grain import centred_sum, fine_coding, plain_sum
-from understudy.schema.expression import parse
-from understudy.tables.tally import PersonCount, RowCount, Setting, Summand, Tally, ValueSum
 
 HEAD = {
     "add-remove": '[unit]\ncolumn = "who"\nmax_rows = 3\n',

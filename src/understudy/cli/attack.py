@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from understudy.attacks.attack import DISTANCE, NOT_DEFINED, Attack, Finding
-from understudy.attacks.attacking import NO_PROOF, Attacks
-from understudy.attacks.registry import ATTACKS
-from understudy.attacks.shadow import SHADOW, SHADOWS, runs_of
 from understudy.cli.evaluate import check_report, comparison_schema, rows_of
 from understudy.cli.screen import print_table, progress
-from understudy.evaluation.evaluation import NOTICE
-from understudy.reports.attacks import summary
-from understudy.studies.attacking import attack
+from understudy.lab.attacks.all_attacks import ATTACKS
+from understudy.lab.attacks.attack import DISTANCE, NOT_DEFINED, Attack, Finding
+from understudy.lab.attacks.attack_results import NO_PROOF, Attacks
+from understudy.lab.attacks.report import summary
+from understudy.lab.attacks.shadow_models import SHADOW, SHADOWS, runs_of
+from understudy.lab.evaluation.evaluation import NOTICE
+from understudy.lab.studies.attacking import attack
 
 READING = 1
 

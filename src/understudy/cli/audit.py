@@ -11,20 +11,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from understudy.attacks.audit import DOES_NOT_APPLY, LIMITS, PASSED, Audit, Bound, Matrix, Step
-from understudy.audits.asked import LEVEL
-from understudy.audits.auditing import CANARIES, audit, audit_mutants
-from understudy.audits.mutants import MUTANTS
-from understudy.audits.registry import OF_TRAINING, SUBJECTS, TRAINED, mutants_of
+from understudy.boundary.schema.schema import ADD_REMOVE
 from understudy.cli.evaluate import check_report
 from understudy.cli.screen import print_facts, print_table
 from understudy.errors import CheckFailed, InputError
 from understudy.files import write_atomically
-from understudy.reports.audit import claimed, matrix_summary, render_matrix, summary
-from understudy.reports.axis import percent
-from understudy.reports.bounds import at_least, currencies
-from understudy.schema.schema import ADD_REMOVE
-from understudy.studies.result import report_writer
+from understudy.lab.audits.asked import LEVEL
+from understudy.lab.audits.auditing import CANARIES, audit, audit_mutants
+from understudy.lab.audits.bound_figures import at_least, currencies
+from understudy.lab.audits.mutants.mutants import MUTANTS
+from understudy.lab.audits.report import claimed, matrix_summary, render_matrix, summary
+from understudy.lab.audits.result import DOES_NOT_APPLY, LIMITS, PASSED, Audit, Bound, Matrix, Step
+from understudy.lab.audits.subjects.all_subjects import OF_TRAINING, SUBJECTS, TRAINED, mutants_of
+from understudy.lab.studies.result import report_writer
+from understudy.pages.axis import percent
 
 QUICK = "quick"
 _SHARE = re.compile(r"([\d,]+) of ([\d,]+)")

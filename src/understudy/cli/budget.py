@@ -10,15 +10,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.ledger.beside import is_server
+from understudy.boundary.privacy.ledger.ledger import NEIGHBOURS, Ledger, Standing
+from understudy.boundary.privacy.unit import PrivacyUnit
+from understudy.boundary.schema.schema import ADD_REMOVE, Schema
 from understudy.cli.place import beside, ledger_of, schema_of
 from understudy.cli.screen import bar, print_facts, print_json, print_table
 from understudy.errors import InputError
 from understudy.files import write_atomically
-from understudy.privacy.beside import is_server
-from understudy.privacy.budget import Budget
-from understudy.privacy.ledger import NEIGHBOURS, Ledger, Standing
-from understudy.privacy.unit import PrivacyUnit
-from understudy.schema.schema import ADD_REMOVE, Schema
 
 
 def show(data: str, path: Path | None, as_json: bool) -> None:

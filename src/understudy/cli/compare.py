@@ -12,12 +12,12 @@ from typing import Any
 from understudy.cli.place import beside, schema_of
 from understudy.cli.screen import print_facts, print_json, print_table
 from understudy.errors import InputError
-from understudy.evaluation.evaluation import NOTICE as INTERNAL
-from understudy.evaluation.measure import Measure
-from understudy.evaluation.study import Study, Summary, Trial
-from understudy.reports.layout import check_layout
-from understudy.studies.comparing import EPSILONS, NOTICE, Progress, Step, compare
-from understudy.studies.result import check_figure_format
+from understudy.lab.evaluation.evaluation import NOTICE as INTERNAL
+from understudy.lab.evaluation.measure import Measure
+from understudy.lab.studies.comparing import EPSILONS, NOTICE, Progress, Step, compare
+from understudy.lab.studies.layout import check_layout
+from understudy.lab.studies.result import check_figure_format
+from understudy.lab.studies.study import Study, Summary, Trial
 
 REPORT = "study.html"
 HEADLINES, MOST_SHOWN = ("tv1", "tv2", "propensity-auc", "tstr-auc", "tstr-r2"), 4

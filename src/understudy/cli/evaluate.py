@@ -6,16 +6,16 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from understudy.boundary.schema.schema import Schema
 from understudy.cli.place import beside
 from understudy.cli.screen import print_table, progress
 from understudy.errors import InputError, ReleaseError
-from understudy.evaluation.evaluation import NOTICE, Evaluation
-from understudy.evaluation.measure import LOWER, Figure, Measure
-from understudy.evaluation.registry import MEASURES
+from understudy.lab.evaluation.all_measures import MEASURES
+from understudy.lab.evaluation.evaluation import NOTICE, Evaluation
+from understudy.lab.evaluation.measure import LOWER, Figure, Measure
+from understudy.lab.studies.evaluating import evaluate
+from understudy.lab.studies.result import check_figure_format
 from understudy.releases.release import FORMATS, SCHEMA, synthetic_name
-from understudy.schema.schema import Schema
-from understudy.studies.evaluating import evaluate
-from understudy.studies.result import check_figure_format
 
 ENDINGS = (".html", ".json")
 READING_AND_DRAWING = 2

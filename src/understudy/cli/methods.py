@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from understudy.cli.screen import print_json, print_table
-from understudy.specimens.registry import SPECIMENS
-from understudy.synthesizers.registry import GENERAL, METHODS
+from understudy.lab.specimens.all_specimens import SPECIMENS
+from understudy.methods.registry import GENERAL, METHODS
 
 
 def show(as_json: bool) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from understudy.boundary.privacy.ledger.beside import is_server, ledger_beside
+from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError, SchemaError
-from understudy.privacy.beside import is_server, ledger_beside
-from understudy.schema.schema import Schema
 
 
 def beside(data: str, ending: str) -> Path:

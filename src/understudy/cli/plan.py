@@ -8,9 +8,9 @@ from pathlib import Path
 from understudy.cli.place import schema_of
 from understudy.cli.screen import print_json, print_table
 from understudy.errors import InputError
+from understudy.methods.forecast.forecast import ASSUMED_ROWS, FEWEST_TABLES, Forecast
+from understudy.methods.registry import spoken_seconds
 from understudy.releases.planning import Outlook, plan
-from understudy.synthesizers.forecast import ASSUMED_ROWS, FEWEST_TABLES, Forecast
-from understudy.synthesizers.registry import spoken_seconds
 
 
 def show(

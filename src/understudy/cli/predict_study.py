@@ -9,8 +9,7 @@ from pathlib import Path
 from understudy.cli.screen import print_table, progress
 from understudy.datasets import schema
 from understudy.errors import InputError, ReleaseError
-from understudy.reports.grid import PredictionGrid
-from understudy.studies.prediction_grid import (
+from understudy.lab.studies.documents.prediction_grid import (
     DEPTHS,
     EPSILONS,
     FILES,
@@ -20,6 +19,7 @@ from understudy.studies.prediction_grid import (
     save,
     sizes,
 )
+from understudy.lab.studies.documents.prediction_page import PredictionGrid
 
 QUICK_DEPTHS, QUICK_TREES, QUICK_EPSILONS = (1, 3, 5, 7), (1, 10, 100), (0.001, 0.1, 10.0)
 

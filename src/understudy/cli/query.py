@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
+from understudy.boundary.tables.opening import open as open_table
 from understudy.cli.place import ledger_of, schema_of
 from understudy.cli.screen import print_facts, print_json, print_table
 from understudy.queries.answer import Answer, Key
 from understudy.queries.asking import query
-from understudy.queries.figure import Figure
-from understudy.tables.opening import open as open_table
+from understudy.queries.estimates import Figure
 
 
 def show_query(

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from understudy.boundary.privacy.journal import ENDING, Journal
+from understudy.boundary.privacy.ledger.claims import Overtaken
 from understudy.cli.failure import INTERRUPTED
 from understudy.errors import InternalError, UnderstudyError
-from understudy.privacy.claims import Overtaken
-from understudy.privacy.journal import ENDING, Journal
 
 HOW = "the release is paid for and can go on: repeat the command with --resume"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from understudy.boundary.schema.column import Identifier
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.draft import draft_schema
 from understudy.errors import ReleaseError
 from understudy.files import write_atomically
-from understudy.schema.column import Identifier
-from understudy.schema.schema import Schema
-from understudy.tables.draft import draft_schema
 
 
 def draft(data: str, out: Path | None, overwrite: bool) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from understudy.boundary.tables.frame import csv_bytes, parquet_bytes
 from understudy.cli.place import beside, schema_of
 from understudy.cli.screen import print_facts, print_json, progress
 from understudy.errors import InputError, ReleaseError
 from understudy.files import write_atomically
+from understudy.lab.specimens.all_specimens import SPECIMENS, specimen
+from understudy.lab.specimens.specimen import Specimen
 from understudy.releases.release import check_writable
-from understudy.specimens.registry import SPECIMENS, specimen
-from understudy.specimens.specimen import Specimen
-from understudy.tables.frame import csv_bytes, parquet_bytes
 
 
 def run(

@@ -9,7 +9,8 @@ from understudy.cli.evaluate import check_report
 from understudy.cli.screen import progress
 from understudy.datasets import names, schema
 from understudy.errors import InputError
-from understudy.studies import nonparametric, selection
+from understudy.lab.studies.documents import nonparametric
+from understudy.lab.studies.documents import selection_study as selection
 
 SELECTED = ("adult", "covertype")
 

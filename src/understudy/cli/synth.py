@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from understudy.audits.auditing import audit
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.continuation import finish, resumed
+from understudy.boundary.privacy.journal import Journal
+from understudy.boundary.privacy.ledger.beside import is_server
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.opening import open as open_table
 from understudy.cli.place import beside, ledger_of, schema_of
 from understudy.cli.resume import journal_path, resumable
 from understudy.cli.screen import print_facts, print_json, progress, sparkline
 from understudy.errors import InputError, ReleaseError
-from understudy.privacy.beside import is_server
-from understudy.privacy.budget import Budget
-from understudy.privacy.certificate import Certificate
-from understudy.privacy.continuation import finish, resumed
-from understudy.privacy.journal import Journal
+from understudy.lab.audits.auditing import audit
+from understudy.methods.method import Options
+from understudy.methods.parts.workload import parse_weight, stated_targets
+from understudy.releases.certificate import Certificate
 from understudy.releases.interruption import continued
 from understudy.releases.release import CERTIFICATE, FORMATS, Release, check_writable, write_folder
 from understudy.releases.synthesis import STEPS, Plan, randomness_of, synthesize_with
-from understudy.reports.training import curve_of
-from understudy.schema.schema import Schema
-from understudy.synthesizers.synthesizer import Options
-from understudy.synthesizers.workload import parse_weight, stated_targets
-from understudy.tables.opening import open as open_table
+from understudy.releases.training_curve import curve_of
 
 BYTES_PER_VALUE = 12
 NO_LIMIT = "none is set: the ledger records, and refuses nothing; set one with `understudy budget set`"

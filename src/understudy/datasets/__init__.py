@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
-    from understudy.schema.schema import Schema
+    from understudy.boundary.schema.schema import Schema
 
 __all__ = ["demo", "names", "schema", "schema_path"]
 
@@ -35,7 +35,7 @@ def schema(name: str) -> Schema:
     >>> schema("votes").names[0]
     'Class'
     """
-    from understudy.schema.schema import Schema
+    from understudy.boundary.schema.schema import Schema
 
     return Schema.load(schema_path(name))
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.tables.counting import BLOCK, cell_type
 from understudy.predictors.tree import Tree
-from understudy.schema.domain import ColumnSet, Domain
-from understudy.tables.counting import BLOCK, cell_type
 
 Codes = Mapping[str, NDArray[np.integer]]
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.schema.domain import Coding
 from understudy.predictors.split import Split, below_and_above, every_value, is_ordered
 from understudy.predictors.tree import LEAF, Tree
-from understudy.schema.domain import Coding
 
 Ints = NDArray[np.int64]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from understudy.boundary.privacy.ledger.beside import Debited
+from understudy.boundary.schema.schema import Schema
 from understudy.predictors.estimator import UnusableInputError
 from understudy.predictors.predictor import MEAN, VOTE, PrivatePredictor
 from understudy.predictors.rule import EXPONENTIAL, NOISY, RANDOM, Recipe
-from understudy.privacy.beside import Debited
-from understudy.schema.schema import Schema
 
 
 class PrivateForest(PrivatePredictor):
@@ -23,7 +23,7 @@ class PrivateForest(PrivatePredictor):
     counts say. By default shares are averaged, and leaves with few rows are drawn to the nodes above them.
 
     >>> import pyarrow as pa, understudy as us
-    >>> from understudy.schema.schema import Schema
+    >>> from understudy.boundary.schema.schema import Schema
     >>> columns = '[columns.ill]\\ntype = "boolean"\\n[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99'
     >>> people = us.open(pa.table({"ill": [True, False] * 50, "age": [80, 20] * 50}), Schema.loads(columns))
     >>> forest = PrivateForest(epsilon=1000.0).fit(people, target="ill")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.curator import FEWEST_ROWS
 from understudy.errors import InputError
-from understudy.privacy.curator import FEWEST_ROWS
 
 
 class UnusableInputError(InputError, ValueError):

@@ -10,10 +10,10 @@ from datetime import timedelta
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.schema.column import Datetime
+from understudy.boundary.schema.domain import Coding, Domain
 from understudy.predictors.leaves import Leaves
 from understudy.predictors.tree import LEAF
-from understudy.schema.column import Datetime
-from understudy.schema.domain import Coding, Domain
 
 MOST_NAMED = 4
 MISSING = "missing"

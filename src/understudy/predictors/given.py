@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.schema.column import Categorical, Integer
+from understudy.boundary.schema.schema import DRAFT, Schema
+from understudy.boundary.tables.draft import draft_schema
+from understudy.boundary.tables.frame import kind_of, to_arrow
+from understudy.boundary.tables.opening import open as open_table
+from understudy.boundary.tables.opening import open_frame
+from understudy.boundary.tables.spelling import spell
+from understudy.boundary.tables.table import Table
 from understudy.errors import InputError
 from understudy.predictors.estimator import UnusableInputError, as_labels, as_matrix, check_names
-from understudy.schema.column import Categorical, Integer
-from understudy.schema.schema import DRAFT, Schema
-from understudy.tables.draft import draft_schema
-from understudy.tables.frame import kind_of, to_arrow
-from understudy.tables.opening import open as open_table
-from understudy.tables.opening import open_frame
-from understudy.tables.spelling import spell
-from understudy.tables.table import Table
 
 CLASS = "class"
 """What the classes are called when they come as an array without a name."""

@@ -13,15 +13,15 @@ from functools import cached_property
 
 import numpy as np
 
+from understudy.boundary.privacy.budget import Amount
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.mechanisms.admission import OneOfEach
+from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.predictors.cells import Branches
 from understudy.predictors.menu import Menu
 from understudy.predictors.purity import Purity
 from understudy.predictors.split import Split
 from understudy.predictors.tree import Tree
-from understudy.privacy.admission import OneOfEach
-from understudy.privacy.budget import Amount
-from understudy.privacy.curator import Curator
-from understudy.schema.domain import ColumnSet, Domain
 
 COST_OF_A_LEAF = 0.25
 """The rows that a leaf more is expected to cost, as a share of the noise in each of its counts."""

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.budget import Amount
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.measurement import Measurement
+from understudy.boundary.schema.domain import Domain
 from understudy.predictors.cells import BranchClasses
 from understudy.predictors.split import Split, options
 from understudy.predictors.tree import LEAF, Tree
-from understudy.privacy.budget import Amount
-from understudy.privacy.curator import Curator
-from understudy.privacy.measurement import Measurement
-from understudy.schema.domain import Domain
 
 Floats = NDArray[np.float64]
 COST_OF_NOISE = 1.0

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.schema.domain import Coding, Domain
 from understudy.errors import InputError
 from understudy.predictors.cells import LeafClasses
 from understudy.predictors.chance import Deck, draw_trees
@@ -29,8 +31,6 @@ from understudy.predictors.rule import (
     plan,
 )
 from understudy.predictors.tree import Tree
-from understudy.privacy.curator import Curator
-from understudy.schema.domain import Coding, Domain
 
 COLUMNS_PER_TREE = 0.7
 """The share of columns that each of several greedy trees may use, drawn at random: so that they differ."""

@@ -13,9 +13,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
 from understudy.errors import InternalError
 from understudy.predictors.split import Split, options
-from understudy.schema.domain import Coding, ColumnSet, Domain
 
 Ints = NDArray[np.int64]
 

@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.budget import Budget, Spend, claim, total
+from understudy.boundary.privacy.curator import Curator, whole_cost
+from understudy.boundary.privacy.ledger.beside import Debited, ledger_for
+from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
+from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.table import Table
 from understudy.errors import InputError
+from understudy.inference.discovery import discover, provisional
 from understudy.predictors.estimator import Estimator
 from understudy.predictors.export import tree_text
 from understudy.predictors.given import check_confirmed, given, is_table, rows_frame
@@ -24,15 +32,7 @@ from understudy.predictors.round import FIT, UPDATE, Round, certificate_of, chec
 from understudy.predictors.rows import codes_of
 from understudy.predictors.rule import Recipe
 from understudy.predictors.tree import merged
-from understudy.privacy.beside import Debited, ledger_for
-from understudy.privacy.budget import Budget, Spend, claim, total
-from understudy.privacy.certificate import Certificate
-from understudy.privacy.curator import Curator, whole_cost
-from understudy.privacy.mechanism import ExactRandomness
-from understudy.schema.domain import Domain
-from understudy.schema.schema import Schema
-from understudy.synthesizers.discovery import discover, provisional
-from understudy.tables.table import Table
+from understudy.releases.certificate import Certificate
 
 MEAN, VOTE = "mean", "vote"
 
@@ -220,7 +220,7 @@ class PrivatePredictor(Estimator):
         )
 
     def _opened(self, frame: Any) -> Table:
-        from understudy.tables.opening import open as open_table
+        from understudy.boundary.tables.opening import open as open_table
 
         return open_table(frame, self.schema_)
 

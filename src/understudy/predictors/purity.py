@@ -14,10 +14,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.mechanisms.score import GRID, STEP
+from understudy.boundary.schema.domain import ColumnSet
 from understudy.predictors.cells import Branches
 from understudy.predictors.menu import Menu, Stretches
-from understudy.privacy.score import GRID, STEP
-from understudy.schema.domain import ColumnSet
 
 Number = TypeVar("Number", np.int64, np.float64)
 MOST_ROWS_IN_FLOATS = 1 << 26

@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.measurement import Answer
+from understudy.boundary.privacy.unit import PrivacyUnit
+from understudy.boundary.schema.schema import DRAFT, Schema
 from understudy.errors import CheckFailed, InputError
-from understudy.privacy.certificate import (
+from understudy.releases.certificate import (
     BOUGHT,
     FIRST_FORMAT,
     NEVER_READ,
@@ -21,10 +25,6 @@ from understudy.privacy.certificate import (
     UNCONFIRMED,
     Certificate,
 )
-from understudy.privacy.curator import Curator
-from understudy.privacy.measurement import Answer
-from understudy.privacy.unit import PrivacyUnit
-from understudy.schema.schema import DRAFT, Schema
 
 if TYPE_CHECKING:
     from understudy.predictors.predictor import PrivatePredictor

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.schema.column import SPACES, Boolean, Categorical, Datetime, Integer, as_datetime
+from understudy.boundary.schema.domain import Coding, Domain
+from understudy.boundary.tables.arrow import quick_codes
+from understudy.boundary.tables.frame import kind_of, to_arrow
+from understudy.boundary.tables.spelling import spell
 from understudy.errors import TableError
-from understudy.schema.column import SPACES, Boolean, Categorical, Datetime, Integer, as_datetime
-from understudy.schema.domain import Coding, Domain
-from understudy.tables.arrow import quick_codes
-from understudy.tables.frame import kind_of, to_arrow
-from understudy.tables.spelling import spell
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.schema.domain import Coding
+from understudy.boundary.schema.domain import Coding
 
 MOST_CUTS, FEW_CUTS = 15, 5
 """Cut points of a column on a line that a greedy tree chooses among, evenly spaced over its bins."""

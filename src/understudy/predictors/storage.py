@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from understudy.boundary.schema.schema import Schema
 from understudy.errors import CheckFailed, ReleaseError
 from understudy.files import write_atomically
 from understudy.predictors.round import Round
-from understudy.schema.schema import Schema
 
 if TYPE_CHECKING:
     from understudy.predictors.predictor import PrivatePredictor

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.schema.domain import ColumnSet
+from understudy.boundary.tables.counting import cell_type
 from understudy.predictors.split import Split
-from understudy.schema.domain import ColumnSet
-from understudy.tables.counting import cell_type
 
 LEAF = -1
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from understudy.privacy.certificate import DRAFT_REASON, SEEDED_REASON
-from understudy.privacy.ledger import Receipt
-from understudy.queries.figure import Figure
+from understudy.boundary.privacy.ledger.ledger import Receipt
+from understudy.queries.estimates import Figure
+from understudy.releases.certificate import DRAFT_REASON, SEEDED_REASON
 
 Key = str | int | bool | None
 

@@ -15,21 +15,21 @@ from typing import Any
 
 import numpy as np
 
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.curator import Curator, no_pure_keys
+from understudy.boundary.privacy.ledger.beside import Debited, ledger_for
+from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
+from understudy.boundary.privacy.measurement import Answer as Recorded
+from understudy.boundary.privacy.mechanisms.randomness import Randomness
+from understudy.boundary.schema.schema import DRAFT, Schema
+from understudy.boundary.tables.table import Table, identity_of
 from understudy.errors import InputError
-from understudy.privacy.beside import Debited, ledger_for
-from understudy.privacy.budget import Budget
-from understudy.privacy.curator import Curator, no_pure_keys
-from understudy.privacy.ledger import Ledger, Receipt
-from understudy.privacy.measurement import Answer as Recorded
-from understudy.privacy.mechanism import Randomness
 from understudy.queries.answer import Answer
-from understudy.queries.figure import check_confidence
+from understudy.queries.estimates import check_confidence
 from understudy.queries.inquiry import Inquiry
 from understudy.queries.question import QUANTILE, Question
 from understudy.queries.rehearsal import rehearse
 from understudy.releases.synthesis import DEFAULT_DELTA, randomness_of
-from understudy.schema.schema import DRAFT, Schema
-from understudy.tables.table import Table, identity_of
 
 
 def query(

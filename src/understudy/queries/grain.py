@@ -9,11 +9,11 @@ import dataclasses
 import math
 from datetime import datetime, timedelta
 
+from understudy.boundary.schema.column import Column, Datetime, Integer, Number
+from understudy.boundary.schema.domain import Coding, Domain, units_between
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.tally import EvenCoding, ValueSum
 from understudy.errors import InternalError
-from understudy.schema.column import Column, Datetime, Integer, Number
-from understudy.schema.domain import Coding, Domain, units_between
-from understudy.schema.schema import Schema
-from understudy.tables.tally import EvenCoding, ValueSum
 
 MOST_STEPS = 2**31
 """Of a sum's bounds: then four billion rows fit into 64 bits, and any budget above 0.01 into the noise's range."""

@@ -12,13 +12,17 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from understudy.boundary.privacy.budget import Amount
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.measurement import Measurement
+from understudy.boundary.privacy.mechanisms.rank import Rank, rank_reach
+from understudy.boundary.schema.column import Categorical, Column
+from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.tally import PersonCount, RowCount, Summand, Tally, ValueSum
 from understudy.errors import InputError
-from understudy.privacy.budget import Amount
-from understudy.privacy.curator import Curator
-from understudy.privacy.measurement import Measurement
-from understudy.privacy.rank import Rank, rank_reach
 from understudy.queries.answer import Group, Key
-from understudy.queries.figure import Figure, average_figures, count_figures, sum_figures
+from understudy.queries.estimates import Figure, average_figures, count_figures, sum_figures
 from understudy.queries.grain import (
     bounds_of,
     centred_sum,
@@ -29,10 +33,6 @@ from understudy.queries.grain import (
     plain_sum,
 )
 from understudy.queries.question import AVERAGE, COUNT, PERSONS, QUANTILE, SUM, Aggregate, Question
-from understudy.schema.column import Categorical, Column
-from understudy.schema.domain import Coding, ColumnSet, Domain
-from understudy.schema.schema import Schema
-from understudy.tables.tally import PersonCount, RowCount, Summand, Tally, ValueSum
 
 KEYS_SHARE = 0.25
 """Of the budget, for the groups of private columns; the rest is for what is asked about them."""

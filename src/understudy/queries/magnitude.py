@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from understudy.boundary.schema.column import Categorical, Column, Integer, Number
+from understudy.boundary.schema.expression import Predicate
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.tally_sql import NEGLIGIBLE
 from understudy.errors import InputError
-from understudy.schema.column import Categorical, Column, Integer, Number
-from understudy.schema.expression import Predicate
-from understudy.schema.schema import Schema
-from understudy.tables.tallying import NEGLIGIBLE
 
 LARGEST, SMALLEST = 1e300, 1e-300
 ROUNDING = 2.0**-54

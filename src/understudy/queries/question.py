@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from understudy.boundary.schema.column import Categorical, Column, Datetime, Integer, Number
+from understudy.boundary.schema.domain import ColumnSet
+from understudy.boundary.schema.expression import Predicate, parse
+from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError
 from understudy.queries.grammar import ALLOWED, Item, Statement, quoted, read
 from understudy.queries.magnitude import check_magnitudes
-from understudy.schema.column import Categorical, Column, Datetime, Integer, Number
-from understudy.schema.domain import ColumnSet
-from understudy.schema.expression import Predicate, parse
-from understudy.schema.schema import Schema
 
 COUNT, PERSONS, SUM, AVERAGE, QUANTILE = "count", "persons", "sum", "avg", "quantile"
 ANY_TABLE = "data"

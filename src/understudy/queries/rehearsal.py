@@ -9,15 +9,15 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
+from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.partition import Partition
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.tally import Tally
 from understudy.errors import InternalError
-from understudy.privacy.budget import Budget
-from understudy.privacy.curator import Curator
-from understudy.privacy.mechanism import ExactRandomness
 from understudy.queries.inquiry import Inquiry
-from understudy.schema.domain import ColumnSet, Domain
-from understudy.schema.partition import Partition
-from understudy.schema.schema import Schema
-from understudy.tables.tally import Tally
 
 
 def rehearse(inquiry: Inquiry, budget: Budget) -> None:

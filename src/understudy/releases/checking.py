@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.schema.toml import loads
 from understudy.errors import CheckFailed, ReleaseError, UnderstudyError
-from understudy.privacy.certificate import FIRST_FORMAT, Certificate
-from understudy.privacy.curator import Curator
+from understudy.methods.method import Options
+from understudy.releases.certificate import FIRST_FORMAT, Certificate
 from understudy.releases.release import (
     CERTIFICATE,
     FORMATS,
@@ -20,9 +23,6 @@ from understudy.releases.release import (
     synthetic_name,
 )
 from understudy.releases.synthesis import Plan, versions
-from understudy.schema.schema import Schema
-from understudy.schema.toml import loads
-from understudy.synthesizers.synthesizer import Options
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.schema.domain import Domain
+from understudy.boundary.tables.frame import from_values, kind_of, to_arrow, to_native
 from understudy.errors import InputError, TableError
-from understudy.models.model import Model
+from understudy.inference.model import Model
 from understudy.releases.drawing import complete
-from understudy.schema.domain import Domain
-from understudy.schema.evidence import Evidence
-from understudy.tables.frame import from_values, kind_of, to_arrow, to_native
+from understudy.releases.evidence import Evidence
 
 if TYPE_CHECKING:
     import narwhals as nw

@@ -18,11 +18,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.schema.column import Datetime, Label, Number
+from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
+from understudy.boundary.schema.encoding import decimals_of
+from understudy.boundary.schema.expression import Predicate, Values, parse
 from understudy.errors import InputError
-from understudy.schema.column import Datetime, Label, Number
-from understudy.schema.domain import Coding, ColumnSet, Domain
-from understudy.schema.encoding import decimals_of
-from understudy.schema.expression import Predicate, Values, parse
 
 MOST_COMBINATIONS = 4_000_000
 """Of atoms, for which an expression is evaluated at once."""

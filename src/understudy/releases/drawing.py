@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.schema.column import Identifier
+from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.encoding import decode, made_up
+from understudy.boundary.schema.expression import Values
 from understudy.errors import SchemaError
-from understudy.models.model import Model
-from understudy.models.sampling import draw_rows
-from understudy.schema.column import Identifier
-from understudy.schema.domain import Domain
-from understudy.schema.encoding import decode, made_up
-from understudy.schema.evidence import Evidence
-from understudy.schema.expression import Values
+from understudy.inference.model import Model
+from understudy.inference.sampling import draw_rows
+from understudy.releases.evidence import Evidence
 
 TRIES = 30
 UNIFORM_ROWS = 50_000

@@ -8,10 +8,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from understudy.boundary.privacy.continuation import resumed
+from understudy.boundary.privacy.journal import Journal
+from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.errors import InputError
-from understudy.privacy.continuation import resumed
-from understudy.privacy.journal import Journal
-from understudy.privacy.ledger import Ledger
 
 if TYPE_CHECKING:
     from understudy.releases.synthesis import Plan

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from understudy.boundary.schema.column import Categorical
+from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.encoding import decode
 from understudy.errors import InputError
-from understudy.models.model import CodeColumns, Model
-from understudy.releases.association import association, mass, weights_of
+from understudy.inference.model import CodeColumns, Model
 from understudy.releases.condition import Condition
 from understudy.releases.observation import MOST_CELLS, Array, Observed, Table, observe, pooled, refine, tables_of
-from understudy.schema.column import Categorical
-from understudy.schema.domain import ColumnSet, Domain
-from understudy.schema.encoding import decode
+from understudy.releases.unmeasured_pairs import association, mass, weights_of
 
 if TYPE_CHECKING:
     from understudy.releases.release import Release

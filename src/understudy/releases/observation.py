@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.models.graphical import marginalise
-from understudy.privacy.measurement import Answer, Measurement
+from understudy.boundary.privacy.measurement import Answer, Measurement
+from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.partition import Grid
+from understudy.inference.graphical.graphical_model import marginalise
 from understudy.releases.condition import Classes, Condition
-from understudy.schema.domain import ColumnSet, Domain
-from understudy.schema.partition import Grid
 
 MOST_CELLS = 256
 """That a condition may have; where it has more, neighbours are put together."""

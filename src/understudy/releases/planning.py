@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from understudy.privacy.budget import Budget
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.schema import Schema
+from understudy.inference.discovery import provisional
+from understudy.methods.forecast.coefficients import COEFFICIENTS
+from understudy.methods.forecast.forecast import ASSUMED_ROWS, Forecast, forecasts
+from understudy.methods.method import Options
+from understudy.methods.parts.workload import stated_targets
+from understudy.methods.registry import AUTO, METHODS, choose
 from understudy.releases.synthesis import DEFAULT_DELTA
-from understudy.schema.domain import ColumnSet, Domain
-from understudy.schema.schema import Schema
-from understudy.synthesizers.coefficients import COEFFICIENTS
-from understudy.synthesizers.discovery import provisional
-from understudy.synthesizers.forecast import ASSUMED_ROWS, Forecast, forecasts
-from understudy.synthesizers.registry import AUTO, METHODS, choose
-from understudy.synthesizers.synthesizer import Options
-from understudy.synthesizers.workload import stated_targets
 
 NEVER_PURE = ("dp-gan", "dp-ctgan", "pate-gan")
 """Methods that refuse a delta of 0."""

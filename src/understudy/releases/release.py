@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from understudy.boundary.privacy.measurement import Answer
+from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.frame import csv_bytes, from_values, parquet_bytes, to_native
 from understudy.errors import CheckFailed, ReleaseError
-from understudy.models.model import Model
-from understudy.privacy.certificate import Certificate
-from understudy.privacy.measurement import Answer
+from understudy.inference.model import Model
+from understudy.releases.certificate import Certificate
 from understudy.releases.drawing import Columns
-from understudy.schema.domain import Domain
-from understudy.schema.schema import Schema
-from understudy.tables.frame import csv_bytes, from_values, parquet_bytes, to_native
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -139,7 +139,7 @@ class Release:
 
     def files(self, format: str = "csv") -> dict[str, bytes]:
         """The content of every file of the release folder; the certificate holds the hashes of the others."""
-        from understudy.reports.release import render
+        from understudy.releases.report import render
 
         content = {synthetic_name(format): self.synthetic_bytes(format)}
         content[MEASUREMENTS] = record_bytes(self.record)

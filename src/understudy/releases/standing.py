@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast, runtime_checkable
 
-from understudy.privacy.curator import Curator
-from understudy.synthesizers.synthesizer import Recipe
+from understudy.boundary.privacy.curator import Curator
+from understudy.methods.method import Recipe
 
 ASKS = frozenset(
     ("measure", "partition", "draws", "total", "select", "quantile", "keys", "tally", "ranks", "train", "consult")
@@ -49,7 +49,7 @@ class Standing:
         return self.done / self.steps if self.steps else min(1.0, self.epsilon / self.asked)
 
     def __str__(self) -> str:
-        from understudy.reports.release import upward
+        from understudy.releases.report import upward
 
         of = f" of {self.steps:,}" if self.steps else ""
         return f"{self.unit} {self.done:,}{of}, ε {upward(self.epsilon, 3)} of {upward(self.asked, 3)}"

@@ -19,33 +19,33 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.continuation import finish, journalled
+from understudy.boundary.privacy.curator import Curator, no_pure_keys
+from understudy.boundary.privacy.journal import Journal
+from understudy.boundary.privacy.ledger.beside import Debited, ledger_for
+from understudy.boundary.privacy.ledger.ledger import Ledger
+from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
+from understudy.boundary.privacy.unit import PrivacyUnit
+from understudy.boundary.schema.column import Categorical
+from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.encoding import check_decodable
+from understudy.boundary.schema.schema import DRAFT, Schema
+from understudy.boundary.tables.table import Table
 from understudy.errors import CheckFailed, InputError
-from understudy.models.model import Model
-from understudy.privacy.beside import Debited, ledger_for
-from understudy.privacy.budget import Budget
-from understudy.privacy.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, UNCONFIRMED, Certificate
-from understudy.privacy.continuation import finish, journalled
-from understudy.privacy.curator import Curator, no_pure_keys
-from understudy.privacy.journal import Journal
-from understudy.privacy.ledger import Ledger
-from understudy.privacy.mechanism import ExactRandomness, Randomness
-from understudy.privacy.unit import PrivacyUnit
+from understudy.inference.discovery import discover, provisional
+from understudy.inference.model import Model
+from understudy.methods.method import BINS, NOISE, POLYA, Options
+from understudy.methods.parts.bought_bins import with_bought_bins
+from understudy.methods.parts.workload import PAIRS, stated_targets, stated_weights
+from understudy.methods.registry import Choice, choose
 from understudy.releases.audited import Audited
+from understudy.releases.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, UNCONFIRMED, Certificate
 from understudy.releases.drawing import Columns, check_satisfiable, draw
+from understudy.releases.evidence import Evidence, Plain, check_stated
 from understudy.releases.interruption import continued, facts, journal_at, without_ledger
 from understudy.releases.release import Release
 from understudy.releases.standing import Watcher, watched
-from understudy.schema.column import Categorical
-from understudy.schema.domain import Domain
-from understudy.schema.encoding import check_decodable
-from understudy.schema.evidence import Evidence, Plain, check_stated
-from understudy.schema.schema import DRAFT, Schema
-from understudy.synthesizers.discovery import discover, provisional
-from understudy.synthesizers.numeric import with_bought_bins
-from understudy.synthesizers.registry import Choice, choose
-from understudy.synthesizers.synthesizer import BINS, NOISE, POLYA, Options
-from understudy.synthesizers.workload import PAIRS, stated_targets, stated_weights
-from understudy.tables.table import Table
 
 DEFAULT_DELTA = 1e-6
 MOST_ROWS = 200_000_000

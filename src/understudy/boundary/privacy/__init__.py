@@ -1,0 +1,1 @@
+"""The curator, what may be asked of it, and what that costs."""

@@ -1,0 +1,280 @@
+"""The journal of a release: a file of its noisy answers, so that an interrupted release goes on where it stopped.
+
+Everything after the curator's answers is a function of these answers and of a public seed. So the answers in their
+order are enough: the same code runs again, is handed what was drawn before, and only then asks the rows.
+
+    magic, head, record, record, …      each but the magic is its length, the SHA-256 of its body, and its body
+
+The head says what was asked for; a record holds noisy answers, or the noisy sums of one step of a training. Neither
+rows nor anything that noise was drawn from is ever written. A record that was cut short fails its checksum and is
+ignored, as is one that the ledger doesn't know (`privacy.continuation` says why). So a journal may hold a draw that was
+thrown away: it is for the steward's eyes, readable by its owner alone, and deleted when the release is finished.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.records import FRAME, bodies, exactly, framed, lock, sha, sync_folder, write
+from understudy.errors import InputError, InternalError
+
+MAGIC = b"understudy journal 1\n"
+ANSWER, STEP = "answer", "step"
+KINDS = "biufU"
+"""Of arrays: plain numbers and texts, so that reading a journal runs nothing."""
+ENDING = ".journal"
+
+
+@dataclass(frozen=True)
+class Note:
+    """Where a record lies, and what it answers; its values are read when they are wanted."""
+
+    digest: str
+    start: int
+    end: int
+    header: dict[str, Any]
+
+    @property
+    def question(self) -> tuple[str, str]:
+        return str(self.header["kind"]), str(self.header["question"])
+
+
+class Journal:
+    """The file of one release. `entry` is its debit in the ledger, once there is one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.facts: dict[str, Any] = {}
+        self.digest = ""
+        """Of the head; it holds a random number, so that no two releases have the same."""
+        self.entry: int | None = None
+        self.created = False
+        """Whether this very object made the file."""
+        self._file: BinaryIO | None = None
+        self._notes: list[Note] = []
+        self._next = self._claimed = self._end = 0
+        self._pending = 0
+        self._folders: list[Path] = []
+
+    @classmethod
+    def fresh(cls, path: Path) -> Journal:
+        """A journal that is made with the first debit; refused where there is one already, which somebody paid for."""
+        if path.exists():
+            raise _unfinished(path)
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: Path) -> Journal:
+        """A journal that is there; nobody else can open it until it is closed."""
+        journal = cls(path)
+        try:
+            journal._file = path.open("r+b", buffering=0)
+        except FileNotFoundError:
+            raise InputError(f"{str(path)!r} does not exist: there is nothing to resume; start anew", path) from None
+        except OSError as error:
+            raise InputError(f"journal ({str(path)!r}) can't be read: {error.strerror}", path) from None
+        try:
+            lock(journal._file, path)
+            journal._read()
+        except BaseException:
+            journal.close()
+            raise
+        return journal
+
+    @property
+    def paid(self) -> bool:
+        """Whether the ledger was debited for it."""
+        return self.entry is not None
+
+    @property
+    def used(self) -> bool:
+        """Whether an answer was read from it, or was to be written to it, since it was opened."""
+        return bool(self._next or self._pending)
+
+    @property
+    def found(self) -> int:
+        """How many whole records the file had when it was opened."""
+        return len(self._notes)
+
+    @property
+    def place(self) -> int:
+        """The place of the next record."""
+        return self._claimed + 1
+
+    def settle(self, facts: Mapping[str, Any]) -> None:
+        """States what is asked for; one that goes on must ask for the same."""
+        stated: dict[str, Any] = json.loads(json.dumps(facts, default=str))
+        for name in () if self._file is None else dict.fromkeys([*self.facts, *stated]):
+            then, now = self.facts.get(name), stated.get(name)
+            if then != now:
+                raise InputError(
+                    f"{name} ({_short(now)}) must be {_short(then)}, as in journal {str(self.path)!r}; resume with "
+                    "what was asked for, or start anew",
+                    now,
+                )
+        self.facts = stated
+
+    def create(self) -> None:
+        """Makes the file and writes its head, on the disk; one that was opened stays as it is."""
+        if self._file is not None:
+            return
+        head = json.dumps({"facts": self.facts, "nonce": secrets.token_hex(16)}).encode()
+        with self._writing():
+            self._folders = [f for f in self.path.absolute().parents if not f.exists()]
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                handle = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+            except FileExistsError:
+                raise _unfinished(self.path) from None
+            self._file, self.created = os.fdopen(handle, "r+b", buffering=0), True
+            lock(self._file, self.path)
+            write(self._file, 0, MAGIC + framed(head))
+            sync_folder(self.path.absolute().parent)
+        self.digest, self._end = sha(head).hex(), len(MAGIC) + FRAME.size + len(head)
+
+    def take(self, digests: Sequence[str]) -> None:
+        """Keeps the records that the ledger knows, in its order; a journal that lacks one can't go on."""
+        known = {note.digest: note for note in self._notes}
+        for place, digest in enumerate(digests, 1):
+            if digest not in known:
+                raise InputError(
+                    f"journal ({str(self.path)!r}) is older than the ledger: it lacks answer {place} of the "
+                    f"{len(digests)} that were drawn, and none is drawn twice; resume with the newest journal, or "
+                    "delete this one and start anew",
+                    self.path,
+                )
+        self._notes = [known[d] for d in digests]
+        self._claimed = len(digests)
+        self._end = max([self._end, *(note.end for note in self._notes)])
+
+    def append(self, kind: str, question: str, values: Sequence[NDArray[Any]]) -> str:
+        """Writes the next record, on the disk, over whatever nobody claimed; returns its digest."""
+        arrays = [_plain(v) for v in values]
+        shapes = [[a.dtype.str, list(a.shape)] for a in arrays]
+        header = {"kind": kind, "place": self.place, "question": question, "arrays": shapes}
+        self._pending = self._end
+        body = b"".join([json.dumps(header).encode(), b"\n", *(a.tobytes() for a in arrays)])
+        with self._writing():
+            write(self._opened, self._end, framed(body))
+        self._pending = self._end + FRAME.size + len(body)
+        return sha(body).hex()
+
+    def advance(self) -> None:
+        """The record written last was claimed, and stays."""
+        self._end, self._claimed = self._pending, self._claimed + 1
+
+    def answer(self, question: str) -> list[NDArray[Any]] | None:
+        """The recorded answer to the next question, whose steps need not be taken again; none if it wasn't finished."""
+        place = self._next
+        while place < len(self._notes) and self._notes[place].question == (STEP, question):
+            place += 1
+        if place == len(self._notes):
+            return None
+        return self._handed(place, (ANSWER, question))
+
+    def step(self, question: str) -> NDArray[Any] | None:
+        """The recorded sums of the next step of an unfinished answer, if there are any."""
+        return None if self._next == len(self._notes) else self._handed(self._next, (STEP, question))[0]
+
+    def discard(self) -> None:
+        """Removes what `create` made: nothing was debited."""
+        if self.created:
+            self.delete()
+            for folder in self._folders:
+                with suppress(OSError):  # somebody else may use it by now
+                    folder.rmdir()
+
+    def delete(self) -> None:
+        """Closes and removes the file."""
+        self.close()
+        self.path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Lets others open it."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    @property
+    def _opened(self) -> BinaryIO:
+        if self._file is None:
+            raise InternalError(f"journal ({str(self.path)!r}) must be open to be used.", self.path)
+        return self._file
+
+    def _handed(self, place: int, question: tuple[str, str]) -> list[NDArray[Any]]:
+        note = self._notes[place]
+        if note.question != question:
+            raise InternalError(
+                f"answer {place + 1} in journal {str(self.path)!r} belongs to another question than the method asks.",
+                self.path,
+            )
+        self._next = place + 1
+        return list(self._values(note))
+
+    def _values(self, note: Note) -> Iterator[NDArray[Any]]:
+        self._opened.seek(note.start)
+        content = exactly(self._opened, note.end - note.start)
+        start = content.index(b"\n") + 1
+        for kind, shape in note.header["arrays"]:
+            size = int(np.dtype(kind).itemsize * np.prod(shape, dtype=np.int64))
+            yield np.frombuffer(content[start : start + size], dtype=np.dtype(kind)).reshape(shape)
+            start += size
+
+    def _read(self) -> None:
+        """The head, and where each whole record is."""
+        if exactly(self._opened, len(MAGIC)) != MAGIC:
+            raise InputError(f"{str(self.path)!r} isn't a journal of this Understudy; give another --out", self.path)
+        head = next(bodies(self._opened), None)
+        if head is None:
+            raise InputError(
+                f"journal ({str(self.path)!r}) ends within its head, and says nothing; delete it, and start anew",
+                self.path,
+            )
+        self.facts, self.digest = json.loads(head)["facts"], sha(head).hex()
+        self._end = self._opened.tell()
+        for body in bodies(self._opened):
+            end = self._opened.tell()
+            header = json.loads(body.partition(b"\n")[0])
+            self._notes.append(Note(sha(body).hex(), end - len(body), end, header))
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise InputError(f"journal ({str(self.path)!r}) can't be written: {error.strerror}", self.path) from None
+
+
+def digest_of(questions: Sequence[dict[str, Any]]) -> str:
+    """What tells questions apart: a record is an answer to these, and to no others."""
+    return sha(json.dumps(list(questions), sort_keys=True).encode()).hex()
+
+
+def _unfinished(path: Path) -> InputError:
+    return InputError(
+        f"{str(path)!r} is the journal of a release that was interrupted; go on with it (--resume), or delete it and "
+        "pay again",
+        path,
+    )
+
+
+def _short(value: object) -> str:
+    text = "none" if value is None else str(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _plain(value: NDArray[Any]) -> NDArray[Any]:
+    array = np.asarray(value)
+    if array.dtype.kind not in KINDS:
+        raise InternalError(f"an answer of type {array.dtype} can't be kept in a journal.", array.dtype)
+    return array

@@ -1,0 +1,91 @@
+"""Claims: what a ledger knows of the journals of releases, so that no question of a release gets two noises.
+
+A journal is a file, and files are copied. The ledger is not: a place of a journal is claimed once, by the digest of the
+record that stands there, and whoever comes second is refused before anybody sees what it drew.
+
+    place  0    the journal's head, claimed in one transaction with the debit that pays for the release
+    place  n    the n-th record: a noisy answer, or one step of a training
+    place -1    the release is finished
+
+The table is made with the first claim. Ledgers of programs that know no claims are therefore left as they are, and such
+programs may go on using one that has claims: they resume nothing, and every release of theirs is debited anew.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from understudy.boundary.privacy.ledger.appending import make
+from understudy.errors import InputError
+
+HEAD, FINISHED = 0, -1
+
+_TABLE = """
+CREATE TABLE claims (
+    id INTEGER PRIMARY KEY, entry INTEGER NOT NULL, place INTEGER NOT NULL, digest TEXT NOT NULL,
+    UNIQUE (entry, place));
+CREATE UNIQUE INDEX claims_head ON claims (digest) WHERE place = 0;
+"""
+_SAME_PLACE = "entry = NEW.entry AND place = NEW.place"
+_SAME_HEAD = "place = 0 AND NEW.place = 0 AND digest = NEW.digest"
+_CLASH = f"id = NEW.id OR ({_SAME_PLACE}) OR ({_SAME_HEAD})"
+
+
+class Overtaken(InputError):  # noqa: N818 - it is a state of affairs, not a mistake
+    """Another process went on with the same release; what this one drew last was seen by nobody."""
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """The release of one journal: its debit, the digests of its records in order, and whether it is finished."""
+
+    entry: int
+    digests: tuple[str, ...]
+    finished: bool
+
+
+def find(database: sqlite3.Connection, head: str) -> Claimed | None:
+    """What is claimed of the journal with this head; nothing for one that was never debited here."""
+    if not _is_made(database):
+        return None
+    row = database.execute("SELECT entry FROM claims WHERE place = ? AND digest = ?", (HEAD, head)).fetchone()
+    return None if row is None else _of(database, int(row[0]))
+
+
+def put(database: sqlite3.Connection, entry: int, place: int, digest: str) -> None:
+    """Claims the next place of a release. Called under the lock of the only writer, so that the check can't be late."""
+    if not _is_made(database):
+        make(database, _TABLE, {"claims": _CLASH})
+    if place == HEAD:
+        _demand_new(database, digest)
+    else:
+        _demand_next(_of(database, entry), place)
+    database.execute("INSERT INTO claims (entry, place, digest) VALUES (?, ?, ?)", (entry, place, digest))
+
+
+def _is_made(database: sqlite3.Connection) -> bool:
+    found = database.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'claims'").fetchone()
+    return found is not None
+
+
+def _of(database: sqlite3.Connection, entry: int) -> Claimed:
+    rows = database.execute("SELECT place, digest FROM claims WHERE entry = ? ORDER BY place", (entry,)).fetchall()
+    return Claimed(entry, tuple(d for place, d in rows if place > HEAD), any(place == FINISHED for place, _ in rows))
+
+
+def _demand_new(database: sqlite3.Connection, head: str) -> None:
+    if find(database, head) is not None:
+        raise Overtaken("the release of this journal was debited by another process; leave it to that one", head)
+
+
+def _demand_next(claimed: Claimed, place: int) -> None:
+    if claimed.finished:
+        raise Overtaken(f"the release of debit {claimed.entry} is finished; nothing can be drawn for it", claimed)
+    following = len(claimed.digests) + 1
+    if place not in (following, FINISHED):
+        raise Overtaken(
+            f"answer ({place}) of debit {claimed.entry} must be {following}, the next that nobody has claimed: another "
+            "process goes on with this release; leave it to that one",
+            claimed,
+        )

@@ -1,0 +1,65 @@
+"""What the curator hands out: noisy counts, with all that is needed to know how noisy they are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.schema.domain import ColumnSet
+from understudy.boundary.schema.partition import Partition
+
+LEAST_VARIANCE = 1e-100
+"""Of noise that is as good as never there; its inverse is still a number to weight with."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Noisy counts of a set of columns, or of the cells of a public partition."""
+
+    columns: ColumnSet
+    counts: NDArray[np.int64]
+    mechanism: str
+    scale: float
+    partition: Partition | None = None
+
+    @property
+    def variance(self) -> float:
+        """The noise variance of one cell: σ² at most for a discrete Gaussian, and exactly for a discrete Laplace."""
+        if self.mechanism == "public":
+            return 0.0
+        if self.mechanism != "discrete-laplace":
+            return self.scale**2
+        # For P[k] ∝ r^|k| with r = exp(−1/b), the variance is 2r/(1−r)². Where r underflows it must not become 0,
+        # which means public, and which nobody can divide by.
+        ratio = math.exp(-1.0 / self.scale)
+        return max(2.0 * ratio / math.expm1(-1.0 / self.scale) ** 2, LEAST_VARIANCE)
+
+    @property
+    def deviation(self) -> float:
+        return float(np.sqrt(self.variance))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One line of the record: what was asked, and the noisy answer. Together they are enough to replay a release."""
+
+    question: dict[str, Any]
+    value: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Values of a private column that enough people share, and their noisy counts."""
+
+    values: tuple[str, ...]
+    counts: NDArray[np.int64]
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """The same array, no longer writable."""
+    array.setflags(write=False)
+    return array

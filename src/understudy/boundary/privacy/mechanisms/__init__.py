@@ -1,0 +1,1 @@
+"""How answers are made private: exact noise, selections, thresholds, posterior draws, noisy gradients."""

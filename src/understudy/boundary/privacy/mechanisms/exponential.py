@@ -1,0 +1,152 @@
+"""The exponential mechanism, exactly: the largest of scores plus Gumbel noise, with lazily revealed noise.
+
+Adding independent standard Gumbels to a_i = exponent * score_i and taking the k largest, in order, is the law of k
+rounds of the exponential mechanism without replacement ("peeling": Durfee & Rogers 2019). A standard Gumbel is
+-ln(E) for a unit exponential E = -ln(1 - V), V uniform; V is a lazy uniform (see `entropy`), so each key a_i - ln(E_i)
+is known as an interval. As long as the order of the intervals leaves the answer open, those that overlap draw more
+digits, and are computed again by `decimal`. So the law is exact, and a gap between scores can't overflow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.mechanisms.entropy import LONG, Entropy, LazyUniform, LazyUniforms, ln_above, ln_below
+from understudy.boundary.privacy.mechanisms.noise import FLOAT_ERROR
+from understudy.errors import InputError
+
+Floats = NDArray[np.float64]
+
+
+def exponential(scores: Floats, exponent: float, entropy: Entropy, k: int = 1, *, bits: int = LONG) -> list[int]:
+    """k distinct indices, in order of selection; the first is i with probability proportional to exp(exponent * score).
+
+    For ε-DP with scores of sensitivity Δ the caller passes exponent = ε / (2Δ). A score of -inf is never selected.
+
+    >>> import numpy as np
+    >>> from understudy.boundary.privacy.mechanisms.entropy import SystemEntropy
+    >>> exponential(np.array([0.0, 1e6, -np.inf]), 1.0, SystemEntropy(), k=2)
+    [1, 0]
+    """
+    scores = np.asarray(scores, dtype=np.float64)
+    _check(scores, exponent, k)
+    # The law doesn't change when all scores are shifted; from the best downwards, float errors shrink with the gap.
+    best = float(scores.max())
+    uniforms = LazyUniforms.draw(scores.size, bits, entropy)
+    low, high = _key_bounds(_shifted(scores, best, exponent), uniforms)
+    keys = [
+        _Key(i, Decimal(float(low[i])), Decimal(float(high[i])), uniforms[i], _Shift(float(scores[i]), best, exponent))
+        for i in _contenders(low, high, k)
+    ]
+    return [key.index for key in _ranked(keys, k)]
+
+
+def _check(scores: Floats, exponent: float, k: int) -> None:
+    if np.isnan(scores).any() or np.isposinf(scores).any():
+        raise InputError("scores hold nan or +inf but must be finite, or -inf for never: correct the score.", scores)
+    if not 0 <= exponent < math.inf:
+        raise InputError(f"exponent is {exponent} but must be finite and at least 0: choose another budget.", exponent)
+    eligible = int(np.isfinite(scores).sum())
+    if not 1 <= k <= eligible:
+        message = f"k is {k} but must be between 1 and {eligible}, the number of finite scores: ask for fewer."
+        raise InputError(message, k)
+
+
+def _shifted(scores: Floats, best: float, exponent: float) -> Floats:
+    """exponent * (score - best) with relative error 2**-52; a difference or product out of range is refused."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        shifted = exponent * (scores - best)
+    shifted[np.isneginf(scores)] = -np.inf
+    if not np.isfinite(shifted[np.isfinite(scores)]).all():
+        message = "exponent times the spread of the scores exceeds 1.8e308, the largest float: rescale the scores."
+        raise InputError(message, exponent)
+    return shifted
+
+
+def _key_bounds(shifted: Floats, uniforms: LazyUniforms) -> tuple[Floats, Floats]:
+    """Certain bounds on the keys: the key falls as V grows, so the ends of V's interval give those of the key."""
+    left = uniforms.floors()
+    width = math.ldexp(1.0, -uniforms.bits)
+    nearest = left * (1.0 - FLOAT_ERROR)
+    farthest = np.minimum((left + width) * (1.0 + FLOAT_ERROR), 1.0)
+    low, low_slack = _key(shifted, farthest)
+    high, high_slack = _key(shifted, nearest)
+    return low - low_slack, high + high_slack
+
+
+def _key(shifted: Floats, v: Floats) -> tuple[Floats, Floats]:
+    """shifted - ln(-ln(1 - v)), and a bound on its rounding: four units each in log1p, log, product and sum.
+
+    A key can be infinite: at v = 0 and v = 1, and at minus infinity for an excluded candidate.
+    """
+    with np.errstate(divide="ignore"):
+        gumbel = -np.log(-np.log1p(-v))
+    slack = FLOAT_ERROR * (1.0 + np.abs(shifted) + np.abs(gumbel))
+    slack[~np.isfinite(slack)] = 0.0
+    with np.errstate(invalid="ignore"):
+        key = shifted + gumbel
+    return np.where(np.isneginf(shifted), -np.inf, key), slack
+
+
+def _contenders(low: Floats, high: Floats, k: int) -> list[int]:
+    """The indices that can still be among the k largest: no k others surely beat them."""
+    bar = np.partition(low, low.size - k)[low.size - k]
+    return [int(i) for i in np.flatnonzero((high >= bar) & (high > -np.inf))]
+
+
+@dataclass(frozen=True)
+class _Shift:
+    """exponent * (score - best), kept as the floats that define it, for an exact second look."""
+
+    score: float
+    best: float
+    exponent: float
+
+    def exact(self) -> Fraction:
+        return Fraction(self.exponent) * (Fraction(self.score) - Fraction(self.best))
+
+
+@dataclass(frozen=True)
+class _Key:
+    """A candidate and what is known of its key."""
+
+    index: int
+    low: Decimal
+    high: Decimal
+    uniform: LazyUniform
+    shift: _Shift
+
+    def refined(self) -> _Key:
+        """The same key from one more word of V, with all roundings outwards."""
+        uniform = self.uniform.refined()
+        least, most = uniform.complement().exponential()
+        shift, context = self.shift.exact(), uniform.context()
+        # The digits of the shift before the point come on top of those that V needs after it.
+        context.prec += max(0, shift.numerator.bit_length() - shift.denominator.bit_length()) // 3
+        middle = context.divide(Decimal(shift.numerator), Decimal(shift.denominator))
+        low = context.subtract(context.next_minus(middle), ln_above(most, context))
+        high = context.subtract(context.next_plus(middle), ln_below(least, context))
+        return _Key(self.index, context.next_minus(low), context.next_plus(high), uniform, self.shift)
+
+
+def _ranked(keys: Sequence[_Key], k: int) -> list[_Key]:
+    """The k largest keys in order; those whose order is in doubt are refined until it isn't (almost surely soon)."""
+    while True:
+        keys = sorted(keys, key=lambda key: key.high, reverse=True)
+        doubtful = _doubtful(keys, k)
+        if not doubtful:
+            return list(keys[:k])
+        keys = [key.refined() if place in doubtful else key for place, key in enumerate(keys)]
+
+
+def _doubtful(keys: Sequence[_Key], k: int) -> set[int]:
+    """The places next to each other, among the first k + 1, whose intervals overlap."""
+    pairs = range(min(k, len(keys) - 1))
+    return {place for first in pairs if keys[first].low <= keys[first + 1].high for place in (first, first + 1)}

@@ -1,0 +1,238 @@
+"""Draws from a posterior as a mechanism: privacy that comes from sampling itself, with its exact ε.
+
+A row is in one leaf of a public tree whose every node at level j has α_j pseudo-counts. The posterior of the leaves'
+probabilities is a Polya tree; with one level of many leaves it is a Dirichlet. What is released are m draws from one
+measure that was drawn from it, as counts by leaf. `docs/concepts/nonparametric.md` proves that, with 2·α_{j+1} ≥ α_j,
+this is ε-DP for replacing a row, and for adding or removing one, with
+
+    ε = Σ_{j≥1} ln(1 + m/α_j) − Σ_{j≥2} ln(1 + m/(2·α_j)),
+
+and that no smaller ε will do.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.accountant import Number, round_up, upper_float
+from understudy.boundary.privacy.mechanisms.entropy import Entropy, ln_above
+from understudy.errors import InputError, MethodError
+
+UNIT = 2**16
+"""Pseudo-counts are whole multiples of 1/UNIT, so that the urn is drawn from in whole numbers."""
+LARGEST_PSEUDO_COUNT = 2.0**43
+MOST_DRAWS = 100_000_000
+"""A draw takes about a hundred bytes while the urn is drawn from."""
+DEEPEST = 40
+CAUTION = 1e-10
+"""By which a sum in floats is raised: far more than the roundings of its terms."""
+
+LARGEST_WORD = np.uint64(2**64 - 1)
+
+Counts = NDArray[np.int64]
+Prior = tuple[float, ...]
+
+
+def polya_prior(concentration: float, depth: int, exponent: float = 2.0) -> Prior:
+    """The pseudo-counts c·j^p of the levels 1 … depth, each rounded up to a multiple of 1/UNIT.
+
+    >>> polya_prior(0.5, 3)
+    (0.5, 2.0, 4.5)
+    """
+    if not 1 <= depth <= DEEPEST:
+        raise InputError(f"depth ({depth}) of a Polya tree must be from 1 to {DEEPEST}; ask for another", depth)
+    if not -1 <= exponent <= 10:
+        # 2·α₂ ≥ α₁ needs p ≥ −1; below, the formula is not the supremum.
+        raise InputError(f"exponent ({exponent}) of a Polya tree must be from -1 to 10; ask for another", exponent)
+    levels = tuple(math.ceil(concentration * float(j) ** exponent * UNIT) / UNIT for j in range(1, depth + 1))
+    return check_prior(levels)
+
+
+def check_prior(prior: Sequence[float]) -> Prior:
+    """The pseudo-counts of the levels, if the closed form holds for them and the urn can be drawn from exactly."""
+    for count in prior:
+        if not (0 < count <= LARGEST_PSEUDO_COUNT and float(count * UNIT).is_integer()):
+            raise InputError(
+                f"pseudo-count ({count}) must be above 0, below {LARGEST_PSEUDO_COUNT:.3g} and a multiple of 1/{UNIT}; "
+                "without prior mass a draw would show its row, which no finite epsilon allows",
+                count,
+            )
+    for above, below in itertools.pairwise(prior):
+        if 2 * below < above:
+            raise InputError(f"pseudo-count ({below}) must be at least half of the {above} of the level above", below)
+    return tuple(prior)
+
+
+def check_leaves(leaves: int, prior: Sequence[float]) -> int:
+    """Into how many branches each node splits, if the tree has that many leaves and its urn fits into 64 bits."""
+    branches = leaves if len(prior) == 1 else 2
+    if branches ** len(prior) != leaves:
+        raise InputError(f"leaves ({leaves:,}) must be 2^{len(prior)}, one level for each pseudo-count", leaves)
+    if branches * max(prior) * UNIT >= 2.0**62:
+        raise MethodError(
+            f"pseudo-counts ({max(prior):.4g} for each of {branches:,} cells) must sum to below {2.0**62 / UNIT:.4g}; "
+            "ask for fewer draws, or with a larger epsilon",
+            prior,
+        )
+    return branches
+
+
+@lru_cache(maxsize=1024)
+def epsilon_of_draws(prior: Prior, draws: int) -> Fraction:
+    """The exact ε of `draws` draws, rounded up to the grid of costs.
+
+    >>> abs(float(epsilon_of_draws((2.0,), 2)) - math.log(2)) < 1e-15
+    True
+    """
+    check_draws(draws)
+    check_prior(prior)
+    if not prior:
+        raise InputError("a prior must have one level at least; give its pseudo-counts", prior)
+    ratio = math.prod((1 + draws / Fraction(a) for a in prior), start=Fraction(1))
+    ratio /= math.prod((1 + draws / (2 * Fraction(a)) for a in prior[1:]), start=Fraction(1))
+    context = Context(prec=60)
+    above = context.next_plus(context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
+    return round_up(Fraction(ln_above(above, context)))
+
+
+def check_draws(draws: int) -> int:
+    if isinstance(draws, bool) or not isinstance(draws, int) or not 1 <= draws <= MOST_DRAWS:
+        raise InputError(f"draws ({draws}) must be a whole number from 1 to {MOST_DRAWS:,}; ask for another", draws)
+    return draws
+
+
+def epsilon_at_any_depth(concentration: float, draws: int, exponent: float = 2.0) -> float:
+    """The ε of draws from a tree of unlimited depth with α_j = c·j^p: a bound for every depth, rounded up.
+
+    For p = 2 by Euler's product sinh(πx)/(πx) = Π(1 + x²/j²); else by a sum whose tail is bounded by an integral.
+
+    >>> round(epsilon_at_any_depth(1.0, 1), 4)
+    0.989
+    """
+    if not concentration > 0 or exponent <= 1:
+        raise MethodError(
+            f"concentration ({concentration}) and exponent ({exponent}) of a tree of unlimited depth must be above 0 "
+            "and above 1: otherwise epsilon is infinite; limit the depth, or raise them",
+            exponent,
+        )
+    rough = (_euler if exponent == 2 else _summed)(concentration, draws, exponent)
+    return upper_float(rough * (1 + CAUTION))
+
+
+def _euler(concentration: float, draws: int, exponent: float) -> float:
+    x = draws / concentration
+    return _log_sinhc(math.pi * math.sqrt(x)) - _log_sinhc(math.pi * math.sqrt(x / 2)) + math.log1p(x / 2)
+
+
+def _log_sinhc(x: float) -> float:
+    """ln(sinh(x)/x): near 0, where it would cancel, by its series."""
+    if x > 0.2:
+        return x + math.log(-math.expm1(-2 * x) / (2 * x))
+    y = x * x
+    return y * (1 / 6 - y * (1 / 180 - y * (1 / 2835 - y * (1 / 37800 - y / 467775))))
+
+
+def _summed(concentration: float, draws: int, exponent: float, terms: int = 200_000) -> float:
+    """A term is ln(1 + y/(2 + y)) ≤ y/2 with y = m/α_j; what follows the last is at most the integral of that."""
+    y = draws / (concentration * np.arange(1.0, terms + 1) ** exponent)
+    tail = draws / concentration / 2 * float(terms) ** (1 - exponent) / (exponent - 1)
+    return float(np.sum(np.log1p(y) - np.log1p(y / 2))) + math.log1p(float(y[0]) / 2) + tail
+
+
+def least_concentration(epsilon: Number, draws: int, depth: int, exponent: float = 2.0) -> float:
+    """The smallest c (to about a millionth) for which `draws` draws cost at most ε.
+
+    >>> prior = polya_prior(least_concentration(1.0, 1000, 12), 12)
+    >>> 0.99999 < epsilon_of_draws(prior, 1000) <= 1
+    True
+    """
+    low, high = -60.0, 60.0  # ε depends on c through m/c, and falls as c grows: bisect on log2 of c/m
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _rough(2.0**middle, depth, exponent) > epsilon else (low, middle)
+    units = math.ceil(2.0**high * check_draws(draws) * UNIT)
+    while units <= LARGEST_PSEUDO_COUNT * UNIT / depth ** max(exponent, 0.0):
+        if epsilon_of_draws(polya_prior(units / UNIT, depth, exponent), draws) <= epsilon:
+            return units / UNIT
+        units += 1 + units // 2**24
+    raise MethodError(
+        f"epsilon ({float(epsilon):.4g}) is too small for {draws} draws of depth {depth}; ask for fewer draws", epsilon
+    )
+
+
+def _rough(share: float, depth: int, exponent: float) -> float:
+    """ε in floats, for one draw and c = share."""
+    y = 1.0 / (share * np.arange(1.0, depth + 1) ** exponent)
+    return float(np.log1p(y).sum() - np.log1p(y[1:] / 2).sum())
+
+
+def posterior_draws(counts: Counts, prior: Prior, draws: int, entropy: Entropy) -> Counts:
+    """How many of the draws fall into each leaf, given how many rows are in it; exactly by the law of the theorem.
+
+    One level of pseudo-counts splits into all leaves at once (Dirichlet), several halve again and again (Polya tree).
+
+    >>> from understudy.boundary.privacy.mechanisms.entropy import SystemEntropy
+    >>> int(posterior_draws(np.array([5, 0, 0, 1]), (1.0, 4.0), 30, SystemEntropy()).sum())
+    30
+    """
+    branches = check_leaves(len(counts), prior)
+    drawn = np.array([draws], dtype=np.int64)
+    for level, pseudo_count in enumerate(prior, start=1):
+        below = counts.reshape(branches**level, -1).sum(axis=1)
+        drawn = _split(drawn, below, round(pseudo_count * UNIT), entropy)
+    return drawn
+
+
+def _split(drawn: Counts, below: Counts, prior: int, entropy: Entropy) -> Counts:
+    """The draws of each node among its branches, by Polya's urn: each is a branch of the prior, of a row, or of an
+    earlier draw, by weight. What copies an earlier draw follows it to the first that copies none."""
+    branches = len(below) // len(drawn)
+    node = np.repeat(np.arange(len(drawn)), drawn)
+    place = np.arange(len(node))
+    rows = below.reshape(len(drawn), branches).sum(axis=1)
+    first = np.cumsum(drawn) - drawn - rows  # the place of a copied draw, from what is left of the ball
+    ball = uniform_integers(branches * prior + (place - first[node]) * UNIT, entropy)
+    fresh = ball < branches * prior
+    chosen = (ball - branches * prior) // UNIT
+    copied = chosen >= rows[node]
+    source = np.where(copied, first[node] + chosen, place)
+    branch = np.where(fresh, ball // prior, _branch_of_row(below, branches, node, np.where(copied, 0, chosen)))
+    return np.bincount((node * branches + branch)[_roots(source)], minlength=len(below)).astype(np.int64)
+
+
+def _branch_of_row(below: Counts, branches: int, node: Counts, row: Counts) -> Counts:
+    """The branch that holds a row of a node, counted from its first."""
+    if branches == 2:
+        return (row >= below[::2][node]).astype(np.int64)
+    ends = np.cumsum(below)  # one node alone
+    return np.searchsorted(ends, row, side="right").astype(np.int64)
+
+
+def _roots(source: Counts) -> Counts:
+    """Where each chain of copies ends; every step halves what is left of it."""
+    while True:
+        further = source[source]
+        if np.array_equal(further, source):
+            return source
+        source = further
+
+
+def uniform_integers(bounds: Counts, entropy: Entropy) -> Counts:
+    """For each bound an integer from 0 up to, not including, it, all equally likely: words that would favour the small
+    ones are drawn again."""
+    limits = bounds.astype(np.uint64)
+    words = entropy.words(len(bounds)).copy()
+    again = np.flatnonzero(words > LARGEST_WORD - limits)  # the others are below the last whole multiple for certain
+    while len(again):
+        limit = limits[again]
+        again = again[words[again] > LARGEST_WORD - (LARGEST_WORD % limit + np.uint64(1)) % limit]
+        words[again] = entropy.words(len(again))
+    return np.asarray(words % limits).astype(np.int64)

@@ -1,0 +1,190 @@
+"""Scores for private selection, each computed exactly, each with its proved sensitivity.
+
+Scores are formed in integer arithmetic on a public grid of 2^-20: floating-point sums would differ between
+neighbouring tables by more than one row can cause, in their last digits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.schema.domain import ColumnSet
+from understudy.boundary.schema.partition import Partition
+from understudy.boundary.tables.counting import Bundle
+from understudy.errors import InternalError, MethodError
+
+GRID_BITS = 20
+GRID = 1 << GRID_BITS
+STEP = 1.0 / GRID
+MOST_THRESHOLD = 2.0**40
+"""Times 2^20 it is still a whole number of 64 bits."""
+MOST_EXPECTED = 2.0**32
+"""Rows that a candidate may expect in all. With as many counted, and as much again for weights and offsets, a score is
+a whole number of steps below 2^53, which 64 bits and a float hold exactly. (Of `Dependence`, to 2^31 rows.)"""
+
+
+class Scored(Protocol):
+    """What a selection can be among: one choice, or several that are scored from the same exact counts."""
+
+    @property
+    def columns(self) -> ColumnSet: ...
+
+    @property
+    def grid(self) -> Partition | Bundle | None: ...
+
+    @property
+    def choices(self) -> int: ...
+
+    def scores(self, counts: Any) -> NDArray[np.float64]:
+        """The score of each choice, from the exact counts of its columns or cells; of a bundle, those of each part."""
+        ...
+
+    def sensitivity(self, rows: int, replaced: bool) -> float:
+        """How far one unit of at most `rows` rows can move any of the scores, when it comes or goes, or is replaced."""
+        ...
+
+
+class OneChoice:
+    """A candidate that is a single choice."""
+
+    choices = 1
+
+    def score(self, counts: NDArray[np.int64]) -> float:
+        raise NotImplementedError
+
+    def scores(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.array([self.score(counts)])
+
+
+@dataclass(frozen=True)
+class Candidate(OneChoice):
+    """A set of columns that might be measured next, and the model's present estimate of its counts.
+
+    Its score is weight × Σ max(|counts − estimate| − threshold, 0) + offset, over all cells: large where the model is
+    worst. `estimate`, `weight`, `offset`, `threshold` and `grid` (which merges values, so that counts are by group; or
+    any other partition, such as the leaves of a tree) must come from public facts and earlier answers alone.
+    """
+
+    columns: ColumnSet
+    estimate: NDArray[np.float64]
+    weight: float = 1.0
+    offset: float = 0.0
+    grid: Partition | None = None
+    threshold: float = 0.0
+    """An error of a cell that is no larger does not count, and of a larger one only the rest."""
+
+    def __post_init__(self) -> None:
+        finite = np.isfinite(self.offset) and np.isfinite(self.estimate).all()
+        if not (finite and 0 < self.weight <= 1e6 and 0 <= self.threshold <= MOST_THRESHOLD):
+            bounds = "finite estimates, a weight in (0, 1e6] and a threshold in [0, 2^40]"
+            raise InternalError(f"candidate {self.columns} must have {bounds}", self)
+        self._check_reach()
+
+    def _check_reach(self) -> None:
+        """Refuses estimates so large that a sum of 64 bits may wrap, or a float round: one row could then move it far.
+
+        Σ |h − e| is at most the rows and Σ |e| together. Estimates are no secret here, so that a refusal tells nothing.
+        """
+        reach = max(1.0, self.weight) * float(np.abs(self.estimate).sum()) + abs(self.offset)
+        if reach > MOST_EXPECTED:
+            raise MethodError(
+                f"the expected counts of {', '.join(self.columns)} reach {reach:.4g} rows and must stay below "
+                f"{MOST_EXPECTED:.4g} for an exact score; there is too much noise to choose by, so ask with a larger "
+                "epsilon",
+                self.columns,
+            )
+
+    def score(self, counts: NDArray[np.int64]) -> float:
+        """Exact on the grid, then rounded down once after weighting."""
+        on_grid = np.rint(self.estimate * GRID).astype(np.int64)
+        errors = np.abs((counts << GRID_BITS) - on_grid) - round(self.threshold * GRID)
+        error = int(np.maximum(errors, 0).sum())
+        weighted = error * round(self.weight * GRID) // GRID
+        return (weighted + round(self.offset * GRID)) / GRID
+
+    def sensitivity(self, rows: int, replaced: bool) -> float:
+        """How far one unit of at most `rows` rows can move the score, when it is added or removed, or replaced."""
+        return error_sensitivity([self], rows * (2 if replaced else 1))
+
+
+@dataclass(frozen=True)
+class Dependence(OneChoice):
+    """How much the first column depends on the others: R = ½ Σ |n(x, π) − n(x)·n(π)/n|, in rows.
+
+    It is n times the total variation distance from independence (the score R of PrivBayes; Zhang et al. 2017).
+    """
+
+    columns: ColumnSet
+    grid: Partition | None = None
+
+    def score(self, counts: NDArray[np.int64]) -> float:
+        """Exact: every term times n is an integer, and the sum is rounded down to the grid once."""
+        joint = counts.reshape(counts.shape[0], -1)
+        rows = int(joint.sum())
+        if rows == 0:
+            return 0.0
+        expected = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+        return (int(np.abs(joint * rows - expected).sum()) * GRID // (2 * rows)) / GRID
+
+    def sensitivity(self, rows: int, replaced: bool) -> float:
+        """At most 2 + 2/(n+1) per row added to n rows, and 3 + 2/n per row replaced; n is at least 2.
+
+        With p = n(x)/n and q = n(π)/n, one more row at (e, f) changes n·p⊗q by p⊗f + e⊗q − p⊗q + (e−p)⊗(f−q)/(n+1),
+        whose L1 norm is at most 3 + 4/(n+1), and n(x, π) by 1; half of the sum is the bound. A replaced row changes
+        n·p⊗q by p⊗(f′−f) + (e′−e)⊗q + (e′−e)⊗(f′−f)/n, at most 4 + 4/n, and n(x, π) by 2.
+        """
+        return rows * (4.0 if replaced else 8.0 / 3.0) + STEP
+
+
+@dataclass(frozen=True)
+class Departure(OneChoice):
+    """How far a column departs from `share`, its distribution in all rows, inside the cells of a partition.
+
+    Σ_L Σ_b |n(L, b) − n_L·share(b)|, where L is a cell, b a group of the column and n_L the rows of L: large where the
+    partition tells much about the column. `share` must come from public facts and earlier answers alone.
+    """
+
+    columns: ColumnSet
+    share: NDArray[np.float64]
+    grid: Partition
+
+    def score(self, counts: NDArray[np.int64]) -> float:
+        """Exact on the grid: the share is rounded to it first."""
+        by_cell = counts.reshape(-1, len(self.share))
+        expected = by_cell.sum(axis=1, keepdims=True) * self._on_grid
+        return int(np.abs((by_cell << GRID_BITS) - expected).sum()) / GRID
+
+    def sensitivity(self, rows: int, replaced: bool) -> float:
+        """1 + Σ share per row that comes or goes: n(L, b) changes by 1 in one cell, n_L·share(b) by the share in all b
+        of that L (triangle inequality). A replaced row goes and comes.
+        """
+        return rows * (2 if replaced else 1) * (1.0 + int(np.abs(self._on_grid).sum()) / GRID)
+
+    @property
+    def _on_grid(self) -> NDArray[np.int64]:
+        return np.rint(self.share * GRID).astype(np.int64)
+
+
+def error_sensitivity(candidates: list[Candidate], change: int) -> float:
+    """Sensitivity of the largest score when a neighbour moves the counts of any set by at most `change` in L1.
+
+    In each cell, |max(|h−e|−c, 0) − max(|h′−e|−c, 0)| ≤ ||h−e| − |h′−e|| ≤ |h−h′|, since x ↦ max(x−c, 0) never moves
+    faster than x, and by the triangle inequality. So the sums differ by at most ‖h−h′‖₁ ≤ change; the weight multiplies
+    it, and rounding down to the grid adds at most one step. Every score shares this bound, of whichever candidate.
+    """
+    return max(round(c.weight * GRID) / GRID for c in candidates) * change + STEP
+
+
+def rank_scores(counts: NDArray[np.int64], probability: float) -> NDArray[np.float64]:
+    """Score of each cut point i = 0 … len(counts) as the `probability` quantile: −|rows below i − probability × rows|.
+
+    (Smith 2011, with the row count as part of the query.) How far a row moves them: `privacy.rank.rank_sensitivity`.
+    Integer arithmetic on the grid.
+    """
+    below = np.concatenate([[0], np.cumsum(counts)]) << GRID_BITS
+    wanted = round(probability * GRID) * int(counts.sum())
+    return -np.abs(below - wanted).astype(np.float64) / GRID

@@ -1,0 +1,97 @@
+"""Teachers behind the boundary, each of whom knows its own rows alone; what leaves is a noisy count of their votes.
+
+Every row is given to one teacher by a coin of its own, so that adding, removing or replacing a row changes what one
+teacher knows, and moves each count of votes by one at most. That bound holds whatever the rows are: no vote's price
+depends on how the others voted.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.mechanisms.gradient import Floats, Groups, symmetric
+from understudy.boundary.privacy.mechanisms.randomness import Randomness
+from understudy.boundary.privacy.mechanisms.training import Keep, at_once
+from understudy.errors import InternalError
+
+PSEUDO_ROWS = 2.0
+"""How many made rows each teacher adds to its own, so that what it never saw isn't impossible."""
+SPREAD = 2.0**30
+"""Noise of this scale, modulo the number of teachers, is even among them up to an error that no float can hold."""
+
+
+def votes_sensitivity(votes: int) -> float:
+    """How far one row moves all counts of votes together, in L2: one teacher, one vote in each."""
+    return math.nextafter(math.sqrt(votes), math.inf)
+
+
+class Teachers:
+    """Some teachers who judge made rows: does a row look more like my own rows than like made ones?
+
+    A teacher's judgement is the likelihood ratio of the row's pairs of groups, as if pairs were independent.
+
+    Who teaches a row is written nowhere, since that would tell how many rows there are. A release that goes on after
+    an interruption gives out the rows anew. One row still moves each count by one at most, whatever the coins of both
+    parts were, and the coins don't depend on the rows: the price of all votes together is the same.
+    """
+
+    def __init__(
+        self,
+        codes: NDArray[np.integer[Any]],
+        groups: Groups,
+        teachers: int,
+        votes: int,
+        scale: float,
+        randomness: Randomness,
+    ) -> None:
+        self.groups, self.teachers, self.scale = groups, teachers, scale
+        self._randomness, self._left = randomness, votes
+        self.keep: Keep = at_once
+        self._counts, self._rows = self._taught(codes)
+
+    @property
+    def left(self) -> int:
+        """How many votes are still paid for."""
+        return self._left
+
+    def assigned(self, rows: int) -> NDArray[np.int64]:
+        """The teacher of each row, by its own coin: no row's teacher depends on another row."""
+        return self._randomness.noise("discrete-gaussian", SPREAD, rows) % self.teachers
+
+    def _taught(self, codes: NDArray[np.integer[Any]]) -> tuple[Floats, Floats]:
+        return self._known(codes, self.assigned(len(codes)))
+
+    def _known(self, codes: NDArray[np.integer[Any]], of: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """Pairs of groups among each teacher's rows, and how many rows that are."""
+        counts = np.zeros((self.teachers, len(self.groups.upper[0])))
+        for teacher in range(self.teachers):
+            rows = self.groups.one_hot(codes[of == teacher])
+            counts[teacher] = (rows.T @ rows)[self.groups.upper]
+        return counts, np.bincount(of, minlength=self.teachers).astype(np.float64)
+
+    def votes(self, rows: Floats, shares: Floats) -> NDArray[np.float64]:
+        """For each made row (of ones and zeros) the noisy number of teachers who take it for real.
+
+        `shares` is how often made rows have each pair of groups; it is public, as are the rows.
+        """
+        if len(rows) > self._left:
+            raise InternalError(f"{len(rows)} votes can't be asked where {self._left} are left.", self)
+        self._left -= len(rows)
+        return self.keep(lambda: self._drawn(rows, shares)).astype(np.float64)
+
+    def _drawn(self, rows: Floats, shares: Floats) -> NDArray[np.int64]:
+        noise = self._randomness.noise("discrete-gaussian", self.scale, len(rows))
+        return self._judged(rows, shares) + noise
+
+    def _judged(self, rows: Floats, shares: Floats) -> NDArray[np.int64]:
+        total = np.zeros(len(rows), dtype=np.int64)
+        even = np.maximum(shares, 1e-9)
+        for counts, known in zip(self._counts, self._rows, strict=True):
+            ratio = np.log((counts / even + PSEUDO_ROWS) / (known + PSEUDO_ROWS))
+            table = symmetric(self.groups, ratio)
+            total += np.einsum("ij,ij->i", rows @ table, rows) > 0
+        return total

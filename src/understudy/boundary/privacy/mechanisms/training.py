@@ -1,0 +1,155 @@
+"""A training behind the boundary: it owns the rows, and hands out noisy sums of clipped gradients, step by step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.mechanisms.gradient import Deep, Floats, Groups, cells_of, lengths, pair_counts
+from understudy.boundary.privacy.mechanisms.randomness import Randomness
+from understudy.boundary.privacy.mechanisms.subsampling import GRID_SCALE, Course, poisson_rows
+from understudy.errors import InternalError, MethodError
+
+BLOCK = 1 << 12
+"""Rows whose gradients are in memory together."""
+MARGIN = 2.0**-11
+"""How much shorter than allowed a row's deep gradient is clipped: room for the last digits of floats (`Training`)."""
+MOST_ROWS = 1 << 25
+"""Of a table to train on, and so of any batch: the sum of so many gradients stays within half of MARGIN (`Training`).
+
+That tables have no more is a public promise of every training, as FEWEST_ROWS is of every claim."""
+MOST_NOISE = 2.0**12
+LARGEST_WEIGHT = 100.0
+"""Of a critic, which is public: no row's gradient overflows, so that clipping always has a number to clip."""
+
+
+Keep = Callable[[Callable[[], NDArray[np.int64]]], NDArray[np.int64]]
+"""Hands out the noisy whole numbers of one step: those that the function draws, or those drawn before (`journal`)."""
+
+
+def at_once(draw: Callable[[], NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Draws, and keeps nothing."""
+    return draw()
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The public form of a critic's gradient."""
+
+    sizes: tuple[int, ...]
+    hidden: int = 0
+    deep_share: float = 0.0
+
+    def __post_init__(self) -> None:
+        if bool(self.hidden) != (self.deep_share > 0) or not 0 <= self.deep_share <= 1:
+            raise InternalError(
+                f"deep share ({self.deep_share}) must be above 0 just where there are hidden units.", self
+            )
+
+    @property
+    def groups(self) -> Groups:
+        return Groups(self.sizes)
+
+    @property
+    def cells(self) -> int:
+        return cells_of(self.sizes, self.hidden)
+
+
+@dataclass(frozen=True, eq=False)
+class Noisy:
+    """The noisy sums of one step: rows by pair of groups, and gradients in units of their longest."""
+
+    pairs: Floats
+    deep: Floats
+
+
+def check_rows(rows: int) -> None:
+    """Refuses a table of more rows than the sums of a training are proved for."""
+    if rows > MOST_ROWS:
+        raise MethodError(
+            f"a training can have at most {MOST_ROWS:,} rows; use a method that counts, which has no such bound",
+            MOST_ROWS,
+        )
+
+
+class Training:
+    """One training's access to rows: `course.steps` noisy sums, and nothing else.
+
+    Each row joins a batch by its own coin, and its gradient is no longer than 1 in all (`lengths`). One length is
+    GRID_SCALE/noise steps of a grid, on which the noise is drawn exactly (`noise.discrete_gaussian`). The wide sum is a
+    count times a whole number of steps. The deep sum of d numbers is added up in float64 and then rounded, which moves
+    it by at most ½ a number in each of two neighbours: by √d steps in all. Gradients are clipped that much shorter:
+    MARGIN lengths for floats, √d steps for rounding.
+
+    Half of MARGIN is for the sum. No number goes through more than m = BLOCK + B/BLOCK additions where B rows are added
+    up in blocks, in whatever order a processor does it, so that the sum errs by at most m·2^-53 times the lengths of
+    all gradients together (Higham 2002, section 4.2), which is B: with MOST_ROWS that is below MARGIN/4 in each of two
+    neighbours. The other half is for the gradients themselves: how a processor blocks its products changes the last
+    digits of a smooth function of weights up to LARGEST_WEIGHT.
+    """
+
+    def __init__(self, codes: NDArray[np.integer[Any]], shape: Shape, course: Course, randomness: Randomness) -> None:
+        if course.noise > MOST_NOISE:
+            raise MethodError(
+                f"noise ({course.noise:.4g}) must be at most {MOST_NOISE:g}; ask with a larger epsilon", course
+            )
+        check_rows(len(codes))
+        self._codes, self._randomness = codes, randomness
+        self.keep: Keep = at_once
+        self.shape, self.course = shape, course
+        self._left = course.steps
+        wide, deep = lengths(shape.groups, shape.deep_share)
+        self._length = GRID_SCALE / course.noise
+        self._wide_steps = math.floor(self._length * wide / math.sqrt(max(1, shape.groups.pairs)))
+        rounding = math.sqrt(shape.hidden * (shape.groups.width + 2))
+        self._deep_steps = self._length * deep * (1.0 - MARGIN) - rounding
+        if shape.hidden and self._deep_steps < self._length * deep / 2:
+            raise MethodError(f"noise ({course.noise:.4g}) is too large for the critic; ask for a larger epsilon", self)
+
+    @property
+    def left(self) -> int:
+        """How many steps are still paid for."""
+        return self._left
+
+    def gradients(self, critic: Deep | None = None) -> Noisy:
+        """The next noisy sums; an empty batch gives noise alone."""
+        if self._left < 1:
+            raise InternalError(f"a training of {self.course.steps} steps can't take another one.", self)
+        self._left -= 1
+        noisy = self.keep(lambda: self._drawn(critic))
+        wide = len(noisy) - (critic.cells if critic else 0)
+        return Noisy(noisy[:wide] / max(1, self._wide_steps), noisy[wide:] / (self._deep_steps or 1.0))
+
+    def _drawn(self, critic: Deep | None) -> NDArray[np.int64]:
+        sums = self._sums(self._codes[self._batch()], critic)
+        return sums + self._noise(len(sums))
+
+    def _batch(self) -> NDArray[np.intp]:
+        return poisson_rows(self.course.rate, len(self._codes), self._randomness)
+
+    def _noise(self, size: int) -> NDArray[np.int64]:
+        return self._randomness.noise("discrete-gaussian", GRID_SCALE, size)
+
+    def _sums(self, batch: NDArray[np.integer[Any]], critic: Deep | None) -> NDArray[np.int64]:
+        """Whole steps of the grid."""
+        if bool(self.shape.hidden) != (critic is not None):
+            raise InternalError("a training with hidden units needs the critic that has them.", self.shape)
+        if critic is not None and not np.abs(critic.flat()).max() <= LARGEST_WEIGHT:
+            raise InternalError(f"weights of a critic must be finite and at most {LARGEST_WEIGHT:g}.", critic)
+        groups = self.shape.groups
+        pairs = np.zeros(len(groups.upper[0]), dtype=np.int64)
+        deep = np.zeros(self.shape.cells - len(pairs))
+        for start in range(0, len(batch), BLOCK):
+            rows = groups.one_hot(batch[start : start + BLOCK])
+            pairs += pair_counts(groups, rows)
+            if critic is not None:
+                deep += self._clipped(critic, rows)
+        return np.concatenate([pairs * self._wide_steps, np.rint(deep * self._deep_steps).astype(np.int64)])
+
+    def _clipped(self, critic: Deep, rows: Floats) -> Floats:
+        return critic.clipped_sum(rows, 1.0)

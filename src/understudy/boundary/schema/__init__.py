@@ -1,0 +1,1 @@
+"""Public knowledge about a table: columns, domains, constraints."""

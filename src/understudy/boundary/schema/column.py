@@ -1,0 +1,382 @@
+"""What is publicly known about one column: its type, its bounds or values, and how fine it is looked at.
+
+A column is a frozen fact. `None` in place of a bound or of the values means *private*: it will be bought
+with budget (see `Column.private`), and `dataclasses.replace` puts the bought value in its place.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import ClassVar, TypeAlias
+
+from understudy.boundary.schema.expression import Kind
+from understudy.errors import SchemaError
+
+Label: TypeAlias = str | int
+
+DEFAULT_BINS = 64
+SINGLE_VALUE_BINS = 128
+"""A whole-number column with at most this many values keeps each of them apart; a wider one is cut into bins."""
+MAX_LABELS = 100_000
+MAX_BINS = 100_000
+LARGEST_INTEGER = 2**52
+"""Every engine bins in double precision, which has halves (for rounding) and exact differences up to here."""
+SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+"""What is stripped from both ends of a text before it is read: the spaces of Unicode (category Zs), but no tabs."""
+
+TRUE_WORDS, FALSE_WORDS = ("1", "1.0", "true", "True", "TRUE"), ("0", "0.0", "false", "False", "FALSE")
+"""How frames, files and engines write a truth value."""
+
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
+
+RESOLUTIONS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
+
+
+@dataclass(frozen=True)
+class Column:
+    """Base of every column type; `missing` says that a missing value is a value of its own."""
+
+    name: str
+    missing: bool = False
+
+    type: ClassVar[str]
+    _kind: ClassVar[Kind]
+
+    @property
+    def kind(self) -> Kind:
+        """How an expression such as `age > 40` treats the column's values."""
+        return self._kind
+
+    @property
+    def modelled(self) -> bool:
+        """Whether a method ever looks at the column (an identifier is never looked at)."""
+        return True
+
+    @property
+    def private(self) -> bool:
+        """Whether something about the column must be bought before it can be encoded."""
+        return False
+
+    @property
+    def ordered(self) -> bool:
+        return False
+
+    def _refuse(self, problem: str) -> SchemaError:
+        return SchemaError(f"column {self.name!r}: {problem}", self)
+
+
+@dataclass(frozen=True)
+class _Binned(Column):
+    """A column on a line, seen through public bins: `bins` of equal width, or `cuts` between them."""
+
+    bins: int | None = None
+    cuts: tuple[float, ...] | None = None
+
+    _kind: ClassVar[Kind] = Kind.NUMBER
+
+    @property
+    def ordered(self) -> bool:
+        return True
+
+    def _check_bins(self) -> None:
+        if self.bins is not None and self.cuts is not None:
+            raise self._refuse("bins and cuts exclude each other; keep one of them")
+        if self.bins is not None and not (_is_whole(self.bins) and 1 <= self.bins <= MAX_BINS):
+            raise self._refuse(f"bins ({self.bins}) must be a whole number from 1 to {MAX_BINS:,}")
+        if self.cuts is not None and not all(_is_real(c) and math.isfinite(c) for c in self.cuts):
+            raise self._refuse(f"cuts ({', '.join(map(repr, self.cuts[:4]))}) must be finite numbers")
+        if self.cuts is not None and list(self.cuts) != sorted(set(self.cuts)):
+            raise self._refuse(f"cuts ({_short(self.cuts)}) must rise strictly")
+
+    def _check_cuts_between(self, low: float, high: float) -> None:
+        if self.cuts and not (low < self.cuts[0] and self.cuts[-1] <= high):
+            raise self._refuse(f"cuts ({_short(self.cuts)}) must lie above min ({low}) and not above max ({high})")
+
+
+@dataclass(frozen=True)
+class Integer(_Binned):
+    """Whole numbers from `minimum` to `maximum`, both included."""
+
+    minimum: int | None = None
+    maximum: int | None = None
+
+    type: ClassVar[str] = "integer"
+
+    def __post_init__(self) -> None:
+        for key, bound in (("min", self.minimum), ("max", self.maximum)):
+            if bound is not None and not (_is_whole(bound) and abs(bound) <= LARGEST_INTEGER):
+                raise self._refuse(f"{key} ({bound!r}) must be a whole number between -2^52 and 2^52")
+        self._check_bins()
+        if self.cuts and not all(float(c).is_integer() for c in self.cuts):
+            raise self._refuse(f"cuts ({_short(self.cuts)}) must be whole numbers")
+        if self.minimum is not None and self.maximum is not None:
+            if self.minimum > self.maximum:
+                raise self._refuse(f"min ({self.minimum}) must not be above max ({self.maximum})")
+            self._check_cuts_between(self.minimum, self.maximum)
+
+    @property
+    def private(self) -> bool:
+        return self.minimum is None or self.maximum is None
+
+
+@dataclass(frozen=True)
+class Number(_Binned):
+    """Real numbers from `minimum` to `maximum`, released with `decimals` places."""
+
+    minimum: float | None = None
+    maximum: float | None = None
+    decimals: int | None = None
+
+    type: ClassVar[str] = "number"
+
+    def __post_init__(self) -> None:
+        for key, bound in (("min", self.minimum), ("max", self.maximum)):
+            if bound is not None and not (_is_real(bound) and math.isfinite(bound)):
+                raise self._refuse(f"{key} ({bound!r}) must be a finite number")
+        if self.decimals is not None and not (_is_whole(self.decimals) and 0 <= self.decimals <= 12):
+            raise self._refuse(f"decimals ({self.decimals}) must be a whole number from 0 to 12")
+        self._check_bins()
+        if self.minimum is not None and self.maximum is not None:
+            if self.minimum >= self.maximum:
+                raise self._refuse(f"min ({self.minimum}) must be below max ({self.maximum})")
+            self._check_cuts_between(self.minimum, self.maximum)
+
+    @property
+    def private(self) -> bool:
+        return self.minimum is None or self.maximum is None
+
+
+@dataclass(frozen=True)
+class Datetime(_Binned):
+    """Points in time from `minimum` to `maximum` (no time zone), counted in whole `resolution` units."""
+
+    minimum: datetime | None = None
+    maximum: datetime | None = None
+    resolution: str = "day"
+    format: str | None = None
+
+    type: ClassVar[str] = "datetime"
+    _kind: ClassVar[Kind] = Kind.DATETIME
+
+    def __post_init__(self) -> None:
+        if self.resolution not in RESOLUTIONS:
+            raise self._refuse(f"resolution ({self.resolution!r}) must be one of {', '.join(RESOLUTIONS)}")
+        for key, name in (("min", "minimum"), ("max", "maximum")):
+            bound = as_datetime(getattr(self, name))
+            if bound is not None and not isinstance(bound, datetime):
+                raise self._refuse(f"{key} ({bound!r}) must be a date such as 2024-12-31")
+            object.__setattr__(self, name, bound)
+        self._check_bins()
+        if self.cuts is not None:
+            raise self._refuse("cuts are for integer and number columns; use bins for a datetime")
+        if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
+            raise self._refuse(f"min ({self.minimum}) must not be after max ({self.maximum})")
+
+    @property
+    def private(self) -> bool:
+        return self.minimum is None or self.maximum is None
+
+    @property
+    def start(self) -> datetime:
+        """`min` without what is finer than the resolution: where the counting of units begins."""
+        assert self.minimum is not None
+        midnight = self.minimum.replace(hour=0, minute=0, second=0, microsecond=0)
+        unit = timedelta(seconds=self.unit_seconds)
+        return midnight + (self.minimum - midnight) // unit * unit
+
+    @property
+    def unit_seconds(self) -> int:
+        return RESOLUTIONS[self.resolution]
+
+
+@dataclass(frozen=True)
+class Categorical(Column):
+    """A value from a list. A value not on it counts as `other`, else as missing, else as the first on the list."""
+
+    values: tuple[Label, ...] | None = None
+    other: str | None = None
+
+    type: ClassVar[str] = "categorical"
+    _kind: ClassVar[Kind] = Kind.TEXT
+
+    def __post_init__(self) -> None:
+        if self.other is not None:
+            self._check_matchable(self.other)
+        if self.values is None:
+            return
+        if not self.values:
+            raise self._refuse("values must hold at least one value; list them, or declare the column an identifier")
+        if len(self.values) > MAX_LABELS:
+            raise self._refuse(
+                f"values ({len(self.values):,} of them) must be at most {MAX_LABELS:,}; declare it an identifier"
+            )
+        if len({type(v) for v in self.values}) > 1 or not isinstance(self.values[0], str | int):
+            raise self._refuse("values must be all strings or all whole numbers")
+        if isinstance(self.values[0], bool):
+            raise self._refuse('values are true and false; use type = "boolean"')
+        if len(set(self.values)) < len(self.values):
+            raise self._refuse(f"value {_first_repeated(self.values)!r} is listed twice")
+        if self.other is not None and not isinstance(self.values[0], str):
+            raise self._refuse("other needs values that are strings")
+        for value in self.values:
+            self._check_matchable(value)
+
+    def _check_matchable(self, value: Label) -> None:
+        """A label that no row can match would turn into another one when a synthetic table is read back."""
+        if isinstance(value, int):
+            if abs(value) > LARGEST_INTEGER:
+                raise self._refuse(f"value {value} must lie between -2^52 and 2^52; write the values as strings")
+        elif not value:
+            raise self._refuse("value '' is empty, which counts as missing; leave it out and set missing = true")
+        elif value.strip(SPACES) != value:
+            raise self._refuse(
+                f"value {value!r} has spaces around it, which are stripped from rows; strip them here too"
+            )
+
+    @property
+    def private(self) -> bool:
+        return self.values is None
+
+    @property
+    def kind(self) -> Kind:
+        return Kind.NUMBER if self.numeric else Kind.TEXT
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the labels are whole numbers, which are matched as numbers (1.0 is 1) and not as text."""
+        return bool(self.values) and isinstance(self.values[0], int)  # type: ignore[index]
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The values a synthetic row can have: those declared, and `other` at the end where it is not among them."""
+        assert self.values is not None
+        extra = () if self.other is None or self.other in self.values else (self.other,)
+        return (*self.values, *extra)
+
+    @property
+    def spellings(self) -> dict[str, Label]:
+        """Every text that means a label: the label itself; for a truth value or a whole number what frames make of it.
+
+        They store True as a truth value, as 1 or as text, and whole numbers as doubles, depending on what else is in
+        the column; a label must not be another one for that.
+        """
+        meant: dict[str, Label] = {str(label): label for label in self.labels}
+        for label in self.labels:
+            for text in _also(str(label)):
+                meant.setdefault(text, label)
+        return meant
+
+
+@dataclass(frozen=True)
+class Ordinal(Categorical):
+    """A categorical column whose values are listed from lowest to highest."""
+
+    type: ClassVar[str] = "ordinal"
+
+    def __post_init__(self) -> None:
+        if self.values is None:
+            raise self._refuse('the order of an ordinal must be public; list its values, or use type = "categorical"')
+        super().__post_init__()
+
+    @property
+    def ordered(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Boolean(Column):
+    """True or false; written true/false, t/f, yes/no, y/n, on/off or 1/0."""
+
+    type: ClassVar[str] = "boolean"
+    _kind: ClassVar[Kind] = Kind.BOOLEAN
+
+    TRUE: ClassVar[tuple[str, ...]] = ("true", "t", "yes", "y", "on", "1", "1.0")
+    FALSE: ClassVar[tuple[str, ...]] = ("false", "f", "no", "n", "off", "0", "0.0")
+
+
+@dataclass(frozen=True)
+class Identifier(Column):
+    """Never modelled: dropped, or replaced by made-up values such as `made_up = "P{:06d}"`."""
+
+    made_up: str | None = None
+
+    type: ClassVar[str] = "identifier"
+    _kind: ClassVar[Kind] = Kind.TEXT
+
+    def __post_init__(self) -> None:
+        if self.made_up is None:
+            return
+        try:
+            fields = [name for _, name, _, _ in string.Formatter().parse(self.made_up) if name is not None]
+            plain = fields in ([""], ["0"]) and self.made_up.format(1) != self.made_up.format(2)
+        except (ValueError, IndexError, KeyError):
+            plain = False
+        if not plain:
+            raise self._refuse(f'made_up ({self.made_up!r}) must hold one number field, such as "P{{:06d}}"')
+
+    @property
+    def modelled(self) -> bool:
+        return False
+
+
+COLUMN_TYPES: dict[str, type[Column]] = {
+    cls.type: cls for cls in (Integer, Number, Categorical, Ordinal, Boolean, Datetime, Identifier)
+}
+
+
+def spelled_with_point(text: str) -> tuple[str, ...]:
+    """`1.0` for `1`: what pandas makes of whole numbers beside a missing one, and writes into files."""
+    return (f"{text}.0",) if text.isascii() and text.removeprefix("-").isdecimal() else ()
+
+
+def _also(label: str) -> tuple[str, ...]:
+    """Other texts of the same value, the likeliest first."""
+    words = next((words for words in (TRUE_WORDS, FALSE_WORDS) if label in words), ())
+    pointed = spelled_with_point(label)
+    return (*words, *pointed, *_as_number(label))
+
+
+def _as_number(label: str) -> tuple[str, ...]:
+    """`7` for `007` and `0.5` for `0.50`: what a reader makes of such texts where all of a column are numbers."""
+    if not _NUMBER.fullmatch(label):
+        return ()
+    value = float(label)
+    if not math.isfinite(value):
+        return ()
+    return (str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(value),)
+
+
+def as_datetime(value: object) -> object:
+    """A TOML date or ISO text as a naive datetime; anything else unchanged, for the column to refuse."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return value
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day)
+    return value
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _first_repeated(values: Sequence[Label]) -> Label:
+    seen: set[Label] = set()
+    return next(v for v in values if v in seen or seen.add(v))  # type: ignore[func-returns-value]
+
+
+def _short(values: Sequence[float]) -> str:
+    return ", ".join(f"{v:g}" for v in values[:4]) + (", …" if len(values) > 4 else "")

@@ -1,0 +1,173 @@
+"""The finite public domain of a table: for each modelled column, which codes there are and what they stand for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import TypeAlias
+
+from understudy.boundary.schema.column import (
+    DEFAULT_BINS,
+    SINGLE_VALUE_BINS,
+    Boolean,
+    Categorical,
+    Column,
+    Datetime,
+    Integer,
+    Label,
+    Number,
+)
+from understudy.boundary.schema.schema import Schema
+from understudy.errors import InternalError, SchemaError
+
+ColumnSet: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Coding:
+    """The codes 0 … size−1 of one column. The last one stands for a missing value where the column has them.
+
+    `labels` names the codes of a column of values; `edges` bounds the bins of a column on a line, bin i being
+    edges[i] ≤ x < edges[i+1] (the last bin of a number includes its upper edge). A datetime's line is counted
+    in whole units of its resolution since its `start`.
+    """
+
+    column: Column
+    labels: tuple[Label | bool, ...] | None = None
+    edges: tuple[float, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def levels(self) -> int:
+        """How many codes stand for values that are not missing."""
+        return len(self.labels) if self.labels is not None else len(self.edges or ()) - 1
+
+    @property
+    def size(self) -> int:
+        return self.levels + self.column.missing
+
+    @cached_property
+    def spellings(self) -> dict[str, int]:
+        """The code of every text that means a label of a column of texts."""
+        assert isinstance(self.column, Categorical) and self.labels is not None
+        codes = {label: code for code, label in enumerate(self.labels)}
+        return {text: codes[label] for text, label in self.column.spellings.items()}
+
+    @property
+    def null_code(self) -> int:
+        """The code of a missing (or unreadable) value: its own, else `other`, else the first."""
+        return self.levels if self.column.missing else self._other_code(default=0)
+
+    @property
+    def stray_code(self) -> int:
+        """The code of a label that is not declared: `other`, else missing, else the first."""
+        return self._other_code(default=self.levels if self.column.missing else 0)
+
+    def _other_code(self, default: int) -> int:
+        other = self.column.other if isinstance(self.column, Categorical) else None
+        return self.labels.index(other) if self.labels is not None and other is not None else default
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The codings of all modelled columns of a schema in which nothing is private any more.
+
+    >>> schema = Schema((Integer("age", minimum=0, maximum=99), Boolean("smoker", missing=True)))
+    >>> Domain.of(schema).shape(("age", "smoker"))
+    (100, 3)
+    """
+
+    schema: Schema
+    codings: tuple[Coding, ...]
+    _by_name: Mapping[str, Coding] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_name", {c.name: c for c in self.codings})
+
+    @classmethod
+    def of(cls, schema: Schema) -> Domain:
+        return cls(schema, tuple(_coding(c) for c in schema.modelled))
+
+    def __getitem__(self, name: str) -> Coding:
+        try:
+            return self._by_name[name]
+        except KeyError:
+            self.schema[name]  # raises the better sentence where the column is unknown
+            raise SchemaError(f"column {name!r} is an identifier, which is never modelled", name) from None
+
+    def __iter__(self) -> Iterator[Coding]:
+        return iter(self.codings)
+
+    @cached_property
+    def names(self) -> ColumnSet:
+        return tuple(c.name for c in self.codings)
+
+    def size(self, name: str) -> int:
+        return self[name].size
+
+    def shape(self, columns: Sequence[str]) -> tuple[int, ...]:
+        return tuple(self[c].size for c in columns)
+
+    def cells(self, columns: Sequence[str]) -> int:
+        return math.prod(self.shape(columns))
+
+
+def _coding(column: Column) -> Coding:
+    if column.private:
+        raise InternalError(f"column {column.name!r} is still private and has no codes yet", column)
+    match column:
+        case Boolean():
+            return Coding(column, labels=(False, True))
+        case Categorical():
+            return Coding(column, labels=column.labels)
+        case Integer():
+            return Coding(column, edges=_integer_edges(column))
+        case Datetime():
+            return Coding(column, edges=_datetime_edges(column))
+        case Number():
+            return Coding(column, edges=_number_edges(column))
+    raise InternalError(f"column {column.name!r} of type {column.type!r} has no codes", column)
+
+
+def _integer_edges(column: Integer) -> tuple[float, ...]:
+    assert column.minimum is not None and column.maximum is not None
+    if column.cuts is not None:
+        return (column.minimum, *column.cuts, column.maximum + 1)
+    span = column.maximum - column.minimum + 1
+    return tuple(column.minimum + e for e in _whole_edges(span, column.bins))
+
+
+def _datetime_edges(column: Datetime) -> tuple[float, ...]:
+    return _whole_edges(units_between(column, column.maximum) + 1, column.bins)
+
+
+def _whole_edges(span: int, bins: int | None) -> tuple[int, ...]:
+    """Edges of bins of one whole width over 0 … span−1; the last bin may be shorter."""
+    if bins is None:
+        bins = span if span <= SINGLE_VALUE_BINS else DEFAULT_BINS
+    width = -(-span // min(bins, span))
+    return (*range(0, span, width), span)
+
+
+def _number_edges(column: Number) -> tuple[float, ...]:
+    low, high = column.minimum, column.maximum
+    assert low is not None and high is not None
+    if column.cuts is not None:
+        return (float(low), *map(float, column.cuts), float(high))
+    bins = column.bins or DEFAULT_BINS
+    edges = [low + (high - low) * (i / bins) for i in range(bins)]
+    if sorted(set(edges)) != edges or edges[-1] >= high:
+        raise SchemaError(f"column {column.name!r}: bins ({bins}) are too narrow between {low} and {high}", column)
+    return (*map(float, edges), float(high))
+
+
+def units_between(column: Datetime, moment: datetime | None) -> int:
+    """Whole units of the column's resolution from its `start` to `moment`."""
+    assert moment is not None
+    return (moment - column.start) // timedelta(seconds=column.unit_seconds)

@@ -1,0 +1,172 @@
+"""Public ways to cut the domain into cells, which the curator may apply to the rows behind the boundary.
+
+A partition puts every row into exactly one cell, by that row's codes alone. So adding or removing one row
+changes one cell by one, whatever the partition is: its histogram has L1 and L2 sensitivity 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.schema.domain import ColumnSet
+
+
+@runtime_checkable
+class Partition(Protocol):
+    """Anything that maps the codes of a row to one cell; a tree's leaves, a grid, a merged marginal.
+
+    A partition is a fact: hashable, and equal to another that cuts the same way.
+    """
+
+    @property
+    def columns(self) -> ColumnSet: ...
+
+    @property
+    def cells(self) -> int: ...
+
+    def assign(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.intp]:
+        """The cell of each row, from 0 to cells−1."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values that determine the partition, for the certificate and for replay."""
+        ...
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A marginal at coarser resolution: `groups[i][code]` is the group of a code of column i.
+
+    >>> grid = Grid(("age", "sex"), ((0, 0, 1), (0, 1)))
+    >>> grid.cells
+    4
+    >>> grid.assign({"age": np.array([0, 2]), "sex": np.array([1, 0])})
+    array([1, 2])
+    """
+
+    columns: ColumnSet
+    groups: tuple[tuple[int, ...], ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(max(g) + 1 for g in self.groups)
+
+    @property
+    def cells(self) -> int:
+        return int(np.prod(self.shape))
+
+    def assign(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.intp]:
+        merged = [np.asarray(g, dtype=np.intp)[codes[c]] for c, g in zip(self.columns, self.groups, strict=True)]
+        return np.ravel_multi_index(merged, self.shape)
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "grid", "columns": list(self.columns), "groups": [list(g) for g in self.groups]}
+
+
+class Split(NamedTuple):
+    """A node of a tree: codes whose bit is set in `right` go right. A child below 0 is the leaf −1−child."""
+
+    column: int
+    right: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The leaves of a tree of two-way splits, the first of which is the root; there is one leaf more than splits.
+
+    >>> tree = Tree(("age", "sex"), (3, 2), (Split(0, 0b110, -1, 1), Split(1, 0b10, -2, -3)))
+    >>> tree.assign({"age": np.array([0, 2, 1]), "sex": np.array([1, 0, 1])})
+    array([0, 1, 2])
+    """
+
+    columns: ColumnSet
+    sizes: tuple[int, ...]
+    """How many codes each column has."""
+    splits: tuple[Split, ...]
+
+    @property
+    def cells(self) -> int:
+        return len(self.splits) + 1
+
+    def assign(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.intp]:
+        column, start, child = self._steps
+        # By row: what one row needs lies together.
+        values = np.stack([codes[c] for c in self.columns], axis=1).astype(np.int32, copy=False)
+        width, flat = values.shape[1], values.ravel()
+        at = np.zeros(len(values), dtype=np.int32)
+        rows = np.arange(len(values), dtype=np.int32)
+        while rows.size:
+            here = np.take(at, rows)
+            here = np.take(child, np.take(start, here) + np.take(flat, rows * width + np.take(column, here)))
+            at[rows] = here
+            rows = rows[here >= 0]
+        return (-1 - at).astype(np.intp)
+
+    def describe(self) -> dict[str, Any]:
+        splits = [[s.column, f"{s.right:x}", s.low, s.high] for s in self.splits]
+        return {"kind": "tree", "columns": list(self.columns), "sizes": list(self.sizes), "splits": splits}
+
+    @cached_property
+    def _steps(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """The column of each split, where its codes begin in the last array, and the child that each code goes to."""
+        column = np.array([s.column for s in self.splits], dtype=np.int32)
+        sizes = np.array(self.sizes, dtype=np.int32)[column]
+        child = np.concatenate(
+            [np.where(code_bits(s.right, self.sizes[s.column]), s.high, s.low) for s in self.splits]
+        ).astype(np.int32)
+        return column, (np.cumsum(sizes) - sizes).astype(np.int32), child
+
+
+def code_bits(mask: int, size: int) -> NDArray[np.bool_]:
+    """Which of `size` codes have their bit set."""
+    octets = np.frombuffer(mask.to_bytes(-(-size // 8), "little"), dtype=np.uint8)
+    return np.unpackbits(octets, count=size, bitorder="little").astype(np.bool_)
+
+
+def code_mask(bits: NDArray[np.bool_]) -> int:
+    """The inverse of `code_bits`."""
+    return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
+
+
+@dataclass(frozen=True)
+class Crossed:
+    """The leaves of a tree, each by the groups of one column: cell = leaf × groups + group."""
+
+    tree: Tree
+    column: str
+    groups: tuple[int, ...]
+
+    @property
+    def columns(self) -> ColumnSet:
+        return tuple(dict.fromkeys((*self.tree.columns, self.column)))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.tree.cells, max(self.groups) + 1
+
+    @property
+    def cells(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+    def assign(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.intp]:
+        return self.within(self.tree.assign(codes), codes)
+
+    def within(self, leaves: NDArray[np.intp], codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.intp]:
+        """The cell of each row whose leaf is known."""
+        return leaves * self.shape[1] + np.asarray(self.groups, dtype=np.intp)[codes[self.column]]
+
+    def describe(self) -> dict[str, Any]:
+        return {**self.tree.describe(), "kind": "crossed tree", "by": self.column, "groups": list(self.groups)}
+
+
+def shape_of(partition: Partition) -> tuple[int, ...]:
+    """How counts of its cells are laid out: along the columns of a grid, by leaf and group, or in one line."""
+    return partition.shape if isinstance(partition, Grid | Crossed) else (partition.cells,)

@@ -1,0 +1,1 @@
+"""Where rows live: frames, files and databases, reading and counting."""

@@ -1,0 +1,174 @@
+"""Exact counts remembered behind the boundary, so that a strategy of many rounds scans the rows once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.partition import Grid, Partition
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.counting import Bundle, CodeBatch, count_marginals, count_partitions
+from understudy.boundary.tables.duck import DuckTable
+from understudy.boundary.tables.encoded import EncodedTable
+from understudy.boundary.tables.table import Table, read_codes
+from understudy.boundary.tables.tally import Tally
+
+MOST_CELLS = 1 << 26
+"""Half a gigabyte of counts; beyond that, counts are made again when they are asked for again."""
+
+MOST_GRID_CELLS = 1 << 21
+"""Grids over columns with more cells than that are counted from the rows."""
+
+MOST_CODE_BYTES = 1 << 27
+"""Codes of more rows than that are made again for every ask."""
+
+Key = TypeVar("Key", ColumnSet, Partition)
+
+
+class CachedTable:
+    """A table that counts each set of columns and each partition once; implements `tables.table.Table`."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._domain: Domain | None = None
+        self._counts: dict[Any, NDArray[np.int64]] = {}
+        self._cells = 0
+        self._codes = _Codes(table)
+
+    @property
+    def schema(self) -> Schema:
+        return self._table.schema
+
+    @property
+    def kind(self) -> str:
+        return self._table.kind
+
+    @property
+    def name(self) -> str:
+        return self._table.name
+
+    def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
+        return self._recall(domain, sets, self._count_by)
+
+    def _count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
+        batches = self._codes.scanned(domain, tuple(dict.fromkeys(c for s in sets for c in s)))
+        return self._table.count_by(domain, sets) if batches is None else count_marginals(domain, sets, batches)
+
+    def count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
+        return self._recall(domain, partitions, self._count_cells)
+
+    def _count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
+        """Grids are summed up from the counts of their columns, which many resolutions share; others are counted."""
+        grids = [p for p in partitions if isinstance(p, Grid) and domain.cells(p.columns) <= MOST_GRID_CELLS]
+        whole = dict(zip([g.columns for g in grids], self.count_by(domain, [g.columns for g in grids]), strict=True))
+        counted = {id(g): _merged(whole[g.columns], g) for g in grids}
+        others = [p for p in partitions if id(p) not in counted]
+        counted |= zip(map(id, others), self._count_others(domain, others) if others else (), strict=True)
+        return [counted[id(p)] for p in partitions]
+
+    def _count_others(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
+        """From remembered codes where the rows are few enough; a server counts by itself."""
+        codes = self._codes.of(domain, tuple(dict.fromkeys(c for p in partitions for c in p.columns)))
+        return self._table.count_cells(domain, partitions) if codes is None else count_partitions(partitions, [codes])
+
+    def count_bundle(self, domain: Domain, bundle: Bundle) -> Iterator[NDArray[np.int64]]:
+        """Every part of the bundle, one after the other; from remembered codes where there are any."""
+        codes = self._codes.of(domain, bundle.columns)
+        return bundle.joined(self._table.count_cells(domain, bundle.parts)) if codes is None else bundle.count(codes)
+
+    def count_tally(self, domain: Domain, tally: Tally) -> list[NDArray[np.int64]]:
+        return self._table.count_tally(domain, tally)
+
+    @property
+    def uncached(self) -> Table:
+        return self._table
+
+    def read_codes(self, domain: Domain, grid: Grid) -> NDArray[np.integer[Any]]:
+        return read_codes(self._table, domain, grid)
+
+    def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
+        return self._table.count_values(column)
+
+    def count_rows(self) -> int:
+        return self._table.count_rows()
+
+    def has_rows(self, at_least: int) -> bool:
+        return self._table.has_rows(at_least)
+
+    def check_readable(self) -> None:
+        self._table.check_readable()
+
+    def _recall(
+        self, domain: Domain, keys: Sequence[Key], count: Callable[[Domain, Sequence[Key]], list[NDArray[np.int64]]]
+    ) -> list[NDArray[np.int64]]:
+        if domain is not self._domain and domain != self._domain:  # codes mean something else now
+            self._domain, self._counts, self._cells = domain, {}, 0
+        unknown = [k for k in dict.fromkeys(keys) if k not in self._counts]
+        new = dict(zip(unknown, count(domain, unknown), strict=True)) if unknown else {}
+        for key, counts in new.items():
+            if self._cells + counts.size <= MOST_CELLS:
+                self._counts[key] = counts
+                self._cells += counts.size
+        return [self._counts[k] if k in self._counts else new[k] for k in keys]
+
+
+class _Codes:
+    """The codes of the rows, read once for a strategy that asks for many trees, one after the other."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table if isinstance(table, DuckTable | EncodedTable) else None
+        self._domain: Domain | None = None
+        self._known: dict[str, NDArray[np.integer]] = {}
+
+    def of(self, domain: Domain, columns: ColumnSet) -> CodeBatch | None:
+        """The codes of these columns; None where there are too many rows to remember, or no codes to be had."""
+        batches = self.scanned(domain, columns)
+        if batches is not None and not self._holds(columns):
+            for _ in batches:
+                if self._table is None:
+                    break
+        return {c: self._known[c] for c in columns} if columns and self._holds(columns) else None
+
+    def scanned(self, domain: Domain, columns: ColumnSet) -> Iterator[CodeBatch] | None:
+        """The same in batches; of more rows than can be remembered too, but then it is a scan each time."""
+        if domain is not self._domain and domain != self._domain:
+            self._domain, self._known = domain, {}
+        if not columns:
+            return None  # without a column there is nothing to tell how many rows there are
+        if self._holds(columns):
+            return iter([{c: self._known[c] for c in columns}])
+        # All of them in one scan: two scans might give the rows in two orders.
+        asked = tuple(dict.fromkeys((*self._known, *columns)))
+        return None if self._table is None else self._scan(self._table, domain, asked)
+
+    def _holds(self, columns: ColumnSet) -> bool:
+        return all(c in self._known for c in columns)
+
+    def _scan(self, table: DuckTable | EncodedTable, domain: Domain, columns: ColumnSet) -> Iterator[CodeBatch]:
+        batches: list[CodeBatch] = []
+        room = MOST_CODE_BYTES
+        for batch in table._codes(domain, columns):  # of the same package
+            room -= sum(codes.nbytes for codes in batch.values())
+            if room < 0:
+                self._table, self._known, batches = None, {}, []
+            else:
+                batches.append(batch)
+            yield batch
+        if batches and room >= 0:
+            whole = len(batches) == 1
+            self._known = {c: batches[0][c] if whole else np.concatenate([b[c] for b in batches]) for c in columns}
+
+
+def _merged(counts: NDArray[np.int64], grid: Grid) -> NDArray[np.int64]:
+    """Counts by code, summed by group; a group that no code is in counts nothing."""
+    for axis, groups in enumerate(map(np.asarray, grid.groups)):
+        order = np.argsort(groups, kind="stable")
+        present, starts = np.unique(groups[order], return_index=True)
+        summed = np.add.reduceat(np.take(counts, order, axis=axis), starts, axis=axis)
+        counts = np.zeros((*summed.shape[:axis], grid.shape[axis], *summed.shape[axis + 1 :]), dtype=np.int64)
+        counts[(slice(None),) * axis + (present,)] = summed
+    return counts.ravel()

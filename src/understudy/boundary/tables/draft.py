@@ -1,0 +1,232 @@
+"""A first schema from the data, for a person to check. It reads rows, so it is not public until confirmed."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from understudy.boundary.schema.column import (
+    DEFAULT_BINS,
+    LARGEST_INTEGER,
+    Boolean,
+    Categorical,
+    Column,
+    Datetime,
+    Identifier,
+    Integer,
+    Number,
+)
+from understudy.boundary.schema.schema import DRAFT, Schema
+from understudy.boundary.tables.duck import unreadable
+from understudy.boundary.tables.file import (
+    CSV_ENDINGS,
+    DUCKDB_ENDINGS,
+    PARQUET_ENDINGS,
+    connect,
+    csv_relation,
+    parquet_relation,
+)
+from understudy.boundary.tables.frame import kind_of, to_arrow
+from understudy.errors import SchemaError, TableError
+
+if TYPE_CHECKING:
+    import duckdb
+
+MISSING_TOKENS = ("?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
+MOST_CATEGORIES = 200
+MOST_NUMERIC_CATEGORIES = 2
+MOST_DECIMALS = 4
+IDENTIFIER_SHARE = 0.5
+"""A text column in which more than this share of values is distinct looks like an identifier."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Profile:
+    """What a draft is made of, per column: counts of what its texts can be read as."""
+
+    rows: int
+    missing: int
+    distinct: int
+    numbers: int
+    whole: int
+    dates: int
+    midnights: int
+    booleans: int
+    low: float | None
+    high: float | None
+    decimals: int
+    first: Any
+    last: Any
+
+    @property
+    def present(self) -> int:
+        return self.rows - self.missing
+
+
+def draft_schema(source: Any) -> Schema:
+    """Drafts a schema from a frame or a file, to be checked and confirmed by a person before it is used.
+
+    >>> import pyarrow as pa
+    >>> draft_schema(pa.table({"age": [31, 47, 52]})).status
+    'draft'
+    """
+    import duckdb
+
+    named = _name(source)
+    connection, relation, names = _relation(source, named)
+    if len(set(names)) < len(names):
+        raise TableError(
+            f"column {next(n for n in names if names.count(n) > 1)!r} stands twice; rename one of them", names
+        )
+    try:
+        tokens = _tokens(connection, relation, names)
+        return _schema(tuple(_draft(connection, relation, name, tokens) for name in names), tokens)
+    except duckdb.Error as error:
+        raise unreadable(named, error) from None
+    except SchemaError as error:
+        # It may quote a bound or a label, which here is a cell.
+        column = getattr(error.subject, "name", None)
+        which = f" for column {column!r}" if isinstance(column, str) else ""
+        raise TableError(
+            f"no schema can be drafted{which}: no declaration fits its values; write one by hand"
+        ) from None
+
+
+def _name(source: Any) -> str:
+    """What a message may call the source; the text of a frame is its rows."""
+    return Path(source).name if isinstance(source, str | Path) else "the frame"
+
+
+def _schema(columns: tuple[Column, ...], tokens: tuple[str, ...]) -> Schema:
+    if not any(c.modelled for c in columns):
+        raise TableError(
+            "no schema can be drafted: every column is an identifier, by its values; write one by hand", columns
+        )
+    return Schema(columns, missing_values=tokens, status=DRAFT)
+
+
+def _relation(source: Any, named: str) -> tuple[duckdb.DuckDBPyConnection, str, list[str]]:
+    import duckdb
+    from sqlglot import exp
+
+    try:
+        if isinstance(source, str | Path):
+            where, _, inside = str(source).partition("::")
+            path = Path(where)
+            if not path.is_file():
+                raise TableError(f"{where!r} does not exist, or is not a file", source)
+            connection, relation = _file_relation(path, inside, exp)
+        elif kind_of(source):
+            connection, relation = connect(), exp.to_table("frame")
+            connection.register("frame", to_arrow(source, named))
+        else:
+            raise TableError(f"a {type(source).__name__} can't be read; give a frame or a path", source)
+        sql = relation.sql(dialect="duckdb")
+        return connection, sql, list(connection.sql(f"SELECT * FROM {sql} LIMIT 0").columns)
+    except duckdb.Error as error:
+        raise unreadable(named, error) from None
+
+
+def _file_relation(path: Path, inside: str, exp: Any) -> tuple[duckdb.DuckDBPyConnection, Any]:
+    lower = path.name.lower()
+    if lower.endswith(CSV_ENDINGS):
+        return connect(path), csv_relation(path)
+    if lower.endswith(PARQUET_ENDINGS):
+        return connect(path), parquet_relation(path)
+    if lower.endswith(DUCKDB_ENDINGS) and inside:
+        return connect(database=path), exp.table_(inside, quoted=True)
+    raise TableError(f"{path.name!r} must be a CSV or Parquet file, or a DuckDB file with ::table behind it", path)
+
+
+def _tokens(connection: duckdb.DuckDBPyConnection, relation: str, names: list[str]) -> tuple[str, ...]:
+    """Which of the usual tokens for a missing value occur anywhere."""
+    texts = ", ".join(_text(n) for n in names)
+    listed = ", ".join(map(_literal, MISSING_TOKENS))
+    found = _rows(
+        connection, f"SELECT DISTINCT t FROM (SELECT unnest([{texts}]) AS t FROM {relation}) WHERE t IN ({listed})"
+    )
+    return tuple(t for t in MISSING_TOKENS if (t,) in found)
+
+
+def _draft(connection: duckdb.DuckDBPyConnection, relation: str, name: str, tokens: tuple[str, ...]) -> Column:
+    profile = _profile(connection, relation, name, tokens)
+    missing = profile.missing > 0
+    if not profile.present:
+        return Identifier(name)
+    if profile.booleans == profile.present and profile.distinct <= 2 and not profile.numbers:
+        return Boolean(name, missing=missing)
+    if profile.dates == profile.present and not profile.numbers:
+        resolution = "day" if profile.midnights == profile.dates else "second"
+        return Datetime(name, missing=missing, minimum=profile.first, maximum=profile.last, resolution=resolution)
+    if profile.numbers == profile.present:
+        return _draft_number(name, missing, profile)
+    if profile.distinct > MOST_CATEGORIES or (
+        profile.present > 20 and profile.distinct > IDENTIFIER_SHARE * profile.present
+    ):
+        return Identifier(name)
+    values = _rows(
+        connection, f"SELECT DISTINCT {_text(name)} AS v FROM {relation} WHERE {_present(name, tokens)} ORDER BY v"
+    )
+    return Categorical(name, missing=missing, values=tuple(v for (v,) in values))
+
+
+def _draft_number(name: str, missing: bool, profile: Profile) -> Column:
+    assert profile.low is not None and profile.high is not None
+    if profile.whole == profile.numbers and max(abs(profile.low), abs(profile.high)) <= LARGEST_INTEGER:
+        if profile.distinct <= MOST_NUMERIC_CATEGORIES and profile.distinct < profile.high - profile.low + 1:
+            return Categorical(name, missing=missing, values=tuple(sorted({int(profile.low), int(profile.high)})))
+        return Integer(name, missing=missing, minimum=int(profile.low), maximum=int(profile.high))
+    high = profile.high if profile.high > profile.low else profile.low + 1
+    decimals, bins = _grain(high - profile.low, profile.decimals)
+    return Number(name, missing=missing, minimum=profile.low, maximum=high, decimals=decimals, bins=bins)
+
+
+def _grain(width: float, decimals: int) -> tuple[int | None, int | None]:
+    """Decimals, and bins of at least two steps of them: a bin without any value could not be released."""
+    decimals = min(MOST_DECIMALS, decimals)
+    steps = width * 10.0**decimals
+    if steps < 2:  # numbers such as 3e-7, which show no decimals
+        return None, None
+    return decimals, None if steps >= 2 * DEFAULT_BINS else int(steps / 2)
+
+
+def _profile(connection: duckdb.DuckDBPyConnection, relation: str, name: str, tokens: tuple[str, ...]) -> Profile:
+    (row,) = _rows(
+        connection,
+        f"""
+        WITH texts AS (SELECT CASE WHEN {_present(name, tokens)} THEN {_text(name)} END AS t FROM {relation}),
+        readings AS (
+            SELECT t, TRY_CAST(t AS DOUBLE) AS x, TRY_CAST(t AS TIMESTAMP) AS d FROM texts
+        )
+        SELECT count(*), count(*) - count(t), count(DISTINCT t), count(x) FILTER (isfinite(x)),
+               count(x) FILTER (isfinite(x) AND x = floor(x)), count(d) FILTER (isfinite(d)),
+               count(d) FILTER (d = date_trunc('day', d)), count(t) FILTER (lower(t) IN ('true', 'false')),
+               min(x) FILTER (isfinite(x)), max(x) FILTER (isfinite(x)),
+               coalesce(max(CASE WHEN isfinite(x) THEN length(regexp_extract(t, '[.]([0-9]*)$', 1)) END), 0),
+               min(d), max(d)
+        FROM readings
+        """,
+    )
+    return Profile(*row)
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, ...]]:
+    return list(connection.sql(query).fetchall())
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _text(name: str) -> str:
+    return f"trim(CAST({_quoted(name)} AS VARCHAR))"
+
+
+def _present(name: str, tokens: tuple[str, ...]) -> str:
+    listed = ", ".join(map(_literal, ("", *tokens)))
+    return f"{_quoted(name)} IS NOT NULL AND {_text(name)} NOT IN ({listed})"

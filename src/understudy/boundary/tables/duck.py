@@ -1,0 +1,257 @@
+"""Rows that DuckDB can scan: data frames in memory, CSV and Parquet files, and tables of a DuckDB database."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.schema.column import Column, Datetime, Identifier
+from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.partition import Grid, Partition
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.counting import CodeBatch, code_type, count_marginals, count_partitions
+from understudy.boundary.tables.grouped_rows import group_rows
+from understudy.boundary.tables.sql import (
+    Source,
+    Storage,
+    Stored,
+    capped,
+    select_codes,
+    select_rounded_ids,
+    select_values,
+)
+from understudy.boundary.tables.tally import Tally
+from understudy.boundary.tables.tally_sql import dense, select_tally
+from understudy.errors import TableError
+
+if TYPE_CHECKING:
+    import duckdb
+
+BATCH = 1 << 17
+_TYPE_NAMES = {np.uint8: "UTINYINT", np.uint16: "USMALLINT", np.uint32: "UINT"}
+
+
+class DuckTable:
+    """A table behind a DuckDB connection; implements `tables.table.Table`."""
+
+    identity: str | None = None
+    source: str | None = None
+    """See `tables.table.identity_of` and `source_of`."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, relation: Any, schema: Schema, *, kind: str, name: str
+    ) -> None:
+        self.schema, self.kind, self.name = schema, kind, name
+        self._connection = connection
+        self._read: set[str] = set()
+        check_case(schema)
+        types = self._describe(relation)
+        check_columns(schema, list(types), name)
+        if (
+            kind == "duckdb"
+        ):  # a person declared these types; those of a file may follow from the rows that were written
+            check_types(schema, types)
+        self._source = Source(relation, {name: stored_as(name, stored) for name, stored in types.items()})
+        self._check_ids()
+
+    def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
+        if not sets:
+            return []
+        columns = tuple(dict.fromkeys(c for s in sets for c in s)) or domain.names[:1]
+        return count_marginals(domain, sets, self._codes(domain, columns))
+
+    def count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
+        if not partitions:
+            return []
+        columns = tuple(dict.fromkeys(c for p in partitions for c in p.columns))
+        return count_partitions(partitions, self._codes(domain, columns))
+
+    def count_tally(self, domain: Domain, tally: Tally) -> list[NDArray[np.int64]]:
+        found = self._fetch(select_tally(self._source, self.schema, domain, tally, "UINT"))
+        return dense(found, domain.shape(tally.by), len(tally.summands))
+
+    def read_codes(self, domain: Domain, grid: Grid) -> NDArray[np.integer[Any]]:
+        return group_rows(grid, self._codes(domain, grid.columns))
+
+    def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
+        query = select_values(self._source, self.schema.unit, column, self.schema.missing_texts)
+        pairs = self._fetch(query)
+        return [value for value, _ in pairs], np.array([rows for _, rows in pairs], dtype=np.int64)
+
+    def count_rows(self) -> int:
+        rows = self._capped_rows().subquery("counted")
+        return self._fetch(_select("count(*)").from_(rows))[0][0]
+
+    def check_readable(self) -> None:
+        left = [c.name for c in self.schema.modelled if c.name not in self._read]
+        if left:
+            self._fetch(_select(*map(_count, left)).from_(self._source.relation))
+            self._read.update(left)
+
+    def has_rows(self, at_least: int) -> bool:
+        rows = self._capped_rows().limit(at_least).subquery("counted")
+        return bool(self._fetch(_select("count(*)").from_(rows))[0][0] >= at_least)
+
+    def _capped_rows(self) -> Any:
+        return capped(self._source, self.schema.unit, self.schema.missing_texts)
+
+    def _check_ids(self) -> None:
+        """Refuses ids that were rounded before they came here: they would make one person of several."""
+        query = select_rounded_ids(self._source, self.schema.unit) if self.schema.unit else None
+        if query is not None and self._fetch(query)[0][0]:
+            raise rounded_ids(self.name, self.schema.unit.column if self.schema.unit else "")
+
+    def _codes(self, domain: Domain, columns: ColumnSet) -> Iterator[CodeBatch]:
+        """The rows as codes, a batch at a time; at no time are more than a few batches in memory."""
+        import duckdb
+
+        codings = [domain[c] for c in columns]
+        types = [_TYPE_NAMES[code_type(c.size).type] for c in codings]
+        query = select_codes(self._source, self.schema.unit, codings, self.schema.missing_texts, types)
+        try:
+            for batch in self._run(query).to_arrow_reader(BATCH):
+                yield {c: batch.column(i).to_numpy() for i, c in enumerate(columns)}
+            self._read.update(columns)
+        except (duckdb.Error, OSError) as error:  # Arrow wraps the engine's error while streaming
+            raise unreadable(self.name, error) from None
+
+    def _describe(self, relation: Any) -> Mapping[str, str]:
+        found = self._run(_select("*").from_(relation).limit(0))
+        return dict(zip(found.columns, map(str, found.types), strict=True))
+
+    def _fetch(self, query: Any) -> list[tuple[Any, ...]]:
+        import duckdb
+
+        try:
+            return list(self._run(query).fetchall())
+        except duckdb.Error as error:
+            raise unreadable(self.name, error) from None
+
+    def _run(self, query: Any) -> duckdb.DuckDBPyRelation:
+        import duckdb
+
+        try:
+            return self._connection.sql(query.sql(dialect="duckdb"))
+        except duckdb.Error as error:
+            raise unreadable(self.name, error) from None
+
+
+_STORED: Mapping[str, Storage] = {
+    "VARCHAR": "text",
+    "ENUM": "text",
+    "BOOLEAN": "truth",
+    "FLOAT": "real",
+    "DOUBLE": "real",
+    "DECIMAL": "decimal",
+    "DATE": "moment",
+    "TIMESTAMP": "moment",
+}
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+_WHOLE_NAMES = (*_WHOLE, *(f"U{name}" for name in _WHOLE))
+
+
+def stored_as(name: str, kind: str) -> Stored:
+    """How a column of this type of DuckDB's is stored; one of lists or records is spelled by the engine."""
+    kind = kind.upper()
+    if kind.endswith("]"):
+        return Stored(name)
+    if kind in _WHOLE_NAMES:
+        return Stored(name, "whole")
+    if kind == "FLOAT":
+        return Stored(name, "real", exact_below=2**24)
+    return Stored(name, next((stored for sign, stored in _STORED.items() if kind.startswith(sign)), "other"))
+
+
+def check_case(schema: Schema) -> None:
+    """DuckDB's names know no upper and lower case."""
+    seen: dict[str, str] = {}
+    for name in schema.names:
+        if (twin := seen.setdefault(name.lower(), name)) != name:
+            raise TableError(f"columns {twin!r} and {name!r} differ in case only; rename one of them", schema)
+
+
+def check_columns(schema: Schema, names: Sequence[str], table: str) -> None:
+    """Column names are the public shape of a table: they must be those of the schema, each once."""
+    twice = next((n for i, n in enumerate(names) if n in names[:i]), None)
+    if twice is not None:
+        raise TableError(f"{table}: column {twice!r} stands twice in the table; rename one of them", names)
+    absent = [c for c in schema.names if c not in names]
+    if absent:
+        raise TableError(f"{table}: column {absent[0]!r} of the schema is not in the table", absent)
+    extra = [n for n in names if n not in schema]
+    if extra:
+        raise TableError(
+            f'{table}: column {extra[0]!r} is not in the schema; declare it (type = "identifier" leaves it out)', extra
+        )
+
+
+def check_types(schema: Schema, types: Mapping[str, str]) -> None:
+    """The declared types of a database's columns are public too; refuse what no fixed rule can read."""
+    for column in schema:
+        kind = types[column.name].upper()
+        if not isinstance(column, Identifier) and _unusable(column, kind):
+            raise TableError(
+                f"column {column.name!r} holds {kind} values, which can't be read as {column.type}", column
+            )
+
+
+def _unusable(column: Column, kind: str) -> bool:
+    if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "BLOB")):
+        return True
+    return isinstance(column, Datetime) and stored_as(column.name, kind).kind not in ("moment", "text")
+
+
+def rounded_ids(table: str, column: str) -> TableError:
+    """Of a unit whose ids are floating-point numbers that may stand for several."""
+    return TableError(
+        f"{table}: the ids in {column!r} are stored as floating-point numbers and reach 2^53 (2^24 in single "
+        "precision), where several are one number; store them as texts or as whole numbers (pandas: read them with "
+        "dtype=str, or as Int64)",
+        column,
+    )
+
+
+def unreadable(name: str, error: Exception) -> TableError:
+    """One sentence for an engine's error, without the row that it may quote."""
+    line = re.search(r"CSV Error on Line: (\d+)", str(error))
+    where = f" at line {int(line.group(1)):,}" if line else ""
+    return TableError(f"{name} can't be read{where}: {_reason(str(error))}", name)
+
+
+def _reason(message: str) -> str:
+    known = {
+        "disabled by configuration": "it reads another file, which is not allowed; copy those rows into a table of it",
+        "Out of Memory Error": "there is too little memory",
+        "Expected Number of Columns": "the line has another number of fields than the header",
+        "utf": "it is not UTF-8 text",
+        "unicode": "it is not UTF-8 text",
+        "quote": "a quoted value is not closed",
+        "No magic bytes": "it is not a Parquet file",
+        "too small to be a Parquet": "it is not a Parquet file",
+        "Maximum line size": "a line is longer than the reader takes",
+        "No such file": "the file does not exist",
+        "Permission denied": "permission denied",
+        "not a valid DuckDB": "it is not a DuckDB database",
+        "lock on file": "another process has the database open for writing",
+        "does not exist": "there is no table of that name in it",
+    }
+    lowered = message.lower()
+    return next(
+        (reason for sign, reason in known.items() if sign.lower() in lowered), "the file is damaged or not of its kind"
+    )
+
+
+def _count(column: str) -> Any:
+    from sqlglot import exp
+
+    return exp.Count(this=exp.column(column, quoted=True))
+
+
+def _select(*what: Any) -> Any:
+    from sqlglot import exp
+
+    return exp.select(*what)

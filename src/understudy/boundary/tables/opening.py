@@ -1,0 +1,114 @@
+"""`understudy.open`: a frame, a file or a database table becomes a table behind the boundary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.arrow import FrameTable
+from understudy.boundary.tables.duck import DuckTable
+from understudy.boundary.tables.file import (
+    CSV_ENDINGS,
+    DUCKDB_ENDINGS,
+    PARQUET_ENDINGS,
+    connect,
+    csv_relation,
+    parquet_relation,
+)
+from understudy.boundary.tables.frame import kind_of, to_arrow
+from understudy.boundary.tables.postgres import SCHEMES, PostgresTable
+from understudy.boundary.tables.table import Table, is_table
+from understudy.errors import TableError
+
+
+def open(source: Any, schema: Schema | str | Path, *, name: str | None = None) -> Table:
+    """Puts private rows behind the boundary.
+
+    `source` is a data frame (pandas, polars, pyarrow), the path of a CSV or Parquet file, a table of a DuckDB database
+    written `path/to/file.duckdb::table`, or one on a PostgreSQL server, `postgresql://host/database::table`.
+
+    What is asked of a file is debited from the ledger beside it. `name` is what ledgers and reports call the table; a
+    frame needs one for its questions to be recognised when they are asked again.
+
+    >>> import pyarrow as pa
+    >>> schema = Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
+    >>> open(pa.table({"age": [31, 47, 52]}), schema).kind
+    'pyarrow'
+    """
+    schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+    if is_table(source):
+        raise TableError("the table is open already; give the frame or the path that it was opened from", source)
+    if isinstance(source, str) and source.startswith(SCHEMES):
+        return PostgresTable(source, schema, name)
+    if isinstance(source, str | Path):
+        return _open_path(str(source), schema, name)
+    kind = kind_of(source)
+    if kind is None:
+        raise TableError(
+            f"a {type(source).__name__} can't be opened; give a pandas, polars or pyarrow frame, or a path", source
+        )
+    opened = open_frame(source, schema, kind, name or f"a {kind} frame")
+    opened.identity = None if name is None else f"frame {name}"
+    return opened
+
+
+def open_frame(source: Any, schema: Schema, kind: str, name: str) -> FrameTable:
+    """A frame of this kind behind the boundary; no engine is started as long as none is needed."""
+    unit = schema.unit.column if schema.unit else None
+    return FrameTable(to_arrow(source, name, unit=unit), schema, kind=kind, name=name)
+
+
+def _open_path(source: str, schema: Schema, name: str | None) -> Table:
+    found = path_relation(source)
+    table = DuckTable(found.connection, found.relation, schema, kind=found.kind, name=name or found.name)
+    where, separator, inside = source.partition("::")
+    # Made absolute now: the working directory may be another one when the table is asked.
+    table.source = f"{Path(where).absolute()}{separator}{inside}"
+    table.identity = f"{Path(where).resolve()}{separator}{inside.lower()}"
+    return table
+
+
+def frame_relation(source: Any, name: str) -> tuple[Any, Any]:
+    """A connection and the relation in it that holds the frame."""
+    from sqlglot import exp
+
+    connection = connect()
+    connection.register("frame", to_arrow(source, name))
+    return connection, exp.to_table("frame")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a path leads to."""
+
+    connection: Any
+    relation: Any
+    kind: str
+    name: str
+
+
+def path_relation(source: str) -> Found:
+    """The rows that a path names, not read yet."""
+    from sqlglot import exp
+
+    where, _, inside = source.partition("::")
+    path = Path(where)
+    lower = path.name.lower()
+    if not path.exists():
+        raise TableError(f"{where!r} does not exist", source)
+    if path.is_dir():
+        raise TableError(f"{where!r} is a folder; give a file", source)
+    if lower.endswith(DUCKDB_ENDINGS):
+        if not inside:
+            raise TableError(f"{where!r} is a database; name one of its tables, as in {where}::table", source)
+        return Found(connect(database=path), exp.table_(inside, quoted=True), "duckdb", inside)
+    if inside:
+        raise TableError(f"{where!r} is not a DuckDB file, so it has no table {inside!r}; leave out ::{inside}", source)
+    if lower.endswith(CSV_ENDINGS):
+        return Found(connect(path), csv_relation(path), "csv", path.name)
+    if lower.endswith(PARQUET_ENDINGS):
+        return Found(connect(path), parquet_relation(path), "parquet", path.name)
+    known = ", ".join((*CSV_ENDINGS[:3], *PARQUET_ENDINGS[:1], *DUCKDB_ENDINGS[:1]))
+    raise TableError(f"{path.name!r} has an ending that is not known; give one of {known}", source)

@@ -1,0 +1,409 @@
+"""Tables of a PostgreSQL server. What crosses the connection is groups with their counts, never a row.
+
+The SQL is that of `tables.sql` and `tables.tallying`, put into PostgreSQL's words by `tables.dialect`. Many sets of
+columns are counted in one scan, by GROUPING SETS.
+
+Every statement runs in a READ ONLY transaction of its own, which nothing that the statement calls can make writable:
+the server refuses that once a query has begun. No transaction is left open between two questions. The name of the table
+is looked up once, by the role's own search path; from then on names are those of the server's catalogue or qualified.
+"""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.schema.column import Column, Datetime
+from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.partition import Partition
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.dialect import Statement, check_format, stated
+from understudy.boundary.tables.duck import check_case, check_columns, rounded_ids
+from understudy.boundary.tables.sql import Source, Stored, capped, select_codes, select_rounded_ids, select_values
+from understudy.boundary.tables.tally import Tally
+from understudy.boundary.tables.tally_sql import dense, select_tally
+from understudy.errors import TableError
+
+SCHEMES = ("postgresql://", "postgres://")
+BATCH = 8192
+MOST_SETS = 1000
+"""Grouping sets in one statement; PostgreSQL itself stops at 4,096."""
+MOST_JOINT_CELLS = 1 << 21
+"""A partition of columns with more cells than that is applied to the distinct combinations that there are."""
+PLACE = "understudy_ctid"
+
+_SETTINGS = {
+    "search_path": "pg_catalog, pg_temp",  # nobody's functions and operators but the server's own
+    "timezone": "UTC",
+    "datestyle": "ISO",
+    "intervalstyle": "postgres",
+    "extra_float_digits": "1",
+    "client_encoding": "UTF8",
+    "standard_conforming_strings": "on",
+    "jit": "off",  # compiling a hundred grouping sets takes longer than it saves
+    # Plans are made for as many groups as the server guesses; there are never more than the cells that were asked for.
+    "work_mem": "256MB",
+    "hash_mem_multiplier": "64",
+    "enable_sort": "off",  # grouping sets are hashed in one scan; sorted, each chain of them would be a pass of its own
+}
+"""For each transaction anew: a function in a view may leave other settings behind in the session.
+
+The role's own limits (`statement_timeout` and the like) are not among them: whoever runs the server set them.
+"""
+_SET = "SELECT " + ", ".join(f"pg_catalog.set_config('{name}', '{value}', true)" for name, value in _SETTINGS.items())
+
+
+class PostgresTable:
+    """A table or view on a server; implements `tables.table.Table`."""
+
+    kind = "postgresql"
+
+    def __init__(self, url: str, schema: Schema, name: str | None = None) -> None:
+        where, relation = split_url(url)
+        self.source = "postgresql://"  # the address itself may hold a password
+        self.schema, self.name = schema, name or relation[-1]
+        check_case(schema)
+        self._connection = _connected(where)
+        weakref.finalize(self, self._connection.close)
+        found = self._found(relation)
+        self._full_name = found.schema, found.name
+        types = self._types(found)
+        check_columns(schema, list(types), self.name)
+        if schema.unit is not None:
+            self._check_ordered(found)
+        for column in schema:
+            _check_type(column, types[column.name])
+        self._source = _source(self._full_name, schema, types)
+        query = select_rounded_ids(self._source, schema.unit) if schema.unit else None
+        if query is not None and self._fetch(stated(query))[0][0]:
+            raise rounded_ids(self.name, schema.unit.column if schema.unit else "")
+
+    @cached_property
+    def identity(self) -> str:
+        """Server, database, schema and table; neither user nor password."""
+        at, named = self._connection.info, ".".join(map(_quoted, self._full_name))
+        return f"postgresql://{at.host}:{at.port}/{at.dbname}::{named}"
+
+    def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
+        """Only sets that are part of no other one are counted; the others are sums over these."""
+        largest = _largest(sets)
+        counted: dict[ColumnSet, NDArray[np.int64]] = {}
+        for first in range(0, len(largest), MOST_SETS):
+            counted |= self._counted(domain, largest[first : first + MOST_SETS])
+        return [_marginal(columns, counted) for columns in sets]
+
+    def count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
+        small = [p for p in partitions if domain.cells(p.columns) <= MOST_JOINT_CELLS]
+        joint = dict(zip([p.columns for p in small], self.count_by(domain, [p.columns for p in small]), strict=True))
+        found = {id(p): _assigned(p, domain, joint[p.columns]) for p in small}
+        large = [p for p in partitions if id(p) not in found]
+        found |= zip(map(id, large), self._streamed(domain, large), strict=True)
+        return [found[id(p)] for p in partitions]
+
+    def count_tally(self, domain: Domain, tally: Tally) -> list[NDArray[np.int64]]:
+        rows = self._fetch(stated(select_tally(self._source, self.schema, domain, tally, "INT")))
+        return dense(rows, domain.shape(tally.by), len(tally.summands))
+
+    def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
+        query = select_values(self._source, self.schema.unit, column, self.schema.missing_texts)
+        pairs = sorted(self._fetch(stated(query)))  # by code point, and not by the server's collation
+        return [value for value, _ in pairs], np.array([rows for _, rows in pairs], dtype=np.int64)
+
+    def count_rows(self) -> int:
+        rows = stated(capped(self._source, self.schema.unit, self.schema.missing_texts))
+        return int(self._fetch(rows.within("SELECT count(*) FROM ({}) AS counted"))[0][0])
+
+    def has_rows(self, at_least: int) -> bool:
+        rows = stated(capped(self._source, self.schema.unit, self.schema.missing_texts).limit(at_least))
+        return bool(self._fetch(rows.within("SELECT count(*) FROM ({}) AS counted"))[0][0] >= at_least)
+
+    def check_readable(self) -> None:
+        """A server reads its tables to the end, or refuses as a whole: there is nothing to find out beforehand."""
+
+    def _coded(self, domain: Domain, columns: ColumnSet) -> Statement:
+        codings = [domain[c] for c in columns]
+        types = ["SMALLINT" if c.size < 1 << 15 else "INT" for c in codings]
+        return stated(select_codes(self._source, self.schema.unit, codings, self.schema.missing_texts, types))
+
+    def _counted(self, domain: Domain, sets: Sequence[ColumnSet]) -> dict[ColumnSet, NDArray[np.int64]]:
+        """All sets in one scan. A row of the answer has the codes of its own set, and null for all other columns."""
+        columns = tuple(dict.fromkeys(c for s in sets for c in s))
+        if not columns:
+            return {(): np.array(self.count_rows(), dtype=np.int64)} if sets else {}
+        place = {c: i for i, c in enumerate(columns)}
+        grouping = ", ".join(f"({', '.join(f'code_{place[c]}' for c in s)})" for s in sets)
+        codes = ", ".join(f"code_{i}" for i in range(len(columns)))
+        wanted = f"SELECT {codes}, count(*) FROM ({{}}) AS coded GROUP BY GROUPING SETS ({grouping})"
+        counts = {s: np.zeros(domain.shape(s), dtype=np.int64) for s in sets}
+        by_present = {_bits(np.array([c in s for c in columns])).tobytes(): s for s in sets}
+        for rows in self._batches(self._coded(domain, columns).within(wanted)):
+            _put(rows, by_present, place, counts)
+        return counts
+
+    def _streamed(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
+        """Partitions applied to each distinct combination of codes, with its count."""
+        counts = [np.zeros(p.cells, dtype=np.int64) for p in partitions]
+        if not partitions:
+            return counts
+        columns = tuple(dict.fromkeys(c for p in partitions for c in p.columns))
+        codes = ", ".join(f"code_{i}" for i in range(len(columns)))
+        query = self._coded(domain, columns).within(f"SELECT {codes}, count(*) FROM ({{}}) AS coded GROUP BY {codes}")
+        for rows in self._batches(query):
+            block = {c: rows[:, i].astype(np.int64) for i, c in enumerate(columns)}
+            for partition, total in zip(partitions, counts, strict=True):
+                np.add.at(total, partition.assign(block), rows[:, -1].astype(np.int64))
+        return counts
+
+    def _found(self, relation: Sequence[str]) -> Relation:
+        """The table that the role itself would find under this name; no operator is used before the path is set."""
+        named = ".".join(map(_quoted, relation))
+        looked_up = "SELECT CAST(CAST(CAST($1 AS pg_catalog.text) AS pg_catalog.regclass) AS pg_catalog.oid)"
+        ((oid,),) = self._fetch(Statement(looked_up, (named,)), settings="")
+        qualified = """
+            SELECT n.nspname, c.relname, c.relkind
+            FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+            WHERE c.oid = CAST($1 AS OID)"""
+        ((schema, name, kind),) = self._fetch(Statement(qualified, (oid,)))
+        return Relation(oid, _text(schema), _text(name), _text(kind))
+
+    def _types(self, relation: Relation) -> Mapping[str, str]:
+        """The base type of each column, by its name in the catalogue; arrays and composites by their category."""
+        query = """
+            SELECT a.attname, CASE WHEN b.typcategory IN ('A', 'C', 'P', 'R') THEN 'array' ELSE b.typname END
+            FROM pg_catalog.pg_attribute a
+            JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+            JOIN pg_catalog.pg_type b ON b.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END
+            WHERE a.attrelid = CAST($1 AS OID) AND a.attnum > 0 AND NOT a.attisdropped
+            ORDER BY a.attnum"""
+        return {str(name): str(kind) for name, kind in self._fetch(Statement(query, (relation.oid,)))}
+
+    def _check_ordered(self, relation: Relation) -> None:
+        """Which rows of a person count must be the same at every scan: only a plain table has places for its rows."""
+        if relation.kind not in ("r", "m"):
+            raise TableError(
+                f"{self.name} is a view or a partitioned table, whose rows have no order to cap a person's rows by; "
+                "copy it into a table, or declare no unit",
+                self.name,
+            )
+
+    def _fetch(self, statement: Statement, settings: str = _SET) -> list[tuple[Any, ...]]:
+        import psycopg
+
+        with self._reading(settings), psycopg.RawCursor(self._connection) as cursor:
+            return cursor.execute(statement.text.encode(), statement.values).fetchall()
+
+    def _batches(self, statement: Statement) -> Iterator[NDArray[np.float64]]:
+        """The rows of an answer, a few thousand at a time; null is NaN, and counts are exact up to 2^53."""
+        import psycopg
+
+        with self._reading(_SET), psycopg.RawServerCursor(self._connection, "understudy") as cursor:
+            cursor.execute(statement.text.encode(), statement.values, binary=True)
+            while rows := cursor.fetchmany(BATCH):
+                yield np.array(rows, dtype=np.float64)
+
+    @contextmanager
+    def _reading(self, settings: str) -> Iterator[None]:
+        """A transaction that can only read, with our settings for as long as it lasts."""
+        import psycopg
+
+        try:
+            # Rolled back even if all is well: before PostgreSQL 16 a READ ONLY transaction could write large objects.
+            with self._connection.transaction(force_rollback=True):
+                if settings:
+                    self._connection.execute(settings)
+                yield
+        except psycopg.Error as error:
+            raise _unreadable(self.name, error) from None
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A table or view as the server's catalogue knows it."""
+
+    oid: int
+    schema: str
+    name: str
+    kind: str
+
+
+def split_url(url: str) -> tuple[str, tuple[str, ...]]:
+    """`postgresql://host/database::schema.table` as the server's address and the names of the table."""
+    where, _, inside = url.partition("::")
+    parts = re.fullmatch(r'(?:("(?:[^"]|"")+"|[^".]+)\.)?("(?:[^"]|"")+"|[^".]+)', inside)
+    if not parts:
+        raise TableError(
+            "a PostgreSQL address must end with the table, as in postgresql://host/database::table or ::schema.table",
+            inside,
+        )
+    return where, tuple(p[1:-1].replace('""', '"') if p.startswith('"') else p for p in parts.groups() if p)
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _connected(where: str) -> Any:
+    try:
+        import psycopg
+    except ImportError:
+        raise TableError(
+            "tables on a PostgreSQL server need psycopg: pip install 'understudy[postgres]'", None
+        ) from None
+    try:
+        # Nothing is prepared for later: between two transactions only the address and the role are taken on trust.
+        connection = psycopg.connect(where, prepare_threshold=None)
+        connection.read_only = True  # every transaction begins as READ ONLY, whatever the session's default is
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    except (psycopg.Error, UnicodeError) as error:
+        raise _unreadable("the PostgreSQL server", error) from None
+    return connection
+
+
+_REASONS = {
+    "42P01": "there is no table of that name in it",
+    "3F000": "there is no schema of that name in it",
+    "42501": "permission denied",
+    "28": "the server refused the user or the password",
+    "3D": "there is no database of that name",
+    "57": "the server stopped the query",
+    "53": "the server has too little memory, disk or connections left",
+    "42": "it doesn't understand the question",
+    "22": "a value can't be read",
+    "25006": "it calls something that writes, and the connection can only read",
+}
+_SIGNS = {
+    "password authentication failed": _REASONS["28"],
+    "no password supplied": _REASONS["28"],
+    "no pg_hba.conf entry": _REASONS["28"],
+    'role "': _REASONS["28"],
+    'database "': _REASONS["3D"],
+    "refused": "no server answers at that address",
+    "timeout": "no server answers at that address",
+    "could not translate host": "there is no host of that name",
+    "resolve host": "there is no host of that name",
+}
+"""Where a connection fails, there is no code: only a message, which may quote the address."""
+
+
+def _unreadable(name: str, error: Exception) -> TableError:
+    """One sentence for the server's error, without the address and the values that it may quote."""
+    state, told = getattr(error, "sqlstate", None) or "", str(error)
+    signs = _SIGNS if not state else {}
+    reasons = [r for sign, r in _REASONS.items() if state.startswith(sign)] + [r for s, r in signs.items() if s in told]
+    return TableError(f"{name} can't be read: {next(iter(reasons), 'the connection failed')}", name)
+
+
+_WHOLE = ("int2", "int4", "int8", "oid")
+_REAL = ("float4", "float8", "numeric")
+_TEMPORAL = ("date", "timestamp", "timestamptz")
+_UNREADABLE = ("array", "bytea", "money", "json", "jsonb", "xml", "bit", "varbit")
+
+
+def _check_type(column: Column, kind: str) -> None:
+    """The declared types of the server's columns are public too; refuse what no fixed rule can read."""
+    if not column.modelled:
+        return
+    dated = kind in _TEMPORAL or not (kind in _WHOLE or kind in _REAL or kind in ("bool", "time", "interval"))
+    if kind in _UNREADABLE or (isinstance(column, Datetime) and not dated):
+        raise TableError(f"column {column.name!r} holds {kind} values, which can't be read as {column.type}", column)
+    if isinstance(column, Datetime) and kind not in _TEMPORAL:
+        check_format(column)
+
+
+def _source(relation: Sequence[str], schema: Schema, types: Mapping[str, str]) -> Source:
+    """The table with every column in one of five plain types: a whole number, a double, a boolean, a timestamp, a text.
+
+    With a unit, a row's place is its physical one; it stays as long as nobody writes.
+    """
+    from sqlglot import exp
+
+    names = [exp.to_identifier(n, quoted=True) for n in relation]
+    table = exp.Table(this=names[-1], db=names[0] if len(names) > 1 else None)
+    ids = schema.unit.column if schema.unit else None
+    columns = [exp.alias_(_plain(n, kind, exactly=n == ids), n, quoted=True) for n, kind in types.items()]
+    if schema.unit is not None:
+        columns.append(exp.alias_(exp.column("ctid"), PLACE))
+    order = None if schema.unit is None else exp.column(PLACE)
+    stored = {n: _stored(n, kind, exactly=n == ids) for n, kind in types.items()}
+    return Source(exp.select(*columns).from_(table).subquery("understudy_table"), stored, order)
+
+
+def _plain(name: str, kind: str, exactly: bool) -> Any:
+    """A column in its plain type; ids keep all digits that they have."""
+    from sqlglot import exp
+
+    raw = exp.column(name, quoted=True)
+    if kind == "numeric":
+        digits = exp.cast(exp.Anonymous(this="TRIM_SCALE", expressions=[raw]), "text")
+        return digits if exactly else exp.Anonymous(this="UNDERSTUDY_DOUBLE", expressions=[raw])
+    if kind in _REAL:
+        return exp.cast(raw, "double")
+    if kind in _WHOLE:
+        return exp.cast(raw, "bigint")
+    if kind == "bool":
+        return raw
+    return exp.cast(raw, "timestamp" if kind in _TEMPORAL else "text")
+
+
+def _stored(name: str, kind: str, exactly: bool) -> Stored:
+    if kind in _WHOLE:
+        return Stored(name, "whole")
+    if kind in _REAL and not (exactly and kind == "numeric"):
+        return Stored(name, "real")
+    if kind == "bool":
+        return Stored(name, "truth")
+    return Stored(name, "moment" if kind in _TEMPORAL else "text")
+
+
+def _largest(sets: Sequence[ColumnSet]) -> list[ColumnSet]:
+    """The sets that are part of no other one, each once."""
+    seen = {frozenset(s): s for s in sets}
+    return [s for f, s in seen.items() if not any(f < other for other in seen)]
+
+
+def _marginal(columns: ColumnSet, counted: Mapping[ColumnSet, NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The counts of a set from those of the smallest counted one that holds it."""
+    within = min((s for s in counted if set(columns) <= set(s)), key=lambda s: counted[s].size)
+    others = tuple(i for i, c in enumerate(within) if c not in columns)
+    kept = [c for c in within if c in columns]
+    summed = counted[within].sum(axis=others) if others else counted[within]
+    return np.array(np.transpose(summed, [kept.index(c) for c in columns]), dtype=np.int64, order="C")
+
+
+def _put(
+    rows: NDArray[np.float64],
+    sets: Mapping[bytes, ColumnSet],
+    place: Mapping[str, int],
+    counts: Mapping[ColumnSet, NDArray[np.int64]],
+) -> None:
+    """Puts a batch of rows of several sets into their tables; which codes are there tells the set."""
+    present, which = np.unique(_bits(~np.isnan(rows[:, :-1])), axis=0, return_inverse=True)
+    for i, bits in enumerate(present):
+        columns, chosen = sets[bits.tobytes()], rows[which.ravel() == i]
+        at = tuple(chosen[:, place[c]].astype(np.intp) for c in columns)
+        counts[columns][at] = chosen[:, -1].astype(np.int64)
+
+
+def _bits(present: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    return np.packbits(present, axis=-1)
+
+
+def _assigned(partition: Partition, domain: Domain, joint: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The histogram of a partition from the joint counts of its columns."""
+    cells = np.indices(joint.shape).reshape(joint.ndim, -1)
+    at = partition.assign(dict(zip(partition.columns, cells, strict=True)))
+    counts = np.zeros(partition.cells, dtype=np.int64)
+    np.add.at(counts, at, joint.ravel())
+    return counts

@@ -1,0 +1,76 @@
+"""Rows as they are, for whoever stands on the steward's side of the boundary: evaluation and attacks.
+
+What is computed from them is *internal*: it has no guarantee. Nothing that makes a release comes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from understudy.boundary.schema.column import Column
+from understudy.boundary.tables.duck import DuckTable, stored_as, unreadable
+from understudy.boundary.tables.frame import kind_of
+from understudy.boundary.tables.opening import frame_relation, path_relation
+from understudy.boundary.tables.sql import Source, select_readings
+from understudy.errors import TableError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table whose rows may be looked at: a frame, a file, or a table of a database."""
+
+    name: str
+    source: Source
+    connection: Any
+
+    @classmethod
+    def of(cls, source: Any, name: str = "the frame") -> Rows:
+        """Of whatever `understudy.open` takes, and of what it returns."""
+        if isinstance(source, DuckTable):
+            return cls(source.name, source._source, source._connection)  # of the same package
+        if isinstance(source, str | Path):
+            found = path_relation(str(source))
+            return cls._described(found.name, found.connection, found.relation)
+        if kind_of(source) is None:
+            raise TableError(f"a {type(source).__name__} can't be read; give a frame or a path", source)
+        return cls._described(name, *frame_relation(source, name))
+
+    @classmethod
+    def _described(cls, name: str, connection: Any, relation: Any) -> Rows:
+        import duckdb
+        from sqlglot import exp
+
+        try:
+            found = connection.sql(exp.select("*").from_(relation).limit(0).sql(dialect="duckdb"))
+        except duckdb.Error as error:
+            raise unreadable(name, error) from None
+        types = dict(zip(found.columns, map(str, found.types), strict=True))
+        return cls(name, Source(relation, {c: stored_as(c, kind) for c, kind in types.items()}), connection)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.source.columns)
+
+    def everything(self) -> pa.Table:
+        """All columns as they are stored."""
+        from sqlglot import exp
+
+        return self._fetch(exp.select("*").from_(self.source.relation))
+
+    def read(self, columns: Sequence[Column], missing_values: Sequence[str]) -> pa.Table:
+        """The values of these columns: doubles for what lies on a line, texts for the others, null where missing."""
+        return self._fetch(select_readings(self.source, columns, missing_values))
+
+    def _fetch(self, query: Any) -> pa.Table:
+        import duckdb
+
+        try:
+            return self.connection.sql(query.sql(dialect="duckdb")).to_arrow_table()
+        except (duckdb.Error, OSError) as error:
+            raise unreadable(self.name, error) from None

@@ -1,0 +1,438 @@
+"""Binning, clamping and capping as SQL, written once as sqlglot expressions and rendered for each engine.
+
+Every value of a row ends up in exactly one code, whatever it is: what can't be read as the column's type counts
+as missing, what lies outside the bounds is clamped, what is not on the list is `other`. Nothing raises on a value.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
+from understudy.boundary.schema.domain import Coding
+from understudy.boundary.schema.schema import Unit
+from understudy.boundary.tables.spelling import EXACT, WRITTEN_OUT, may_be_number
+from understudy.boundary.tables.tally import EvenCoding
+from understudy.errors import InternalError
+
+ROWS = "understudy_rows"
+PERSON = "understudy_person"
+"""Whose row it is, where the schema names a unit."""
+MOMENT = "UNDERSTUDY_MOMENT"
+"""A function of a text: the ISO date or time that it is, in UTC, and null for any other text."""
+DUCKDB_FUNCTIONS = f"""
+CREATE OR REPLACE TEMP MACRO {MOMENT}(t) AS
+    CASE WHEN length(t) > 10 AND regexp_matches(t[11:], '[+-]')
+         THEN CAST(TRY_CAST(regexp_replace(t, ' +([+-][0-9:]+)$', '\\1') AS TIMESTAMPTZ) AS TIMESTAMP)
+         ELSE TRY_CAST(t AS TIMESTAMP) END
+"""
+"""What a connection of DuckDB must know; the time zone of the session must be UTC."""
+CASE_AT_MOST = 32
+"""A longer list of labels is matched by a join with the list: as fast per row whatever its length."""
+
+Expression = Any
+"""A sqlglot expression; sqlglot itself is imported late, because it is slow to import."""
+
+
+Storage = Literal["text", "truth", "whole", "real", "decimal", "moment", "other"]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """How the engine stores a column. It decides how a value is found, and never what is read."""
+
+    name: str
+    kind: Storage = "other"
+    exact_below: int = EXACT
+    """Of floating-point numbers: from there on several whole numbers are one."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the rows are, for one engine: the relation, how its columns are stored, and the place of a row in it.
+
+    Without an `order` the engine numbers the rows as it scans them, which must be the same at every scan.
+    """
+
+    relation: Expression
+    columns: Mapping[str, Stored]
+    order: Expression | None = None
+
+
+def capped(source: Source, unit: Unit | None, missing_values: Sequence[str]) -> Expression:
+    """The rows that count: with a unit, the first `max_rows` of each person in the source's own order.
+
+    A row without an id belongs to nobody whose rows could be capped, so it does not count. That is a rule of the row
+    alone, and which rows of a person count depends on that person's rows alone: one person more or less moves at most
+    `max_rows` rows, and no row of anybody else.
+    """
+    from sqlglot import exp
+
+    everything = exp.select("*").from_(source.relation)
+    if unit is None:
+        return everything
+    order = source.order if source.order is not None else exp.Window(this=exp.RowNumber())
+    person = person_of(source.columns[unit.column], missing_values)
+    placed = exp.select("*", exp.alias_(order, "understudy_place"), exp.alias_(person, PERSON)).from_(
+        everything.subquery(ROWS)
+    )
+    turn = exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[exp.column(PERSON)],
+        order=exp.Order(expressions=[exp.column("understudy_place")]),
+    )
+    named = exp.not_(exp.column(PERSON).is_(exp.null()))
+    numbered = exp.select("*", exp.alias_(turn, "understudy_turn")).from_(placed.subquery("placed")).where(named)
+    return exp.select("*").from_(numbered.subquery("numbered")).where(f"understudy_turn <= {unit.max_rows:d}")
+
+
+def person_of(stored: Stored, missing_values: Sequence[str]) -> Expression:
+    """Whose row it is: the id as text, without spaces around it; null where it is missing, by the rules of any value.
+
+    Whole numbers are their own texts and are compared faster, unless one of them is a missing value.
+    """
+    from sqlglot import exp
+
+    if stored.kind == "whole" and not any(map(may_be_number, missing_values)):
+        return raw(stored.name)
+    return case([(_is_missing(stored, missing_values), exp.null())], _text(stored, exactly=True))
+
+
+def select_rounded_ids(source: Source, unit: Unit) -> Expression | None:
+    """Whether an id is a double that may stand for several; None where ids are not stored as doubles."""
+    from sqlglot import exp
+
+    stored = source.columns[unit.column]
+    if stored.kind != "real":
+        return None
+    number = exp.cast(raw(stored.name), "double")
+    size = exp.Abs(this=number)
+    rounded = exp.and_(
+        exp.GTE(this=size, expression=double(stored.exact_below)), exp.LT(this=size.copy(), expression=double(math.inf))
+    )
+    counted = exp.Count(this=case([(rounded, whole(1))], exp.null()))
+    return exp.select(counted).from_(exp.select("*").from_(source.relation).subquery(ROWS))
+
+
+def select_codes(
+    source: Source, unit: Unit | None, codings: Sequence[Coding], missing_values: Sequence[str], types: Sequence[str]
+) -> Expression:
+    """One column of codes per coding, cast to the engine's type named in `types`, a row per row.
+
+    Two steps, so that a value is read once and compared often: the inner query reads each value as its column's type,
+    null where it is missing or unreadable; the outer one finds its code.
+    """
+    from sqlglot import exp
+
+    inner = select_read(source, unit, [c.column for c in codings], missing_values)
+    query = exp.select().from_(inner.subquery("readings", copy=False), copy=False)
+    for i, (coding, kind) in enumerate(zip(codings, types, strict=True)):
+        code, lookup = code_of(coding, exp.column(f"value_{i}", table="readings"), f"labels_{i}")
+        if lookup is not None:
+            query.join(lookup[0], on=lookup[1], join_type="left", copy=False)
+        query.select(exp.alias_(exp.cast(code, exp.DataType.Type[kind]), f"code_{i}", copy=False), copy=False)
+    return query
+
+
+def select_read(
+    source: Source, unit: Unit | None, columns: Sequence[Column], missing_values: Sequence[str]
+) -> Expression:
+    """The rows that count, with each column's value as its type: `value_0`, `value_1` and so on."""
+    from sqlglot import exp
+
+    readings = [
+        exp.alias_(reading_of(c, source.columns[c.name], missing_values), f"value_{i}", copy=False)
+        for i, c in enumerate(columns)
+    ]
+    rows = capped(source, unit, missing_values)
+    return exp.select(*readings, copy=False).from_(rows.subquery(ROWS), copy=False)
+
+
+def select_values(source: Source, unit: Unit | None, column: str, missing_values: Sequence[str]) -> Expression:
+    """The distinct texts of a column with their counts."""
+    from sqlglot import exp
+
+    stored = source.columns[column]
+    text = _text(stored)
+    return (
+        exp.select(exp.alias_(text, "value"), exp.alias_(exp.Count(this=exp.Star()), "rows"))
+        .from_(capped(source, unit, missing_values).subquery(ROWS))
+        .where(exp.not_(_is_missing(stored, missing_values)))
+        .group_by(text)
+        .order_by("value")
+    )
+
+
+def select_readings(source: Source, columns: Sequence[Column], missing_values: Sequence[str]) -> Expression:
+    """The values of all rows as the types of their columns, for whoever may see rows."""
+    from sqlglot import exp
+
+    readings = [exp.alias_(reading_of(c, source.columns[c.name], missing_values), c.name, quoted=True) for c in columns]
+    return exp.select(*readings).from_(exp.select("*").from_(source.relation).subquery(ROWS))
+
+
+def raw(column: str) -> Expression:
+    """A column of the rows as it is stored."""
+    from sqlglot import exp
+
+    return exp.column(column, table=ROWS, quoted=True)
+
+
+def _text(stored: Stored, *, exactly: bool = False) -> Expression:
+    """The value as the text that `tables.spelling` gives it, whatever the engine stores it as.
+
+    `exactly` keeps all digits of whole numbers, which are otherwise those of a double.
+    """
+    from sqlglot import exp
+
+    value = raw(stored.name)
+    # Without a list of characters DuckDB strips `column.SPACES`, several times faster than with one.
+    plain = exp.Trim(this=exp.cast(value, "text"))
+    match stored.kind:
+        case "truth":
+            ones = [(value, exp.Literal.string("1")), (exp.not_(value.copy()), exp.Literal.string("0"))]
+            return case(ones, exp.null())
+        case "whole" if not exactly:
+            outside = exp.not_(exp.Between(this=value.copy(), low=whole(1 - EXACT), high=whole(EXACT - 1)))
+            return case([(outside, _text_of_double(exp.cast(value.copy(), "double")))], exp.cast(value, "text"))
+        case "real":
+            return _text_of_double(exp.cast(value, "double"))
+        case "decimal" if exactly:
+            zeros = exp.Anonymous(this="RTRIM", expressions=[plain.copy(), exp.Literal.string("0")])
+            digits = exp.Anonymous(this="RTRIM", expressions=[zeros, exp.Literal.string(".")])
+            return case([(exp.Like(this=plain, expression=exp.Literal.string("%.%")), digits)], plain.copy())
+        case "decimal":
+            return _text_of_double(_double_of_decimal(stored))
+        case "moment":
+            moment = _moment(value)
+            day = exp.cast(moment.copy(), "date")
+            midnight = exp.EQ(this=moment, expression=exp.cast(day, "timestamp"))
+            written = exp.Coalesce(this=exp.cast(moment.copy(), "text"), expressions=[plain])
+            return case([(midnight, exp.cast(day.copy(), "text"))], written)
+        case _:
+            return plain
+
+
+def _moment(value: Expression) -> Expression:
+    """A typed date or time; null where the engine's timestamps don't reach."""
+    from sqlglot import exp
+
+    return exp.TryCast(this=value, to=exp.DataType.build("timestamp"))
+
+
+def _text_of_double(number: Expression) -> Expression:
+    """1, and not 1.0: one missing value turns a pandas column of whole numbers into doubles."""
+    from sqlglot import exp
+
+    is_whole = exp.and_(
+        exp.EQ(this=number, expression=exp.Floor(this=number.copy())),
+        exp.LT(this=exp.Abs(this=number.copy()), expression=double(WRITTEN_OUT)),
+    )
+    # Tried, since DuckDB may cast before it looks at the condition, and NaN has no whole number.
+    digits = exp.TryCast(this=number.copy(), to=exp.DataType.build("bigint"))
+    return case([(is_whole, exp.cast(digits, "text"))], exp.cast(number.copy(), "text"))
+
+
+def _double_of_decimal(stored: Stored) -> Expression:
+    """By its digits: the engine's own cast may be one double off, and a frame's decimals are read by their digits."""
+    from sqlglot import exp
+
+    return exp.TryCast(this=exp.Trim(this=exp.cast(raw(stored.name), "text")), to=exp.DataType.build("double"))
+
+
+def _is_nan(stored: Stored) -> Expression:
+    from sqlglot import exp
+
+    return exp.IsNan(this=exp.cast(raw(stored.name), "double"))
+
+
+def _is_missing(stored: Stored, missing_values: Sequence[str]) -> Expression:
+    """Null, empty or one of `missing_values`; only texts are empty, so a number or a date need not become one."""
+    from sqlglot import exp
+
+    absent = raw(stored.name).is_(exp.null())
+    if stored.kind == "real":
+        absent = exp.or_(absent, _is_nan(stored))
+    tokens = ("", *missing_values) if stored.kind == "text" else tuple(missing_values)
+    if stored.kind in ("whole", "real", "decimal", "truth"):
+        tokens = tuple(t for t in tokens if may_be_number(t))  # others are the text of no number
+    return exp.or_(absent, _text(stored).isin(*tokens)) if tokens else absent
+
+
+def reading_of(column: Column, stored: Stored, missing_values: Sequence[str]) -> Expression:
+    """A row's value as its column's type; null where it is missing, and where it can't be read."""
+    from sqlglot import exp
+
+    match column:
+        case Boolean():
+            value = exp.Lower(this=_text(stored))
+        case Categorical():
+            value = _number(stored) if column.numeric else _text(stored)
+        case Integer() | Number():
+            value = _number(stored)
+        case Datetime():
+            value = _units(column, stored)
+        case _:
+            raise InternalError(f"column {column.name!r} of type {column.type!r} has no codes", column)
+    return case([(_is_missing(stored, missing_values), exp.null())], value)
+
+
+def code_of(coding: Coding, value: Expression, alias: str) -> tuple[Expression, tuple[Expression, Expression] | None]:
+    """The code of what was read; and, for a long list of labels, the list to join and on what."""
+    from sqlglot import exp
+
+    column, lookup = coding.column, None
+    nothing = value.is_(exp.null())
+    match column:
+        case Boolean():
+            code = _boolean_code(coding, value)
+        case Categorical():
+            code, lookup = _label_code(coding, value, alias)
+        case Integer() | Datetime():
+            code, nothing = _whole_bin(coding, value), exp.or_(nothing, exp.IsNan(this=value))
+        case _ if isinstance(coding, EvenCoding):
+            code, nothing = _even_bin(coding, value), exp.or_(nothing, exp.IsNan(this=value))
+        case _:
+            code, nothing = _bisect(value, list((coding.edges or ())[1:-1]), 0), exp.or_(nothing, exp.IsNan(this=value))
+    return case([(nothing, whole(coding.null_code))], code), lookup
+
+
+def case(branches: Sequence[tuple[Expression, Expression]], otherwise: Expression) -> Expression:
+    """CASE … END, built directly: sqlglot's chained builder copies the whole tree at every branch."""
+    from sqlglot import exp
+
+    return exp.Case(ifs=[exp.If(this=condition, true=then) for condition, then in branches], default=otherwise)
+
+
+def whole(value: int) -> Expression:
+    """A literal whole number."""
+    from sqlglot import exp
+
+    return exp.Literal.number(value)
+
+
+def double(value: float) -> Expression:
+    """A literal that means exactly this double, in every dialect."""
+    from sqlglot import exp
+
+    return exp.cast(exp.Literal.string(repr(float(value))), "double")
+
+
+def _number(stored: Stored) -> Expression:
+    """The value as a double, null where it is none. A truth value is 1 or 0, also where a frame stores it as text."""
+    from sqlglot import exp
+
+    value = raw(stored.name)
+    match stored.kind:
+        case "truth":
+            return case([(value, double(1.0)), (exp.not_(value.copy()), double(0.0))], exp.null())
+        case "whole" | "real":
+            return exp.cast(value, "double")
+        case "decimal":
+            return _double_of_decimal(stored)
+        case "moment":
+            return exp.cast(exp.null(), "double")
+    text = _text(stored)
+    said = exp.Lower(this=text.copy())
+    flags = [(said.eq("true"), double(1.0)), (said.copy().eq("false"), double(0.0))]
+    return exp.Coalesce(
+        this=exp.TryCast(this=text, to=exp.DataType.build("double")), expressions=[case(flags, exp.null())]
+    )
+
+
+def _units(column: Datetime, stored: Stored) -> Expression:
+    """Units of the column's resolution since its `start`; a fraction of a unit remains, and is floored when binned.
+
+    A text that does not follow the column's `format` may still be an ISO date: so a date reads the same whether a frame
+    stores it as a date or, because another row holds none, as text.
+    """
+    from sqlglot import exp
+
+    moment = _moment(raw(stored.name))
+    if stored.kind != "moment":
+        moment = exp.Anonymous(this=MOMENT, expressions=[_text(stored)])
+        if column.format:
+            formatted = exp.func("TRY_STRPTIME", _text(stored), exp.Literal.string(column.format))
+            moment = exp.Coalesce(this=formatted, expressions=[moment])
+    start = exp.cast(exp.Literal.string(column.start.isoformat(sep=" ")), "timestamp")
+    elapsed = exp.Paren(this=exp.Sub(this=_epoch(moment), expression=_epoch(start)))
+    return exp.Div(this=elapsed, expression=double(column.unit_seconds), typed=False, safe=False)
+
+
+def _epoch(moment: Expression) -> Expression:
+    from sqlglot import exp
+
+    return exp.cast(exp.Extract(this=exp.var("EPOCH"), expression=moment), "double")
+
+
+def _whole_bin(coding: Coding, position: Expression) -> Expression:
+    """Bins of whole numbers. With one common width the bin is a division, exact for doubles up to 2^53."""
+    from sqlglot import exp
+
+    edges = [int(e) for e in coding.edges or ()]
+    low, high = edges[0], edges[-1] - 1
+    rounds = isinstance(coding.column, Integer)  # to the nearest whole number; a unit of time begins at its start
+    nearest = exp.Add(this=position, expression=double(0.5)) if rounds else position
+    width = edges[1] - low
+    if any(b - a != width for a, b in itertools.pairwise(edges[:-1])) or edges[-1] - edges[-2] > width:
+        return _bisect(position, [e - 0.5 * rounds for e in edges[1:-1]], 0)
+    inside = exp.Least(
+        this=exp.Greatest(this=exp.Floor(this=exp.Paren(this=nearest)), expressions=[double(low)]),
+        expressions=[double(high)],
+    )
+    offset = exp.Paren(this=exp.Sub(this=inside, expression=double(low)))
+    return exp.Floor(this=exp.Div(this=offset, expression=double(width), typed=False, safe=False))
+
+
+def _even_bin(coding: Coding, position: Expression) -> Expression:
+    """Bins of a number, all of one width."""
+    from sqlglot import exp
+
+    edges = coding.edges or ()
+    inside = exp.Greatest(this=position, expressions=[double(edges[0])])
+    inside = exp.Least(this=inside, expressions=[double(edges[-1])])
+    offset = exp.Paren(this=exp.Sub(this=inside, expression=double(edges[0])))
+    scale = double(coding.levels / (edges[-1] - edges[0]))
+    place = exp.Floor(this=exp.Mul(this=offset, expression=scale))
+    return exp.Least(this=place, expressions=[double(coding.levels - 1)])
+
+
+def _bisect(position: Expression, cuts: list[float], first: int) -> Expression:
+    """The bin of a position among rising cuts, by a balanced tree of comparisons; it also clamps."""
+    from sqlglot import exp
+
+    if not cuts:
+        return whole(first)
+    middle = len(cuts) // 2
+    below = exp.LT(this=position.copy(), expression=double(cuts[middle]))
+    left = _bisect(position, cuts[:middle], first)
+    return case([(below, left)], _bisect(position, cuts[middle + 1 :], first + middle + 1))
+
+
+def _boolean_code(coding: Coding, value: Expression) -> Expression:
+    branches = [(value.isin(*Boolean.FALSE), whole(0)), (value.isin(*Boolean.TRUE), whole(1))]
+    return case(branches, whole(coding.stray_code))
+
+
+def _label_code(
+    coding: Coding, value: Expression, alias: str
+) -> tuple[Expression, tuple[Expression, Expression] | None]:
+    from sqlglot import exp
+
+    assert isinstance(coding.column, Categorical) and coding.labels is not None
+    if coding.column.numeric:
+        literals = [(double(float(v)), i) for i, v in enumerate(coding.labels)]
+    else:
+        literals = [(exp.Literal.string(text), i) for text, i in coding.spellings.items()]
+    pairs = [(literal, whole(i)) for literal, i in literals]
+    stray = whole(coding.stray_code)
+    if len(pairs) <= CASE_AT_MOST:
+        return case([(exp.EQ(this=value.copy(), expression=label), code) for label, code in pairs], stray), None
+    lookup = exp.values([tuple(p) for p in pairs], alias=alias, columns=["label", "code"])
+    found = exp.Coalesce(this=exp.column("code", table=alias), expressions=[stray])
+    on = exp.EQ(this=value.copy(), expression=exp.column("label", table=alias))
+    return found, (lookup, on)

@@ -1,0 +1,149 @@
+"""A tally: integers added up over the rows that satisfy a condition, by group. The question behind a metered query.
+
+A condition and a group are functions of one row alone, and every row adds a bounded integer to one cell. So how far one
+person can move a tally follows from public facts, and each summand below says how far.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from understudy.boundary.schema.domain import Coding, ColumnSet
+from understudy.boundary.schema.expression import Predicate
+
+
+class EvenCoding(Coding):
+    """Thousands of bins of one width, found by a division: a value within a rounding error of an edge may be on either
+    side of it. Good enough for ranks, where a comparison with every edge would be slow.
+    """
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The public facts on which sensitivities rest."""
+
+    rows: int
+    """At most so many rows of one person count."""
+    replaced: bool
+    """Whether neighbours differ by one row put in place of another; then `rows` is 1 (`Schema._check_unit`)."""
+    cells: int
+    filtered: bool
+    """Whether a row may count in one neighbour and its replacement not in the other: there is a condition, or a unit,
+    where one without an id has no row that counts."""
+
+
+@dataclass(frozen=True)
+class RowCount:
+    """The number of rows, or of those in which the column `present` is not missing."""
+
+    present: str | None = None
+
+    @property
+    def looked_at(self) -> str | None:
+        return self.present
+
+    def sensitivity(self, setting: Setting) -> tuple[float, float]:
+        return ValueSum.bounded(1, 1, setting, self.present is not None)
+
+    def describe(self) -> dict[str, Any]:
+        return {"add": "rows", "present": self.present}
+
+
+@dataclass(frozen=True)
+class PersonCount:
+    """The number of persons who have such a row, each once in a cell; rows without an id don't count."""
+
+    looked_at: ClassVar[str | None] = None
+
+    def sensitivity(self, setting: Setting) -> tuple[float, float]:
+        """One person is in as many cells as they have rows, at most, and moves each by 1."""
+        touched = min(setting.rows, setting.cells)
+        if not setting.replaced:
+            return float(touched), _root(touched)
+        return ValueSum.bounded(1, 1, setting, True)  # a replacement may have no id
+
+    def describe(self) -> dict[str, Any]:
+        return {"add": "persons"}
+
+
+@dataclass(frozen=True)
+class ValueSum:
+    """The sum of a column in whole `steps` away from a public `centre`: round((x − centre) × steps), clamped."""
+
+    column: str
+    centre: float
+    steps: float
+    low: int
+    high: int
+
+    @property
+    def looked_at(self) -> str | None:
+        return self.column
+
+    def sensitivity(self, setting: Setting) -> tuple[float, float]:
+        return self.bounded(self.low, self.high, setting, True)  # where the column is missing, a row adds nothing
+
+    @staticmethod
+    def bounded(low: int, high: int, setting: Setting, may_add_nothing: bool) -> tuple[float, float]:
+        """L1 and L2 when each row adds an integer from `low` to `high` to one cell.
+
+        Added or removed: all rows of a person in one cell are the worst case of both norms, rows × max(|low|, |high|).
+        Replaced: within one cell the difference of two values, or of a value and nothing; in two cells one of each.
+        """
+        most = max(abs(low), abs(high))
+        if not setting.replaced:
+            return float(setting.rows * most), float(setting.rows * most)
+        nothing = setting.filtered or may_add_nothing
+        span = max(high, 0) - min(low, 0) if nothing else high - low
+        if setting.cells == 1:
+            return float(span), float(span)
+        return float(max(2 * most, span)), max(_root(2) * most, float(span))
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "add": "values",
+            "column": self.column,
+            "centre": self.centre,
+            "steps": self.steps,
+            "bounds": [self.low, self.high],
+        }
+
+
+Summand = RowCount | PersonCount | ValueSum
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Summands over the rows that satisfy `where`, by the codes of the columns `by`; in one pass."""
+
+    by: ColumnSet
+    where: Predicate | None
+    summands: tuple[Summand, ...]
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The columns whose values, and not only codes, are looked at."""
+        asked = sorted(self.where.columns) if self.where else []
+        added = [s.looked_at for s in self.summands if s.looked_at is not None]
+        return tuple(dict.fromkeys([*asked, *added]))
+
+    @property
+    def persons(self) -> bool:
+        return any(isinstance(s, PersonCount) for s in self.summands)
+
+    @property
+    def condition(self) -> str | None:
+        """The condition as it is understood, whatever the spaces and the case of its words were."""
+        return self.where.sql().sql() if self.where else None
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values that determine the question, for the record."""
+        return {"by": list(self.by), "where": self.condition}
+
+
+def _root(number: int) -> float:
+    """√n, rounded up."""
+    root = math.isqrt(number)
+    return float(root) if root * root == number else math.nextafter(math.sqrt(number), math.inf)

@@ -1,0 +1,212 @@
+"""Tallies as SQL: rows are capped, read, cleaned by the schema's rules, filtered, and added up by group.
+
+A cleaned value is what the schema says that a row holds: clamped to the bounds, a declared label, a date at its
+column's resolution; null only where the column may be missing. Conditions and sums see cleaned values alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
+from understudy.boundary.schema.domain import Domain, units_between
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.sql import PERSON, ROWS, Expression, Source, case, code_of, double, select_read, whole
+from understudy.boundary.tables.tally import PersonCount, RowCount, Summand, Tally, ValueSum
+from understudy.errors import InternalError
+
+CLEANED = "understudy_cleaned"
+CODE = "understudy_code"
+NEGLIGIBLE = 1e-100
+"""Numbers nearer to zero than that are zero: some engines raise an error where a product of such numbers underflows."""
+
+
+def select_tally(source: Source, schema: Schema, domain: Domain, tally: Tally, code_type: str) -> Expression:
+    """One row per group that has rows: its codes, then each summand."""
+    from sqlglot import exp
+
+    codes = [exp.column(f"{CODE}_{i}", table=CLEANED) for i in range(len(tally.by))]
+    sums = [exp.alias_(_added(s), f"sum_{i}") for i, s in enumerate(tally.summands)]
+    rows = _cleaned_rows(source, schema, domain, tally, code_type)
+    query = exp.select(*codes, *sums, copy=False).from_(rows.subquery(CLEANED, copy=False), copy=False)
+    if tally.where is not None:
+        query = query.where(tally.where.sql(), copy=False)
+    return query.group_by(*[c.copy() for c in codes], copy=False) if codes else query
+
+
+def _cleaned_rows(source: Source, schema: Schema, domain: Domain, tally: Tally, code_type: str) -> Expression:
+    from sqlglot import exp
+
+    codings = [domain[c] for c in tally.by]
+    columns = [*(c.column for c in codings), *(schema[c] for c in tally.values)]
+    inner = select_read(source, schema.unit, columns, schema.missing_texts)
+    if tally.persons:
+        _check_unit(schema)
+        inner.select(exp.column(PERSON, table=ROWS), copy=False)
+    if not inner.expressions:
+        return inner.select(exp.alias_(whole(1), "understudy_row"))
+    query = exp.select().from_(inner.subquery("readings", copy=False), copy=False)
+    for i, coding in enumerate(codings):
+        code, lookup = code_of(coding, _value(i), f"labels_{i}")
+        if lookup is not None:
+            query.join(lookup[0], on=lookup[1], join_type="left", copy=False)
+        query.select(exp.alias_(exp.cast(code, exp.DataType.Type[code_type]), f"{CODE}_{i}", copy=False), copy=False)
+    for i, column in enumerate(columns[len(codings) :], len(codings)):
+        query.select(exp.alias_(cleaned(column, _value(i)), column.name, quoted=True, copy=False), copy=False)
+    if tally.persons:
+        query.select(exp.column(PERSON, table="readings"), copy=False)
+    return query
+
+
+def _value(place: int) -> Expression:
+    from sqlglot import exp
+
+    return exp.column(f"value_{place}", table="readings")
+
+
+def _check_unit(schema: Schema) -> None:
+    if schema.unit is None:
+        raise InternalError("persons can't be counted without a unit in the schema", schema)
+
+
+def _added(summand: Summand) -> Expression:
+    from sqlglot import exp
+
+    match summand:
+        case RowCount(present=None):
+            return exp.Count(this=exp.Star())
+        case RowCount(present=name):
+            return exp.Count(this=_named(str(name)))
+        case PersonCount():
+            return exp.Count(this=exp.Distinct(expressions=[exp.column(PERSON, table=CLEANED)]))
+        case ValueSum():
+            added = exp.cast(exp.Sum(this=_steps(summand)), "bigint")
+            return exp.Coalesce(this=added, expressions=[whole(0)])
+
+
+def _named(column: str) -> Expression:
+    from sqlglot import exp
+
+    return exp.column(column, table=CLEANED, quoted=True)
+
+
+def _steps(summand: ValueSum) -> Expression:
+    """Whole steps from the centre. They are clamped as integers, so that no rounding can move them out of bounds."""
+    from sqlglot import exp
+
+    away = exp.Paren(this=exp.Sub(this=_named(summand.column), expression=double(summand.centre)))
+    nearest = exp.Add(this=exp.Mul(this=away, expression=double(summand.steps)), expression=double(0.5))
+    clamped = _clamped(exp.Floor(this=exp.Paren(this=nearest)), summand.low, summand.high)
+    # Some engines' LEAST and GREATEST pass over nulls, and would make a bound of what is missing.
+    nothing = _named(summand.column).is_(exp.null())
+    return case([(nothing, exp.null())], exp.cast(clamped, "bigint"))
+
+
+def cleaned(column: Column, value: Expression) -> Expression:
+    """What the schema says that a row holds, given the value that was read (null where there is none)."""
+    match column:
+        case Boolean():
+            return _flag(column, value)
+        case Categorical(values=None):
+            return value
+        case Categorical():
+            return _label(column, value)
+        case Integer(minimum=int(low), maximum=int(high)):
+            return _present(column, value, _clamped(_floored(value, 0.5), low, high), double(low))
+        case Number(minimum=float() | int() as low, maximum=float() | int() as high):
+            return _present(column, value, _settled(column, _clamped(value, low, high)), double(low))
+        case Datetime(minimum=minimum, maximum=maximum) if minimum is not None and maximum is not None:
+            return _moment(column, value)
+    raise InternalError(f"column {column.name!r} of type {column.type!r} has no bounds to clean its values by", column)
+
+
+def _flag(column: Boolean, value: Expression) -> Expression:
+    from sqlglot import exp
+
+    branches = [(value.isin(*Boolean.FALSE), exp.false()), (value.isin(*Boolean.TRUE), exp.true())]
+    return case(branches, exp.null() if column.missing else exp.false())
+
+
+def _label(column: Categorical, value: Expression) -> Expression:
+    """The label; what is not declared is `other`, else missing, else the first (the rules of `Coding.stray_code`)."""
+    from sqlglot import exp
+
+    labels = [_literal(v) for v in column.labels]
+    also = [] if column.numeric else [(t, v) for t, v in column.spellings.items() if t != v]
+    other = exp.null() if column.other is None else _literal(column.other)
+    first = exp.null() if column.missing else labels[0].copy()
+    absent = first if column.missing or column.other is None else other
+    stray = first if column.other is None else other
+    known = exp.In(this=value.copy(), expressions=labels)
+    meant = [(value.copy().eq(text), _literal(label)) for text, label in also]
+    return case([(value.is_(exp.null()), absent), (known, value.copy()), *meant], stray.copy())
+
+
+def _literal(label: Any) -> Expression:
+    from sqlglot import exp
+
+    return double(float(label)) if isinstance(label, int) else exp.Literal.string(label)
+
+
+def _present(column: Column, value: Expression, then: Expression, least: Expression) -> Expression:
+    """`then`, or for a value that is missing null or, where the column has no missing values, its least value."""
+    from sqlglot import exp
+
+    nothing = exp.or_(value.is_(exp.null()), exp.IsNan(this=value.copy()))
+    return case([(nothing, exp.null() if column.missing else least)], then)
+
+
+def _floored(value: Expression, shift: float = 0.0) -> Expression:
+    from sqlglot import exp
+
+    moved = exp.Paren(this=exp.Add(this=value.copy(), expression=double(shift))) if shift else value.copy()
+    return exp.Floor(this=moved)
+
+
+def _clamped(value: Expression, low: float, high: float) -> Expression:
+    from sqlglot import exp
+
+    least = exp.Greatest(this=value.copy(), expressions=[double(low)])
+    return exp.Least(this=least, expressions=[double(high)])
+
+
+def _settled(column: Number, value: Expression) -> Expression:
+    """A number on the grid of its declared decimals; without decimals as it is, or zero where it is next to nothing."""
+    from sqlglot import exp
+
+    power = 10.0 ** (column.decimals or 0)
+    low, high = float(column.minimum or 0), float(column.maximum or 0)
+    if column.decimals is None or max(abs(low), abs(high)) * power > 2.0**52:
+        return case([(exp.LT(this=exp.Abs(this=value), expression=double(NEGLIGIBLE)), double(0.0))], value.copy())
+    nearest = _floored(exp.Mul(this=value, expression=double(power)), 0.5)
+    return _clamped(exp.Div(this=nearest, expression=double(power), typed=False, safe=False), low, high)
+
+
+def _moment(column: Datetime, value: Expression) -> Expression:
+    """The start of the unit of time that the value lies in, as a timestamp."""
+    from sqlglot import exp
+
+    units = _clamped(_floored(value), 0, units_between(column, column.maximum))
+    seconds = exp.cast(exp.Paren(this=exp.Mul(this=units, expression=double(column.unit_seconds))), "bigint")
+    start = _timestamp(column)
+    second = exp.Interval(this=exp.Literal.string("1"), unit=exp.Var(this="SECOND"))
+    moved = exp.Add(this=start, expression=exp.Paren(this=exp.Mul(this=second, expression=seconds)))
+    return _present(column, value, moved, _timestamp(column))
+
+
+def _timestamp(column: Datetime) -> Expression:
+    from sqlglot import exp
+
+    return exp.cast(exp.Literal.string(column.start.isoformat(sep=" ")), "timestamp")
+
+
+def dense(rows: Sequence[tuple[Any, ...]], shape: tuple[int, ...], summands: int) -> list[Any]:
+    """Arrays of all cells from the rows of the groups that there are; each sum is a whole number."""
+    import numpy as np
+
+    totals = [np.zeros(shape, dtype=np.int64) for _ in range(summands)]
+    for row in rows:
+        for total, added in zip(totals, row[len(shape) :], strict=True):
+            total[tuple(map(int, row[: len(shape)]))] = int(added)
+    return totals

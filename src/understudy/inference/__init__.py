@@ -1,0 +1,1 @@
+"""Noisy tables in, models out. Post-processing throughout."""

@@ -1,0 +1,156 @@
+"""Buying what a schema keeps private: the values of a column by thresholded keys, its bounds by a coarse histogram."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from understudy.boundary.privacy.budget import Amount
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.measurement import Measurement
+from understudy.boundary.schema.column import (
+    DEFAULT_BINS,
+    LARGEST_INTEGER,
+    Categorical,
+    Column,
+    Datetime,
+    Integer,
+    Number,
+)
+from understudy.boundary.schema.domain import Coding, Domain
+from understudy.boundary.schema.schema import Schema
+
+SHARE_PER_COLUMN = 0.05
+LARGEST_SHARE = 0.3
+FALSE_BUCKET_RATE = 1e-3
+"""How often an empty bucket may widen the bounds by mistake; a matter of utility, not of privacy."""
+OTHER = "other"
+
+
+def discover(schema: Schema, curator: Curator) -> Schema:
+    """The schema with every private part bought; as it is, and nothing spent, where nothing is private."""
+    wanted = schema.private
+    if not wanted:
+        return schema
+    share = min(LARGEST_SHARE, SHARE_PER_COLUMN * len(wanted))
+    parts = curator.remaining().part(share).split([1.0] * len(wanted))
+    return schema.with_columns(_bought(c, curator, part) for c, part in zip(wanted, parts, strict=True))
+
+
+def provisional(schema: Schema) -> Schema:
+    """The schema with the least that could stand for each private part: enough to refuse what can't work at all."""
+    return schema.with_columns(_least(c) for c in schema.private)
+
+
+def _least(column: Column) -> Column:
+    match column:
+        case Categorical():
+            return dataclasses.replace(column, values=(column.other or OTHER,))
+        case Datetime():
+            start = column.minimum or column.maximum or datetime(2000, 1, 1)
+            return dataclasses.replace(column, minimum=start, maximum=column.maximum or start)
+        case Integer():
+            edges = _buckets(column)
+            return dataclasses.replace(column, minimum=int(edges[0]), maximum=int(edges[-1]) - 1)
+        case Number():
+            edges = _buckets(column)
+            return dataclasses.replace(column, minimum=edges[0], maximum=edges[-1])
+    return column
+
+
+def _bought(column: Column, curator: Curator, amount: Amount) -> Column:
+    match column:
+        case Categorical():
+            return _with_values(column, curator, amount)
+        case Datetime():
+            return _with_days(column, curator, amount)
+        case Integer() | Number():
+            return _with_bounds(column, curator, amount)
+    return column
+
+
+def _with_values(column: Categorical, curator: Curator, amount: Amount) -> Categorical:
+    """The keys that passed; all other values count as `other`, which needs a label of its own."""
+    other = column.other or OTHER
+    # A record of texts can't keep trailing NULs, so two keys may read the same there.
+    keys = tuple(dict.fromkeys(v for v in curator.keys(column.name, amount).values if v != other))
+    return dataclasses.replace(column, values=(*keys, other), other=other)
+
+
+def _with_bounds(column: Integer | Number, curator: Curator, amount: Amount) -> Column:
+    """Bounds that are powers of two, from a noisy histogram over all of them: public buckets, so sensitivity 1."""
+    edges = _buckets(column)
+    low, high = _around_cuts(column, edges, *_span(column, edges, curator, amount))
+    if isinstance(column, Integer):
+        # A bucket holds whole numbers up to, not including, its upper edge. A declared bound stays.
+        minimum = int(low) if column.minimum is None else column.minimum
+        return dataclasses.replace(
+            column, minimum=minimum, maximum=int(high) - 1 if column.maximum is None else column.maximum
+        )
+    least = low if column.minimum is None else column.minimum
+    return dataclasses.replace(column, minimum=least, maximum=high if column.maximum is None else column.maximum)
+
+
+def _buckets(column: Integer | Number) -> tuple[float, ...]:
+    """Powers of two of either sign, within the bound that is declared, if one is."""
+    rising = [2.0**k for k in range(0 if isinstance(column, Integer) else -20, 53)]
+    low = -float(LARGEST_INTEGER) if column.minimum is None else float(column.minimum)
+    high = float(LARGEST_INTEGER) if column.maximum is None else float(column.maximum) + isinstance(column, Integer)
+    edges = [low]
+    for edge in (*(-x for x in reversed(rising)), 0.0, *rising):
+        if low < edge < high and min(edge - edges[-1], high - edge) >= _least_width(column):
+            edges.append(edge)
+    return (*edges, high)
+
+
+def _least_width(column: Integer | Number) -> float:
+    """A bucket that may become the whole range of a column must have a value of its decimals in every bin."""
+    if isinstance(column, Integer):
+        return 1.0
+    return 0.0 if column.decimals is None else (column.bins or DEFAULT_BINS) * 10.0**-column.decimals
+
+
+def _around_cuts(column: Integer | Number, edges: tuple[float, ...], low: float, high: float) -> tuple[float, float]:
+    """Public cuts lie within the bounds, whatever the rows are."""
+    if not column.cuts:
+        return low, high
+    below = max((e for e in edges if e < column.cuts[0]), default=low)
+    above = min((e for e in edges if e > column.cuts[-1]), default=high)
+    return min(low, below), max(high, above)
+
+
+def _span(column: Column, edges: tuple[float, ...], curator: Curator, amount: Amount) -> tuple[float, float]:
+    """The outer edges of the buckets whose noisy counts stand out of the noise."""
+    coding = Coding(dataclasses.replace(column, missing=True), edges=edges)
+    domain = Domain(curator.schema, (coding,))
+    (measured,) = curator.measure(domain, [(column.name,)], amount)
+    counts = measured.counts[: coding.levels]
+    full = np.flatnonzero(counts > _bar(measured))
+    first, last = (full[0], full[-1]) if len(full) else (int(counts.argmax()),) * 2
+    return edges[first], edges[last + 1]
+
+
+def _bar(measured: Measurement) -> float:
+    """A count that noise alone reaches in no bucket, but for FALSE_BUCKET_RATE."""
+    rate = FALSE_BUCKET_RATE / measured.counts.size
+    if measured.mechanism == "discrete-laplace":
+        return measured.scale * math.log(1 / rate)
+    return measured.scale * math.sqrt(2 * math.log(1 / rate))
+
+
+def _with_days(column: Datetime, curator: Curator, amount: Amount) -> Datetime:
+    """Bounds on the quarters (of 91 days) from 1900 to 2100."""
+    start, end = column.minimum or datetime(1900, 1, 1), column.maximum or datetime(2100, 1, 1)
+    whole = dataclasses.replace(column, minimum=start, maximum=end)
+    quarter = 91 * 86400 // column.unit_seconds
+    units = int((end - start).total_seconds()) // column.unit_seconds + 1
+    first, last = _span(whole, (*map(float, range(0, units, quarter)), float(units)), curator, amount)
+    unit = timedelta(seconds=column.unit_seconds)
+    return dataclasses.replace(
+        column,
+        minimum=column.minimum or start + int(first) * unit,
+        maximum=column.maximum or start + (int(last) - 1) * unit,
+    )

@@ -1,0 +1,1 @@
+"""Densities described by the leaves of trees."""

@@ -1,0 +1,190 @@
+"""The game between a critic, whose gradients are noisy, and a generator that sees the critic alone.
+
+The critic is the Wasserstein critic of a GAN with a quadratic price on its weights: it maximises
+E_real f − E_made f − ½|w|². Its wide part is linear in its weights, so that its best answer is known: the mean of all
+noisy gradients so far, less that of the made rows. Its deep part follows the gradients step by step. The generator
+lowers E_real f − E_made f. A made row's columns are independent given its random numbers; so the wide part can be
+averaged over the row's laws instead of over drawn values, and the deep part meets drawn values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.mechanisms.gradient import Deep, symmetric
+from understudy.boundary.privacy.mechanisms.training import Noisy, Training
+from understudy.inference.generators.generator import Floats, Generator, Plan
+
+THREADS = 1
+LEAST_WEIGHT = 1e-6
+CALIBRATION_ROWS, CALIBRATION_ROUNDS = 1 << 13, 30
+REPORTS = 20
+
+
+@dataclass(frozen=True)
+class School:
+    """The public rules of a training."""
+
+    steps: int = 100
+    lessons: int = 20
+    """Steps of the generator after each step of the critic."""
+    batch: int = 500
+    pace: float = 6e-3
+    start: float = 0.3
+    """How large the generator's last weights are at first, of what is usual."""
+    evenness: float = 0.5
+    """How much more rare pairs of values weigh: their price is the inverse of this power of their expected share."""
+    rarest: float = 0.01
+    memory: float = 0.99
+    """Of the generator whose weights are averaged, and released."""
+    hidden: int = 16
+    deep_share: float = 0.1
+    deep_pace: float = 0.02
+    deep_decay: float = 0.01
+    deep_weight: float = 0.2
+
+    def describe(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Pupil:
+    """One training of a generator: `learn` asks for noisy gradients, and returns weights and the curve."""
+
+    def __init__(
+        self,
+        school: School,
+        plan: Plan,
+        laws: Sequence[Floats],
+        choices: Sequence[float],
+        batch: float,
+        seed: int,
+        tell: Callable[[int], None],
+    ) -> None:
+        self.school, self.plan, self.laws, self.batch, self.tell = school, plan, laws, batch, tell
+        self.choices = np.asarray(choices)
+        self.rng = np.random.Generator(np.random.PCG64(seed))
+        self.seed = seed % 2**63
+
+    def learn(self, training: Training) -> list[NDArray[np.float32]]:
+        """The generator's weights, and the curve of its training."""
+        curve: list[tuple[float, float]] = []
+        return [*self.taught(lambda maker: self._play(maker, training, curve)), np.array(curve, dtype=np.float32)]
+
+    def taught(self, teach: Callable[[Any], None]) -> list[NDArray[np.float32]]:
+        """The weights of a generator after it was taught, by whatever may teach it."""
+        import torch
+
+        from understudy.inference.generators.torch_networks import Maker
+
+        before = torch.get_num_threads()
+        torch.set_num_threads(THREADS)
+        try:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(self.seed)
+                maker = Maker(self.school, self.plan, self.laws, self.choices, self.rng)
+                teach(maker)
+                return [self._settled(maker.vector())]
+        finally:
+            torch.set_num_threads(before)
+
+    def _play(self, maker: Any, training: Training, curve: list[tuple[float, float]]) -> None:
+        critic = WideAndDeep(self.school, training, self.batch, self.rng)
+        steps = training.course.steps
+        for step in range(steps):
+            critic.meet(maker)
+            self._teach(maker, critic, step / steps)
+            if (step + 1) % max(1, steps // REPORTS) == 0:
+                curve.append((step + 1.0, critic.gap(maker)))
+                self.tell(step + 1)
+
+    def _teach(self, maker: Any, critic: WideAndDeep, done: float) -> None:
+        pace = self.school.pace * min(1.0, 2.0 * (1.0 - done))
+        for _ in range(self.school.lessons):
+            maker.step(critic.wanted(), critic.deep_weights(), pace)
+
+    def _settled(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The last biases moved until every column on its own follows its noisy one-way law."""
+        plan, width = self.plan, self.plan.width
+        generator = Generator(plan, vector)
+        columns = self.rng.choice(len(plan.sizes), CALIBRATION_ROWS, p=self.choices)
+        groups = drawn_conditions(self.laws, columns, self.rng)
+        noise = self.rng.standard_normal((CALIBRATION_ROWS, plan.noise))
+        scores = generator.scores(generator.inputs(noise, columns, groups))
+        moved = [
+            calibrated(scores[columns != place if plan.conditional else slice(None), column], law)
+            for place, (column, law) in enumerate(zip(plan.columns(), self.laws, strict=True))
+        ]
+        settled = vector.copy()
+        settled[-width:] += np.concatenate(moved).astype(np.float32)
+        return settled
+
+
+def drawn_conditions(
+    laws: Sequence[Floats], columns: NDArray[np.integer[Any]], rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """For each condition, which is of one column, a value by that column's law."""
+    uniform, groups = rng.random(len(columns)), np.zeros(len(columns), dtype=np.intp)
+    for place, law in enumerate(laws):
+        rows, line = np.flatnonzero(columns == place), np.cumsum(law)
+        groups[rows] = np.minimum(np.searchsorted(line, uniform[rows] * line[-1], side="right"), len(law) - 1)
+    return groups
+
+
+def calibrated(scores: Floats, law: Floats) -> Floats:
+    """What to add to the scores of a column so that the mean of its laws is this one: proportional fitting."""
+    added = np.zeros(len(law))
+    for _ in range(CALIBRATION_ROUNDS):
+        weights = np.exp(scores + added - (scores + added).max(axis=1, keepdims=True))
+        mean = (weights / weights.sum(axis=1, keepdims=True)).mean(axis=0)
+        added += np.log(np.maximum(law, LEAST_WEIGHT) / np.maximum(mean, LEAST_WEIGHT / 100))
+    return added
+
+
+class WideAndDeep:
+    """The critic: all that is known of the rows is in the noisy sums that it met."""
+
+    def __init__(self, school: School, training: Training, batch: float, rng: np.random.Generator) -> None:
+        self.school, self.training, self.batch = school, training, batch
+        groups = training.shape.groups
+        self.groups, self.met = groups, 0
+        self.pairs = np.zeros(len(groups.upper[0]))
+        scale = 1.0 / np.sqrt(len(groups.sizes))
+        self.deep = (
+            Deep(
+                rng.standard_normal((groups.width, school.hidden)) * scale,
+                rng.standard_normal(school.hidden) * 0.5,
+                rng.standard_normal(school.hidden) / np.sqrt(school.hidden),
+            )
+            if school.hidden
+            else None
+        )
+
+    def meet(self, maker: Any) -> None:
+        """One step: the real side is noisy and private, the made side is the generator's own."""
+        noisy = self.training.gradients(self.deep)
+        self.met += 1
+        self.pairs += (noisy.pairs / self.batch - self.pairs) / self.met
+        if self.deep is not None:
+            self.deep = self._moved(self.deep, noisy, maker)
+
+    def _moved(self, deep: Deep, noisy: Noisy, maker: Any) -> Deep:
+        made = maker.rows(self.school.batch)
+        slope = noisy.deep / self.batch - deep.clipped_sum(made, 1.0) / len(made)
+        vector = deep.flat() * (1.0 - self.school.deep_decay) + self.school.deep_pace * slope
+        return Deep.of(vector, self.groups.width, self.school.hidden)
+
+    def wanted(self) -> Floats:
+        """The estimated share of rows with each pair of groups, as a table."""
+        return symmetric(self.groups, self.pairs)
+
+    def deep_weights(self) -> Deep | None:
+        return self.deep
+
+    def gap(self, maker: Any) -> float:
+        """How far made rows are from the noisy means: what the wide critic gains, noise included."""
+        return float(maker.distance(self.wanted()))

@@ -1,0 +1,157 @@
+"""A graphical model held as calibrated tables on a junction tree: every table is a marginal of the model, in counts.
+
+Inference is exact. A change of one clique's table reaches a neighbour through the table of their shared columns
+(Hugin propagation: multiply by new over old). All tables stay in the scale of counts, so nothing overflows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.schema.domain import ColumnSet
+from understudy.inference.graphical.junction import JunctionTree
+from understudy.inference.histogram import settled
+from understudy.inference.model import CodeColumns
+from understudy.inference.sampling import CODE, draw_given
+
+Table = NDArray[np.float64]
+Tables = Mapping[ColumnSet, Table]
+TINY = 1e-290
+
+
+@dataclass(frozen=True)
+class GraphicalModel:
+    """Marginals of the cliques of a junction tree, and of what its links share; each sums to `total`."""
+
+    sizes: Mapping[str, int]
+    tree: JunctionTree
+    tables: list[Table]
+    shared: list[Table]
+    children: Mapping[int, Sequence[int]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        below: dict[int, list[int]] = {}
+        for i, link in enumerate(self.tree.links):
+            below.setdefault(link.parent, []).append(i)
+        object.__setattr__(self, "children", below)
+
+    @classmethod
+    def from_potentials(
+        cls, sizes: Mapping[str, int], tree: JunctionTree, potentials: Tables, total: float
+    ) -> GraphicalModel:
+        """The model p(x) ∝ exp(Σ potentials(x)), calibrated; each potential's columns lie in one clique."""
+        logs = [np.zeros(tuple(sizes[c] for c in clique)) for clique in tree.cliques]
+        for columns, potential in potentials.items():
+            home = tree.home(columns)
+            logs[home] += spread(potential, columns, tree.cliques[home])
+        # Upwards in logs, which leaves P(rest | shared) at each clique; then downwards, times the counts of the shared.
+        for link in reversed(tree.links):
+            message, logs[link.child] = _conditional(logs[link.child], tree.cliques[link.child], link.shared)
+            logs[link.parent] += spread(message, link.shared, tree.cliques[link.parent])
+        tables = [total * _conditional(logs[0], tree.cliques[0], ())[1], *logs[1:]]
+        shared = []
+        for link in tree.links:
+            shared.append(margin(tables[link.parent], tree.cliques[link.parent], link.shared))
+            tables[link.child] *= spread(shared[-1], link.shared, tree.cliques[link.child])
+        return cls(sizes, tree, tables, shared)
+
+    def settled(self) -> GraphicalModel:
+        """The same model to ten significant bits, to draw from: see `histogram.settled`."""
+        return GraphicalModel(self.sizes, self.tree, [*map(settled, self.tables)], [*map(settled, self.shared)])
+
+    @property
+    def total(self) -> float:
+        return float(self.tables[0].sum())
+
+    def pass_message(self, link: int, upward: bool) -> None:
+        """Makes the table at one end of a link agree with the other end on the columns that they share."""
+        tie = self.tree.links[link]
+        source, target = (tie.child, tie.parent) if upward else (tie.parent, tie.child)
+        new = margin(self.tables[source], self.tree.cliques[source], tie.shared)
+        old = self.shared[link]
+        ratio = np.divide(new, old, out=np.zeros_like(new), where=old > TINY)
+        self.tables[target] *= spread(ratio, tie.shared, self.tree.cliques[target])
+        self.shared[link] = new
+
+    def tour(self, clique: int = 0) -> Iterator[int]:
+        """Visits every clique, each time after all messages that concern it have been passed; ends where it began."""
+        yield clique
+        for link in self.children.get(clique, ()):
+            self.pass_message(link, upward=False)
+            yield from self.tour(self.tree.links[link].child)
+            self.pass_message(link, upward=True)
+
+    def marginal(self, columns: ColumnSet) -> Table:
+        """The marginal of columns that one clique holds, in the order asked for."""
+        home = self.tree.home(columns)
+        return marginalise(self.tables[home], self.tree.cliques[home], columns)
+
+    def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:
+        """Draws down the tree: each clique's new columns given those that are drawn."""
+        drawn: CodeColumns = {}
+        for i in (0, *(link.child for link in self.tree.links)):
+            clique = self.tree.cliques[i]
+            given = tuple(c for c in clique if c in drawn)
+            new = tuple(c for c in clique if c not in drawn)
+            shape = tuple(self.sizes[c] for c in new)
+            table = marginalise(self.tables[i], clique, given + new)
+            parents = flat_cells(drawn, given, self.sizes, rows)
+            cells = draw_given(parents, table.reshape(-1, int(np.prod(shape))), rng)
+            drawn |= dict(zip(new, unflatten(cells, shape), strict=True))
+        return drawn
+
+    def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
+        """Draws from the exact conditional of each row's given codes."""
+        from understudy.inference.conditional import complete
+
+        return complete(self, given, rng)
+
+
+def flat_cells(codes: CodeColumns, columns: ColumnSet, sizes: Mapping[str, int], rows: int) -> NDArray[np.int32]:
+    """The row-major cell number of each row; a table of more than 2^31 cells would not fit into memory."""
+    cells = np.zeros(rows, dtype=CODE)
+    for column in columns:
+        cells *= sizes[column]
+        cells += codes[column].astype(CODE, copy=False)
+    return cells
+
+
+def unflatten(cells: NDArray[np.integer], shape: Sequence[int]) -> list[NDArray[np.integer]]:
+    """The code of each column out of row-major cell numbers: the inverse of `flat_cells`."""
+    codes = []
+    for size in reversed(shape[1:]):
+        rest = cells // CODE(size)
+        codes.append(cells - rest * CODE(size))
+        cells = rest
+    return [cells, *reversed(codes)][: len(shape)]
+
+
+def margin(table: Table, columns: ColumnSet, onto: ColumnSet) -> Table:
+    """Sums out what is not in `onto`; the axes keep their order."""
+    return table.sum(axis=tuple(i for i, c in enumerate(columns) if c not in onto))
+
+
+def marginalise(table: Table, columns: ColumnSet, onto: ColumnSet) -> Table:
+    """The table of `onto`, in that order, out of the table of `columns`."""
+    kept = [c for c in columns if c in onto]
+    return margin(table, columns, onto).transpose([kept.index(c) for c in onto])
+
+
+def _conditional(log: Table, columns: ColumnSet, given: ColumnSet) -> tuple[Table, Table]:
+    """ln Σ exp(log) for each cell of `given`, and exp(log) over that sum; the largest term is 1: nothing overflows."""
+    rest = tuple(i for i, c in enumerate(columns) if c not in given)
+    top = log.max(axis=rest, keepdims=True)
+    weights = np.exp(log - top)
+    sums = weights.sum(axis=rest, keepdims=True)
+    return np.asarray((top + np.log(sums)).squeeze(axis=rest)), weights / sums
+
+
+def spread(table: Table, columns: ColumnSet, over: ColumnSet) -> Table:
+    """A table of `columns`, shaped so that it broadcasts over a table of `over`."""
+    ordered = table.transpose([columns.index(c) for c in over if c in columns])
+    lengths = iter(ordered.shape)
+    return ordered.reshape([next(lengths) if c in columns else 1 for c in over])

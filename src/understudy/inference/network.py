@@ -1,0 +1,53 @@
+"""A Bayesian network: each column given its parents, drawn in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.schema.domain import ColumnSet
+from understudy.inference.conditional import Factor, product, resample
+from understudy.inference.graphical.graphical_model import GraphicalModel, flat_cells
+from understudy.inference.model import CodeColumns
+from understudy.inference.sampling import draw_given
+
+
+@dataclass(frozen=True)
+class Family:
+    """A column with its parents, and the weights of its values for each cell of the parents."""
+
+    column: str
+    parents: ColumnSet
+    weights: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class BayesianNetwork:
+    """Families in an order in which parents come before their children."""
+
+    sizes: Mapping[str, int]
+    families: Sequence[Family]
+    total: float
+
+    def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:
+        drawn: CodeColumns = {}
+        for family in self.families:
+            parents = flat_cells(drawn, family.parents, self.sizes, rows)
+            drawn[family.column] = draw_given(parents, family.weights, rng)
+        return drawn
+
+    def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
+        return resample(self, given, rng) if self.graph is None else self.graph.complete(given, rng)
+
+    @cached_property
+    def graph(self) -> GraphicalModel | None:
+        """The same distribution on a junction tree, unless that would be too large."""
+        return product(self.sizes, [self._factor(family) for family in self.families], self.total)
+
+    def _factor(self, family: Family) -> Factor:
+        shape = [self.sizes[c] for c in (*family.parents, family.column)]
+        return Factor(family.parents, (family.column,), family.weights.reshape(shape))

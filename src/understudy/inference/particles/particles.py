@@ -1,0 +1,282 @@
+"""Weighted rows as a model: raked softly to noisy counts over grids of the columns.
+
+The estimate is p(x) ∝ exp(Σ θ_c(cell_c(x))), one θ per factor c, as in `estimation`; but instead of tables over the
+cliques of a tree it is held as N weighted rows (*particles*), so that no set of columns is too large. Raking moves the
+weights; Gibbs sampling under the same factors moves the rows (`gibbs`). Factors over the same columns, at whatever
+resolution, form one block: it is counted once per pass, over the common refinement of their groups.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.schema.domain import ColumnSet
+from understudy.inference.histogram import settled
+from understudy.inference.model import CodeColumns
+from understudy.inference.particles import kernels
+
+Floats: TypeAlias = NDArray[np.float64]
+Groups: TypeAlias = NDArray[np.intp]
+
+NEWTON_STEPS = 3
+STRIDE = 251
+LARGEST_STEP = 2.0
+FEWEST_IN_CELL = 100.0
+LOWEST_THETA, HIGHEST_THETA = -7.0, 5.0
+LARGEST_SPREAD, SMALLEST_SPREAD = 4.0, 0.01
+
+
+@dataclass(eq=False)
+class Factor:
+    """A log-factor over the cells of a grid. With counts it is evidence, and raking moves its θ."""
+
+    columns: ColumnSet
+    groups: tuple[Groups, ...]
+    theta: Floats
+    counts: Floats | None = None
+    variance: float | Floats = 0.0
+    spread: float = 0.0
+    """The prior variance of θ; 0 until it is judged."""
+
+    @classmethod
+    def evidence(
+        cls,
+        columns: ColumnSet,
+        groups: tuple[Groups, ...],
+        counts: Floats,
+        variance: float | Floats,
+        spread: float = 0.0,
+    ) -> Factor:
+        return cls(columns, groups, np.zeros(counts.shape), counts, variance, spread)
+
+    def judge(self, expected: Floats) -> None:
+        """Empirical Bayes, once: how far the counts are from what was expected, net of noise."""
+        assert self.counts is not None
+        excess = ((self.counts - expected) ** 2 - self.variance).sum() / (expected**2).sum()
+        self.spread = float(np.clip(LARGEST_SPREAD * excess, SMALLEST_SPREAD, LARGEST_SPREAD))
+
+    def loss(self, expected: Floats, noise: float) -> float:
+        """The mean squared error of the cells, in units of what noise and so few particles explain."""
+        assert self.counts is not None
+        chance = noise * np.maximum(expected, self.counts)
+        return float(((self.counts - expected) ** 2 / (self.variance + chance)).mean())
+
+    def step(self, expected: Floats, noise: float) -> Floats:
+        """Moves θ to its optimum with all else fixed; returns the factor by which each cell changes.
+
+        A cell's optimum is y − m·exp(θ − θ_old) = λθ, as in `estimation`. `noise` is the variance per row that comes
+        of having so few particles: it adds to λ, so that no cell is fitted beyond what they can carry.
+        """
+        assert self.counts is not None
+        scale = np.maximum(np.maximum(expected, self.counts), np.maximum(np.sqrt(self.variance), 3 * noise))
+        penalty = (self.variance + noise * scale) / (self.spread * scale)
+        # Where few particles stand, raising θ changes next to nothing now, pass after pass, and far too much once Gibbs
+        # sampling follows it. So a cell is raised as if at least so many stood there.
+        expected = np.maximum(expected, np.minimum(FEWEST_IN_CELL * noise, self.counts))
+        old, theta, moved = self.theta, self.theta.copy(), expected
+        for step in range(NEWTON_STEPS):
+            if step:
+                moved = expected * np.exp(theta - old)
+            theta += _between((self.counts - moved - penalty * theta) / (moved + penalty), -LARGEST_STEP, LARGEST_STEP)
+        self.theta = _between(theta, LOWEST_THETA, HIGHEST_THETA)
+        return np.exp(self.theta - old)
+
+
+def _between(values: Floats, low: float, high: float) -> Floats:
+    """As `np.clip`, which on small tables takes longer than all else."""
+    return np.minimum(np.maximum(values, low), high)
+
+
+class Block:
+    """All factors over one set of columns, and the cell of each particle in their common refinement."""
+
+    def __init__(self, columns: ColumnSet) -> None:
+        self.columns = columns
+        self.factors: list[Factor] = []
+        self.groups: tuple[Groups, ...] = ()
+        self.shape: tuple[int, ...] = ()
+        self._maps: list[NDArray[np.intp] | None] = []
+        self._sums: list[tuple[Floats | None, ...]] = []
+        self._cells: NDArray[np.intp] | None = None
+
+    def add(self, factor: Factor) -> None:
+        self.factors.append(factor)
+        found = [refine([f.groups[axis] for f in self.factors]) for axis in range(len(self.columns))]
+        self.groups = tuple(groups for groups, _ in found)
+        self.shape = tuple(len(coarse) for _, coarse in found)
+        maps = [tuple(coarse[:, j] for _, coarse in found) for j in range(len(self.factors))]
+        self._maps = [_places(m, f.theta.shape) for m, f in zip(maps, self.factors, strict=True)]
+        self._sums = [tuple(summing(m) for m in axes) for axes in maps]
+        self.forget()
+
+    def forget(self) -> None:
+        """The particles have moved."""
+        self._cells = None
+
+    def cells(self, codes: CodeColumns) -> NDArray[np.intp]:
+        if self._cells is None:
+            self._cells = cells_of(codes, self.columns, self.groups)
+        return self._cells
+
+    def histogram(self, codes: CodeColumns, weights: Floats) -> Floats:
+        return kernels.histogram(self.cells(codes), weights, math.prod(self.shape)).reshape(self.shape)
+
+    def merged(self, table: Floats, factor: int) -> Floats:
+        """A table of the refinement, summed over the cells of one factor."""
+        return summed(table, self._sums[factor])
+
+    def opened(self, table: Floats, factor: int) -> Floats:
+        """A table of one factor, repeated over the cells of the refinement."""
+        places = self._maps[factor]
+        return table if places is None else np.take(table, places)
+
+    def theta(self) -> Floats:
+        return np.sum([self.opened(f.theta, i) for i, f in enumerate(self.factors)], axis=0)
+
+    def rake(self, codes: CodeColumns, weights: Floats, noise: float) -> None:
+        table, change = self.histogram(codes, weights), np.ones(self.shape)
+        for i, factor in enumerate(self.factors):
+            if factor.counts is not None:
+                ratio = self.opened(factor.step(self.merged(table, i), noise), i)
+                table *= ratio
+                change *= ratio
+        kernels.rescale(weights, self.cells(codes), change.ravel())
+
+    def losses(self, codes: CodeColumns, weights: Floats, noise: float) -> list[float]:
+        """For each piece of evidence the mean squared error of its cells, in units of their noise and chance."""
+        table = self.histogram(codes, weights)
+        return [f.loss(self.merged(table, i), noise) for i, f in enumerate(self.factors) if f.counts is not None]
+
+
+def _places(maps: tuple[Groups, ...], shape: tuple[int, ...]) -> NDArray[np.intp] | None:
+    """For each cell of a refinement the place of the coarser cell that holds it; none where they are the same."""
+    if all(np.array_equal(m, np.arange(size)) for m, size in zip(maps, shape, strict=True)):
+        return None
+    return np.asarray(np.ravel_multi_index(np.ix_(*maps), shape), dtype=np.intp)
+
+
+def refine(groupings: Sequence[Groups]) -> tuple[Groups, NDArray[np.intp]]:
+    """The coarsest grouping that every given one merges; and for each of its groups, the group in each of them."""
+    coarse, groups = np.unique(np.stack(groupings, axis=1), axis=0, return_inverse=True)
+    return np.asarray(groups, dtype=np.intp).ravel(), coarse
+
+
+def cells_of(codes: CodeColumns, columns: ColumnSet, groups: Sequence[Groups]) -> NDArray[np.intp]:
+    """The row-major cell number of each row, by groups."""
+    cells = np.zeros(len(codes[columns[0]]), dtype=np.intp)
+    for column, group in zip(columns, groups, strict=True):
+        kernels.place(cells, np.asarray(codes[column], dtype=np.intp), group, int(group.max()) + 1)
+    return cells
+
+
+def summing(groups: Groups) -> Floats | None:
+    """The matrix that sums by group; none where every value is its own group."""
+    size = int(groups.max()) + 1
+    if size == len(groups) and np.array_equal(groups, np.arange(size)):
+        return None
+    matrix = np.zeros((len(groups), size))
+    matrix[np.arange(len(groups)), groups] = 1.0
+    return matrix
+
+
+def summed(table: Floats, matrices: Sequence[Floats | None]) -> Floats:
+    """A table summed by groups along every axis that has a matrix."""
+    for axis, matrix in enumerate(matrices):
+        if matrix is not None:
+            before, after = table.shape[:axis], table.shape[axis + 1 :]
+            # One plain matrix product, or one for each cell before the axis: tensordot takes ten times as long.
+            flat = table.reshape(math.prod(before), table.shape[axis], -1)
+            product = matrix.T @ flat if after else flat[:, :, 0] @ matrix
+            table = product.reshape(*before, matrix.shape[1], *after)
+    return table
+
+
+def scattered(rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The same rows, neighbours far apart: to count rows of the same cell one after the other takes twice as long."""
+    return np.concatenate([rows[first::STRIDE] for first in range(STRIDE)])
+
+
+Snapshot: TypeAlias = tuple[CodeColumns, Floats, list[Floats]]
+
+
+@dataclass(eq=False)
+class Particles:
+    """N weighted rows, and the factors that they obey."""
+
+    sizes: Mapping[str, int]
+    total: float
+    codes: CodeColumns
+    weights: Floats
+    blocks: dict[ColumnSet, Block] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        return len(self.weights)
+
+    @property
+    def effective(self) -> float:
+        """The number of equal weights that would carry as much: (Σw)²/Σw²."""
+        return float(self.weights.sum() ** 2 / (self.weights @ self.weights))
+
+    @property
+    def factors(self) -> list[Factor]:
+        return [f for block in self.blocks.values() for f in block.factors]
+
+    def add(self, factor: Factor) -> None:
+        """Takes a factor in. Evidence without a spread is judged by what the particles say before they learn of it."""
+        block = self.blocks.setdefault(factor.columns, Block(factor.columns))
+        block.add(factor)
+        if factor.counts is not None and not factor.spread:
+            factor.judge(block.merged(block.histogram(self.codes, self.weights), len(block.factors) - 1))
+
+    def histogram(self, columns: ColumnSet, groups: Sequence[Groups]) -> Floats:
+        """Weighted counts of some columns by group."""
+        shape = tuple(int(g.max()) + 1 for g in groups)
+        return kernels.histogram(cells_of(self.codes, columns, groups), self.weights, math.prod(shape)).reshape(shape)
+
+    def rake(self, passes: int, *, sampling: bool = True) -> None:
+        """Some passes over all evidence; without `sampling` the particles are taken to be as good as the domain."""
+        for _ in range(passes):
+            noise = self.total / self.effective if sampling else 0.0
+            for block in self.blocks.values():
+                block.rake(self.codes, self.weights, noise)
+            self.weights *= self.total / self.weights.sum()
+
+    def loss(self) -> float:
+        """The mean loss of all evidence: about 1 where only noise and the chance of so few particles are left."""
+        noise = self.total / self.effective
+        return float(np.mean([x for b in self.blocks.values() for x in b.losses(self.codes, self.weights, noise)]))
+
+    def draw(self, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Indices of particles, each as often as its weight says, rounded up or down; neighbours in sorted order."""
+        order = np.lexsort(tuple(self.codes.values()))
+        line = np.cumsum(settled(self.weights[order]))
+        places = (np.arange(count) + rng.random()) * (line[-1] / count)
+        return order[np.minimum(np.searchsorted(line, places, side="right"), len(line) - 1)]
+
+    def resample(self, count: int, rng: np.random.Generator) -> None:
+        """Equal weights: heavy particles several times, light ones not at all."""
+        drawn = scattered(self.draw(count, rng))
+        self.move({c: v[drawn] for c, v in self.codes.items()})
+        self.weights = np.full(count, self.total / count)
+
+    def move(self, codes: CodeColumns) -> None:
+        self.codes = codes
+        for block in self.blocks.values():
+            block.forget()
+
+    def snapshot(self) -> Snapshot:
+        return self.codes, self.weights.copy(), [f.theta for f in self.factors]
+
+    def restore(self, snapshot: Snapshot) -> None:
+        codes, weights, thetas = snapshot
+        self.weights = weights.copy()  # raking changes them in place, and a snapshot can be restored again
+        self.move(codes)
+        for factor, theta in zip(self.factors, thetas, strict=True):
+            factor.theta = theta

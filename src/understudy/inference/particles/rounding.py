@@ -1,0 +1,129 @@
+"""Choosing rows among weighted particles so that their counts are those of the weights, up to rounding.
+
+Systematic resampling keeps the counts along one order of the rows; all others get sampling error, which at tens of
+thousands of rows is as large as the noise. So rows are exchanged for other particles, always for ones that bring the
+counts of all pairs of columns closer to their weighted counts. Whole rows are exchanged, never values inside them: what
+three and more columns have in common stays what the model says.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.schema.domain import ColumnSet
+from understudy.inference.conditional import resample
+from understudy.inference.histogram import settled
+from understudy.inference.model import CodeColumns
+from understudy.inference.particles import kernels
+from understudy.inference.particles.gibbs import sweep
+from understudy.inference.particles.particles import Particles, cells_of
+
+ROUNDS = 2500
+FIRST_SHARE, LAST_SHARE = 1e-3, 3e-5
+"""The rows that are exchanged at once, fewer and fewer: exchanges that meet in a cell spoil each other."""
+LOOKED_AT = 300
+"""Many short rounds: few rows are exchanged at once, so to look at many more of them is of no use."""
+ROW = 1 << 24
+"""One row, where counts are whole numbers of parts of it: their sums don't depend on the order."""
+COMPLETING_SWEEPS = 3
+MOST_CELLS = 20_000_000
+"""How many cell numbers are held in memory; with more pairs of columns than that, a random choice of them counts."""
+
+
+def choose_rows(particles: Particles, rows: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """That many indices of particles."""
+    chosen = particles.draw(rows, rng)
+    pairs = _affordable(list(itertools.combinations(particles.sizes, 2)), particles.count, rng)
+    if not pairs:
+        return chosen
+    exchange = Exchange(particles, pairs, chosen)
+    for share in np.geomspace(FIRST_SHARE, LAST_SHARE, ROUNDS):
+        exchange.improve(max(1, round(share * rows)), rng)
+    return exchange.chosen
+
+
+def _affordable(pairs: list[ColumnSet], count: int, rng: np.random.Generator) -> list[ColumnSet]:
+    most = max(1, MOST_CELLS // count)
+    if len(pairs) <= most:
+        return pairs
+    return [pairs[i] for i in np.sort(rng.choice(len(pairs), most, replace=False))]
+
+
+class Exchange:
+    """A choice of rows, and by how much each cell of each pair of columns holds too many of them, in parts of a row."""
+
+    def __init__(self, particles: Particles, pairs: list[ColumnSet], chosen: NDArray[np.intp]) -> None:
+        self.chosen = chosen
+        self._pairs = len(pairs)
+        self._line = np.cumsum(settled(particles.weights))
+        shapes = [tuple(particles.sizes[c] for c in p) for p in pairs]
+        starts = np.cumsum([0, *(math.prod(s) for s in shapes)])
+        # By row: what one row needs lies together.
+        self._cells = np.empty((particles.count, len(pairs)), dtype=np.int32)
+        self._excess = np.empty(starts[-1], dtype=np.int64)
+        for i, (pair, shape) in enumerate(zip(pairs, shapes, strict=True)):
+            cells = cells_of(particles.codes, pair, [np.arange(n) for n in shape])
+            size = math.prod(shape)
+            wanted = np.bincount(cells, particles.weights, size) * (len(chosen) / particles.total)
+            excess = np.bincount(cells[chosen], minlength=size) - wanted
+            self._excess[starts[i] : starts[i + 1]] = np.rint(excess * ROW)
+            self._cells[:, i] = cells + starts[i]
+
+    @property
+    def loss(self) -> float:
+        excess = self._excess / ROW
+        return float(excess @ excess)
+
+    def improve(self, most: int, rng: np.random.Generator) -> None:
+        """Exchanges the rows that lie in the fullest cells for particles that lie in the emptiest."""
+        places = rng.integers(0, len(self.chosen), min(LOOKED_AT, len(self.chosen)))
+        places = np.unique(places)
+        fresh = self._proposed(len(places), rng)
+        full, empty = self._score(self.chosen[places]), self._score(fresh)
+        leaving, coming = np.argsort(-full), np.argsort(empty)
+        # Taking a row out and putting one in changes the sum of squares by 2·(score in − score out + number of pairs).
+        gain = full[leaving] - empty[coming] - self._pairs * ROW
+        count = min(most, int(np.searchsorted(-gain, 0)))
+        out, into = places[leaving[:count]], fresh[coming[:count]]
+        np.add.at(self._excess, self._cells[self.chosen[out]].ravel(), -ROW)
+        np.add.at(self._excess, self._cells[into].ravel(), ROW)
+        self.chosen[out] = into
+
+    def _proposed(self, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Particles by weight: one that the model all but rules out must not come in because its pairs would do."""
+        places = rng.random(count) * self._line[-1]
+        return np.minimum(np.searchsorted(self._line, places, side="right"), len(self._line) - 1)
+
+    def _score(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+        return kernels.score(self._excess, self._cells, rows)
+
+
+@dataclass(frozen=True)
+class ParticleModel:
+    """Fitted particles, to draw rows from."""
+
+    particles: Particles
+
+    @property
+    def total(self) -> float:
+        return self.particles.total
+
+    def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:
+        chosen = rng.permutation(choose_rows(self.particles, rows, rng))
+        return {c: v[chosen] for c, v in self.particles.codes.items()}
+
+    def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
+        """Particles that agree with the evidence best, moved by Gibbs sampling of the columns that are not given."""
+        start = resample(self, given, rng)
+        rows = len(next(iter(start.values())))
+        moving = Particles(self.particles.sizes, self.total, start, np.full(rows, self.total / rows))
+        for factor in self.particles.factors:
+            moving.add(replace(factor, counts=None))
+        for _ in range(COMPLETING_SWEEPS):
+            sweep(moving, rng, fixed=frozenset(given))
+        return moving.codes

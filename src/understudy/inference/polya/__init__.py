@@ -1,0 +1,1 @@
+"""Polya trees and urns: distributions over a line."""

@@ -1,0 +1,1 @@
+"""Looks at results, and holds no guarantee."""

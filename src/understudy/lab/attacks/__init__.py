@@ -1,0 +1,1 @@
+"""What an attacker learns of people from a synthetic table."""

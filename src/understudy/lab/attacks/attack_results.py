@@ -1,0 +1,122 @@
+"""Every attack on one synthetic table, as one typed result."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from understudy.boundary.schema.schema import Schema
+from understudy.errors import InputError
+from understudy.lab.attacks.all_attacks import ATTACKS, KNOWN
+from understudy.lab.attacks.attack import ADVANTAGE, Attack, Finding
+from understudy.lab.attacks.confidence import LEVEL
+from understudy.lab.attacks.threat import Setting
+from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.evaluation.evaluation import NOTICE
+
+Progress = Callable[[str], None]
+NO_PROOF = (
+    "Attacks that find nothing prove nothing: there may be better ones. Only a differential-privacy guarantee speaks "
+    "about all of them."
+)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What was attacked, and with what."""
+
+    train: str
+    holdout: str
+    synthetic: str
+    train_rows: int
+    holdout_rows: int
+    synthetic_rows: int
+    columns: tuple[str, ...]
+    left_out: tuple[str, ...]
+    secrets: tuple[str, ...]
+    drafted: bool
+    """Whether the schema was drafted from the training rows, because none was given."""
+    seed: int
+    level: float = LEVEL
+    """Of every interval."""
+
+
+@dataclass(frozen=True)
+class Attacks:
+    """The findings of all attacks, in their order. It is internal: it was computed from real rows."""
+
+    facts: Facts
+    findings: dict[str, Finding]
+
+    def __getitem__(self, name: str) -> Finding:
+        try:
+            return self.findings[name]
+        except KeyError:
+            known = ", ".join(self.findings)
+            raise InputError(f"attack {name!r} is not known; the attacks are {known}", name) from None
+
+    @property
+    def attacks(self) -> tuple[Attack, ...]:
+        return tuple(a for a in KNOWN if a.name in self.findings)
+
+    @property
+    def successful(self) -> tuple[Attack, ...]:
+        """Those that do better on rows of the training table than on others."""
+        return tuple(a for a in self.attacks if self.findings[a.name].verdict == ADVANTAGE)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For programs: the facts, and every finding with its parts."""
+        findings = {name: finding.to_dict() for name, finding in self.findings.items()}
+        return {"notice": NOTICE, "limits": NO_PROOF, "facts": dataclasses.asdict(self.facts), "findings": findings}
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def attack_tables(
+    train: Any,
+    holdout: Any,
+    synthetic: Any,
+    *,
+    schema: Schema | str | Path | None = None,
+    secrets: Sequence[str] | None = None,
+    seed: int = 0,
+    more: Sequence[Attack] = (),
+    progress: Progress | None = None,
+) -> Attacks:
+    """Attacks a synthetic table with the rows it was made from, and others that never were in it.
+
+    `more` are attacks that are made after all others.
+    """
+    step = progress or (lambda text: None)
+    step("reading")
+    if holdout is None:
+        raise InputError("the attacks need a hold-out: real rows that the method never saw", holdout)
+    compared = Comparison.of(train, synthetic, holdout=holdout, schema=schema, seed=seed)
+    setting = Setting.of(compared, secrets)
+    findings = {}
+    for attack in (*ATTACKS, *more):
+        step(attack.title)
+        findings[attack.name] = attack.of(setting)
+    return Attacks(_facts(setting), findings)
+
+
+def _facts(setting: Setting) -> Facts:
+    compared = setting.comparison
+    return Facts(
+        setting.train.name,
+        setting.holdout.name,
+        setting.synthetic.name,
+        setting.train.rows,
+        setting.holdout.rows,
+        setting.synthetic.rows,
+        tuple(v.name for v in setting.variables),
+        compared.left_out,
+        setting.secrets,
+        compared.drafted,
+        compared.seed,
+    )

@@ -1,0 +1,61 @@
+"""Can two halves of what is known about a person be put together, because both lead to the same synthetic row?"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.lab.attacks.attack import Attack, Finding
+from understudy.lab.attacks.nearest_rows import Index, Places
+from understudy.lab.attacks.threat import Setting, matrix, some
+from understudy.lab.evaluation.row_features import Features
+from understudy.lab.evaluation.sample import Sample
+
+NEAREST = 5
+MOST_ROWS = 4_000
+"""Of each kind."""
+PURPOSE = 5
+
+
+def linkability(setting: Setting) -> Finding:
+    """The share of rows whose two halves have one of their nearest synthetic rows in common."""
+    if len(setting.variables) == 1:
+        return Finding.undefined(f"{setting.variables[0].name!r} is the only column, so there are no two halves")
+    rng = setting.generator(PURPOSE)
+    halves = _halves(setting, rng)
+    train, holdout = (s.take(some(s.rows, MOST_ROWS, rng)) for s in (setting.train, setting.holdout))
+    inside, outside = (linked(setting, halves, rows) for rows in (train, holdout))
+    first, second = (", ".join(v.name for v in half.variables) for half in halves)
+    note = f"{first} on one side, {second} on the other"
+    return Finding.shares(int(inside.sum()), train.rows, int(outside.sum()), holdout.rows, note=note)
+
+
+def _halves(setting: Setting, rng: np.random.Generator) -> tuple[Features, Features]:
+    """The columns, divided at random."""
+    names = [setting.variables[i].name for i in rng.permutation(len(setting.variables))]
+    middle = (len(names) + 1) // 2
+    return setting.features_of(names[:middle]), setting.features_of(names[middle:])
+
+
+def linked(setting: Setting, halves: tuple[Features, Features], rows: Sample) -> NDArray[np.bool_]:
+    first, second = (
+        Index.of(matrix(half, setting.synthetic)).nearest(matrix(half, rows), NEAREST).places for half in halves
+    )
+    return share_one(first, second)
+
+
+def share_one(first: Places, second: Places) -> NDArray[np.bool_]:
+    """Whether a line of one has a place in common with the same line of the other."""
+    return (first[:, :, np.newaxis] == second[:, np.newaxis, :]).any(axis=(1, 2))
+
+
+ATTACKS: tuple[Attack, ...] = (
+    Attack(
+        "linkability",
+        "Linkability",
+        "Two lists, each with half of what is known about a person, could be joined because the person was in the "
+        "table.",
+        "Rows whose two halves, each by itself, lead to the same one of the five nearest synthetic rows.",
+        linkability,
+    ),
+)

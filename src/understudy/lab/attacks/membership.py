@@ -1,0 +1,117 @@
+"""Was this person in the table? By the distance to the nearest synthetic row, and by how much denser they lie there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.lab.attacks.attack import AREA, Attack, Finding
+from understudy.lab.attacks.confidence import clopper_pearson, ranked_above, ranking
+from understudy.lab.attacks.nearest_rows import Floats, Index
+from understudy.lab.attacks.threat import NEAREST, Setting, matrix, some
+from understudy.lab.evaluation.row_features import quietly
+
+MOST_ROWS = 20_000
+"""Of each kind, to learn a threshold from and to test it on."""
+FALSE_ALARMS = (0.01, 0.10)
+TOUCHING = 1e-3
+"""Standard deviations: nearer than this, a copy is a copy."""
+BY_DISTANCE, BY_DENSITY = 1, 2
+
+
+def by_distance(setting: Setting) -> Finding:
+    """Logistic regression on one number: half of the rows teach it, the others test it; half of both are members.
+
+    Not cross-validated: errors of the folds go together, so that an interval from all of them would be too narrow.
+    """
+    rng = setting.generator(BY_DISTANCE)
+    most = min(setting.train.rows, setting.holdout.rows, MOST_ROWS)
+    kinds = [n.distances[:, 0][rng.permutation(len(n.distances))[:most]] for n in setting.near]
+    learnt = most // 2
+    predicted = _predicted([k[:learnt] for k in kinds], np.concatenate([k[learnt:] for k in kinds]))
+    tested = len(predicted)
+    right = int((predicted == np.repeat([True, False], tested // 2)).sum())
+    note = f"learnt from {2 * learnt:,} rows, tested on {tested:,}; the distance alone is a weak test"
+    return Finding.beside_guessing(right / tested, clopper_pearson(right, tested), note)
+
+
+def _predicted(kinds: Sequence[Floats], asked: Floats) -> NDArray[np.bool_]:
+    """Whether each is a member, by a model that saw as many members as others."""
+    from sklearn.linear_model import LogisticRegression
+
+    distances = np.concatenate(kinds)
+    scale = float(distances.std()) or 1.0
+    with quietly():
+        model = LogisticRegression().fit(
+            distances[:, np.newaxis] / scale, np.repeat([True, False], [len(k) for k in kinds])
+        )
+        return model.predict(asked[:, np.newaxis] / scale)
+
+
+def by_density(setting: Setting) -> Finding:
+    """How much denser synthetic rows lie about a row than real ones that were not in training (after DOMIAS)."""
+    rng = setting.generator(BY_DENSITY)
+    order = rng.permutation(setting.holdout.rows)
+    reference, others = np.sort(order[: len(order) // 2]), order[len(order) // 2 :]
+    members = some(setting.train.rows, 2 * MOST_ROWS, rng)
+    real = Index.of(matrix(setting.features, setting.holdout.take(reference)))
+    near_train, near_holdout = setting.near
+    asked = (
+        (setting.train.take(members), near_train.distances[members]),
+        (
+            setting.holdout.take(others),
+            near_holdout.distances[others],
+        ),
+    )
+    inside, outside = (
+        _nearness(synthetic) - _nearness(real.nearest(matrix(setting.features, rows), NEAREST).distances)
+        for rows, synthetic in asked
+    )
+    area = ranked_above(inside, outside)
+    note = f"{len(inside):,} members, {len(outside):,} others, {len(reference):,} real rows to compare with"
+    found = Finding.beside_guessing(area, ranking(area, len(inside), len(outside)), note)
+    return found.with_parts({f"at {rate:.0%} false alarms": _at(rate, inside, outside) for rate in FALSE_ALARMS})
+
+
+def _nearness(distances: Floats) -> Floats:
+    """The logarithm of a density by nearest neighbours, but for its dimension and a constant."""
+    return -np.log(distances + TOUCHING).mean(axis=1)
+
+
+def _at(rate: float, inside: Floats, outside: Floats) -> Finding:
+    """Members found by a threshold that one half of the others sets, beside the other half found by it."""
+    half = len(outside) // 2
+    threshold = np.quantile(outside[:half], 1 - rate, method="higher")
+    hits, alarms = int((inside > threshold).sum()), int((outside[half:] > threshold).sum())
+    found = Finding.shares(hits, len(inside), alarms, len(outside) - half)
+    (low, high), (base_low, base_high) = (
+        clopper_pearson(hits, len(inside)),
+        clopper_pearson(alarms, len(outside) - half),
+    )
+    ends = f"members found {low:.2%} to {high:.2%}, false alarms {base_low:.2%} to {base_high:.2%}"
+    return found.with_parts({}, note=f"exact intervals: {ends}")
+
+
+ATTACKS: tuple[Attack, ...] = (
+    Attack(
+        "membership-distance",
+        "Membership by distance",
+        "Somebody who knows a person's whole row could tell from the nearest synthetic row whether they were in the "
+        "table.",
+        "Rows of which it is rightly said whether they were in the table, half of them being so; guessing is right "
+        "half of the time.",
+        by_distance,
+    ),
+    Attack(
+        "membership-density",
+        "Membership by density",
+        "Somebody who knows a person's whole row and similar people elsewhere could tell whether they were in the "
+        "table.",
+        "How often a row of the table looks more like a member than a row that was not in it; guessing is right half "
+        "of the time.",
+        by_density,
+        AREA,
+    ),
+)

@@ -1,0 +1,119 @@
+"""The report of attacks on a synthetic table: what each would mean for a person, and how far it got. It is internal."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from understudy.lab.attacks.attack import DISTANCE, NOT_DEFINED, Attack, Finding
+from understudy.lab.attacks.attack_results import NO_PROOF, Attacks
+from understudy.lab.attacks.shadow_models import SHADOW
+from understudy.lab.evaluation.evaluation import NOTICE
+from understudy.pages import figure
+from understudy.pages.axis import percent, valued
+from understudy.pages.dial import gauge
+from understudy.pages.page import counted, fill
+
+RANGES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Of a gauge: the first that holds the interval."""
+MARK = "no advantage"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An attack as the page tells it."""
+
+    attack: Attack
+    finding: Finding
+    words: str
+    figure: figure.Figure
+    parts: tuple[tuple[str, Finding, str], ...]
+    """Name, finding, and the same in words."""
+
+
+def render(attacks: Attacks) -> str:
+    """One self-contained page for whoever made the synthetic table; same input, same bytes."""
+    entries = _entries(attacks)
+    return fill(
+        "attacks.html.j2",
+        notice=NOTICE,
+        limits=NO_PROOF,
+        facts=attacks.facts,
+        level=f"{100 * attacks.facts.level:g}\N{NO-BREAK SPACE}%",
+        summary=summary(attacks),
+        alarming=bool(attacks.successful),
+        shadowed=SHADOW.title if SHADOW.name in attacks.findings else "",
+        entries=[e for e in entries if e.finding.verdict != NOT_DEFINED],
+        undefined=[e for e in entries if e.finding.verdict == NOT_DEFINED],
+    )
+
+
+def render_brief(attacks: Attacks) -> str:
+    """The verdicts as a small table, for a notebook."""
+    rows = [(e.attack.title, e.finding.verdict, e.words) for e in _entries(attacks)]
+    return fill("attacks-brief.html.j2", notice=NOTICE, facts=attacks.facts, summary=summary(attacks), rows=rows)
+
+
+def pictures(attacks: Attacks) -> list[figure.Figure]:
+    """Every picture of the report, in its order."""
+    return [e.figure for e in _entries(attacks) if e.finding.verdict != NOT_DEFINED]
+
+
+def summary(attacks: Attacks) -> str:
+    """The verdict on all attacks, in one sentence."""
+    made = [a for a in attacks.attacks if attacks.findings[a.name].verdict != NOT_DEFINED]
+    if not made:
+        return "No attack could be made."
+    if not attacks.successful:
+        return f"No advantage was seen in {counted(len(made), 'attack')}."
+    names = ", ".join(a.title.lower() for a in attacks.successful)
+    return f"{len(attacks.successful)} of {counted(len(made), 'attack')} found an advantage: {names}."
+
+
+def spoken(attack: Attack, finding: Finding) -> str:
+    """A finding in words."""
+    if finding.success is None or finding.baseline is None or finding.interval is None:
+        return finding.reason
+    shown = valued if attack.unit == DISTANCE else percent
+    low, high = (_signed(end, attack) for end in finding.interval)
+    inside, outside = shown(finding.success), shown(finding.baseline)
+    rates = f"{inside}, beside {outside} by guessing"
+    if not finding.guessed:
+        rates = f"{inside} for rows of the table, {outside} for rows that were never in it"
+    return f"{rates}; the advantage lies between {low} and {high}."
+
+
+def _signed(value: float, attack: Attack) -> str:
+    """A difference: shares in points of a hundred."""
+    shown = valued(abs(value)) if attack.unit == DISTANCE else f"{100 * abs(value):.1f} points"
+    return f"−{shown}" if value < 0 else shown
+
+
+def _entries(attacks: Attacks) -> list[Entry]:
+    return [_entry(attack, attacks.findings[attack.name]) for attack in attacks.attacks]
+
+
+def _entry(attack: Attack, finding: Finding) -> Entry:
+    parts = tuple((name, part, spoken(attack, part)) for name, part in finding.parts.items())
+    return Entry(attack, finding, spoken(attack, finding), _gauge(attack, finding), parts)
+
+
+def _gauge(attack: Attack, finding: Finding) -> figure.Figure:
+    """The advantage with its interval, on a range whose middle is none at all."""
+    reach = _reach(max((abs(end) for end in finding.interval or ()), default=1.0))
+    return gauge(
+        finding.advantage,
+        -reach,
+        reach,
+        title=attack.title,
+        mark=0.0,
+        mark_name=MARK,
+        interval=finding.interval,
+        note=f"Verdict: {finding.verdict}. {spoken(attack, finding)}",
+    )
+
+
+def _reach(needed: float) -> float:
+    """A round number that is at least as large."""
+    small = next((r for r in RANGES if needed <= r), None)
+    return float(math.ceil(needed)) if small is None else small

@@ -1,0 +1,161 @@
+"""Membership by shadow models: a method is run many times with and without one person, and its outputs told apart.
+
+Unlike the other attacks it attacks a method, not a table, so it costs as many runs. Whoever calls brings the method.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.frame import to_arrow
+from understudy.boundary.tables.reading import Rows
+from understudy.errors import InputError
+from understudy.lab.attacks.attack import AREA, Attack, Finding
+from understudy.lab.attacks.confidence import ranked_above, ranking
+from understudy.lab.attacks.nearest_rows import Index, Matrix, Places
+from understudy.lab.attacks.threat import NEAREST, Setting, matrix, some
+from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.evaluation.row_features import quietly
+from understudy.lab.evaluation.sample import Sample
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SHADOWS, FEWEST_SHADOWS = 40, 16
+"""A quarter of the runs tests each world; of three, a perfect ranking would be luck once in twenty times."""
+AT_ONCE = 2_000
+"""Rows that are compared with all others together, in search of the one that is farthest."""
+PURPOSE = 8
+Make = Callable[[Any, int], Any]
+"""From a table and a seed to a synthetic table, as a frame."""
+Progress = Callable[[str], None]
+Floats = NDArray[np.float64]
+
+
+def shadow_membership(
+    make: Make,
+    table: Any,
+    row: int,
+    *,
+    without: Any = None,
+    schema: Schema | None = None,
+    shadows: int = SHADOWS,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Finding:
+    """How well outputs with the row are told from those without it; half of the runs learn how, the others test it.
+
+    `without` is the table without the person, where that is not just the table without the row.
+    """
+    rows = Rows.of(table, "the table").everything()
+    if not 0 <= row < rows.num_rows or rows.num_rows < 2:
+        raise InputError(f"row ({row}) must be from 0 to {rows.num_rows - 1}, of 2 rows or more", row)
+    check_shadows(shadows, seed)
+    others = rows.take(np.delete(np.arange(rows.num_rows), row)) if without is None else without
+    made = _made(make, (table, others), shadows, seed, progress or (lambda text: None))
+    return _told_apart(*_around(rows, row, made, schema))
+
+
+def check_shadows(shadows: int, seed: int = 0) -> None:
+    if isinstance(shadows, bool) or not isinstance(shadows, int) or shadows < FEWEST_SHADOWS:
+        raise InputError(f"shadows ({shadows}) must be a whole number of {FEWEST_SHADOWS} or more", shadows)
+    if seed < 0:
+        raise InputError(f"seed ({seed}) must be 0 or more", seed)
+
+
+def runs_of(shadows: int) -> int:
+    """As many with the person as without."""
+    return shadows + shadows % 2
+
+
+def _made(make: Make, worlds: Sequence[Any], shadows: int, seed: int, progress: Progress) -> list[pa.Table]:
+    """The outputs of both worlds in turns, each with a seed of its own."""
+    runs = runs_of(shadows)
+    seeds = np.random.Generator(np.random.PCG64([seed, PURPOSE])).integers(2**62, size=runs)
+    made = []
+    for i in range(runs):
+        progress(f"{SHADOW.title}: {i + 1} of {runs}")
+        made.append(to_arrow(make(worlds[i % 2], int(seeds[i])), "the shadow"))
+    return made
+
+
+def _around(rows: pa.Table, row: int, made: Sequence[pa.Table], schema: Schema | None) -> tuple[Floats, Floats]:
+    """For each output the number of rows that agree with the row in no column or more, one, …, all; logarithmic.
+
+    All are read together, so that every output has the same codes.
+    """
+    import pyarrow as pa
+
+    compared = Comparison.of(rows, pa.concat_tables(made, promote_options="permissive"), schema=schema)
+    ends = np.cumsum([0, *(t.num_rows for t in made)])
+    spans = (np.arange(low, high) for low, high in itertools.pairwise(ends))
+    counts = np.log1p([agreeing(compared.real, row, compared.synthetic.take(span)) for span in spans])
+    return counts[::2], counts[1::2]
+
+
+def agreeing(real: Sample, row: int, synthetic: Sample) -> Floats:
+    agreed = np.zeros(synthetic.rows, dtype=np.int64)
+    for name, codes in synthetic.codes.items():
+        agreed += codes == real.codes[name][row]
+    counts = np.bincount(agreed, minlength=len(synthetic.codes) + 1)
+    return np.cumsum(counts[::-1])[::-1].astype(np.float64)
+
+
+def _told_apart(inside: Floats, outside: Floats) -> Finding:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    learnt = len(inside) // 2
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    with quietly():
+        model.fit(np.concatenate([inside[:learnt], outside[:learnt]]), np.repeat([1, 0], learnt))
+        scores = [model.decision_function(runs[learnt:]) for runs in (inside, outside)]
+    area, tested = ranked_above(*scores), len(scores[0])
+    note = f"{2 * learnt} runs to learn from, {2 * tested} to test"
+    return Finding.beside_guessing(area, ranking(area, tested, tested), note)
+
+
+def most_exposed(setting: Setting) -> int:
+    """The training row that is farthest from its neighbours in the training table: a method can hide it least.
+
+    Neighbours among a few rows are no nearer than those among all, so few rows need be compared with all others.
+    """
+    rows = matrix(setting.features, setting.train)
+    index, bounds = Index.of(rows), _bounds(rows, some(len(rows), AT_ONCE, setting.generator(PURPOSE)))
+    order = np.argsort(-bounds, kind="stable")
+    best, farthest = 0, -np.inf
+    for start in range(0, len(rows), AT_ONCE):
+        asked = order[start : start + AT_ONCE]
+        if bounds[asked[0]] <= farthest:
+            break
+        distances = index.nearest(rows[asked], NEAREST, own=asked).distances.mean(axis=1)
+        if distances.max() > farthest:
+            best, farthest = int(asked[distances.argmax()]), float(distances.max())
+    return best
+
+
+def _bounds(rows: Matrix, few: Places) -> Floats:
+    """How far each row can be from its neighbours at most; nothing is said of the few, which would find themselves."""
+    bounds = Index.of(rows[few]).nearest(rows, NEAREST).distances.mean(axis=1)
+    bounds[few] = np.inf
+    return bounds
+
+
+SHADOW = Attack(
+    "shadow",
+    "Membership by shadow models",
+    "Somebody who knows the method, a person's whole row and everybody else's could tell from what it makes whether "
+    "that person was in the table; this attacks the method, not the table.",
+    "How often what the method makes with the person looks more like it than what it makes without them, for the "
+    "person most at risk; guessing is right half of the time.",
+    lambda setting: Finding.undefined("no method was named"),
+    AREA,
+)
+"""Its computation comes from whoever can run the method."""

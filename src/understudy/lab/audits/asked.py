@@ -1,0 +1,75 @@
+"""What is audited, and how: all that is settled before the first run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.schema.schema import ADD_REMOVE
+from understudy.lab.audits.effort import Setting
+from understudy.lab.audits.pairs.pair import Pair, pairs, switch_pair
+from understudy.lab.audits.subjects import foreign
+from understudy.lab.audits.subjects.all_subjects import is_opaque, kind_of, subject_of
+from understudy.releases.synthesis import versions
+
+LEVEL = 0.05
+SHOWN = ("equal rows", "unique category", "numeric outlier")
+"""Pairs whose difference can be seen in rows. Where nothing else is looked at, runs are better spent on few pairs."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A method by its name, or a function of somebody else's, with its claim."""
+
+    method: str | None
+    function: str | None
+    mutant: str | None
+    budget: Budget
+    setting: Setting
+    level: float
+    python: str
+    neighbours: str = ADD_REMOVE
+    postgres: str | None = None
+    """The address of a server on which tables may be made."""
+
+    @property
+    def name(self) -> str:
+        plain = self.method or self.function or ""
+        return f"{plain} with mutant {self.mutant}" if self.mutant else plain
+
+    @property
+    def kind(self) -> str:
+        if self.function:
+            return "callable"
+        return "mutant" if self.mutant else kind_of(self.method or "")
+
+    @property
+    def opaque(self) -> bool:
+        """Whether only its rows can be looked at."""
+        return self.function is not None or is_opaque(self.method or "")
+
+    def pairs(self) -> list[Pair]:
+        if self.opaque:
+            shown = [p for p in pairs(self.neighbours, keys=False) if p.name in SHOWN]
+            return [*shown, switch_pair(self.neighbours)] if self.function else shown
+        subject = subject_of(self.method or "", self.budget)
+        return pairs(self.neighbours, keys=subject.buys_keys and not self.budget.pure)
+
+    def setup(self, looked: Sequence[Pair]) -> dict[str, Any]:
+        """What the children must know."""
+        facts = {"epsilon": self.budget.epsilon, "delta": self.budget.delta, "neighbours": self.neighbours}
+        if self.function is None:
+            return facts | {"subject": self.method, "mutant": self.mutant}
+        tables = {p.name: [t.to_pydict() for t in p.tables] for p in looked}
+        return facts | {"function": self.function, "pairs": tables}
+
+    def question(self) -> dict[str, Any]:
+        """What rounds that are kept belong to."""
+        return self.setup([]) | {"setting": self.setting.name, "version": versions()["understudy"]}
+
+    def command(self) -> list[str] | None:
+        """How a child is started: another Python runs one file of ours, alone."""
+        return None if self.function is None else [self.python, str(Path(foreign.__file__))]

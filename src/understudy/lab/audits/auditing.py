@@ -1,0 +1,282 @@
+"""`understudy.audit`: tries to refute what a method claims, on tables that were made up for it."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.schema.schema import ADD_REMOVE, NEIGHBOURS
+from understudy.errors import InputError
+from understudy.files import write_atomically
+from understudy.lab.audits import report as audit_report
+from understudy.lab.audits import result as typed
+from understudy.lab.audits.asked import LEVEL, Asked
+from understudy.lab.audits.checks.boundary import Boundary
+from understudy.lab.audits.checks.inside import BOUNDARY, CONFORMANCE, SENSITIVITY, TAINT, Inside
+from understudy.lab.audits.checks.trained_methods import APPLY, DRAWN, MOVED, ONE_RUN, Terms, looks_at
+from understudy.lab.audits.checks.witness import Ask
+from understudy.lab.audits.effort import SETTINGS, Setting, setting_of
+from understudy.lab.audits.games.game import cut
+from understudy.lab.audits.games.games import Games
+from understudy.lab.audits.mutants.mutants import MUTANTS
+from understudy.lab.audits.result import DOES_NOT_APPLY, FAILED, PASSED, Bound, Check, Claim, Matrix, Step
+from understudy.lab.audits.subjects.all_subjects import (
+    OF_TRAINING,
+    SUBJECTS,
+    TRAINED,
+    applies,
+    betrayed,
+    is_opaque,
+    rig_of,
+    trained_subject_of,
+)
+from understudy.lab.studies.result import report_writer, save_figures
+from understudy.releases.synthesis import DEFAULT_DELTA, versions
+
+Progress = Callable[[str], None]
+GAME = ("game", "Distinguishing game", "Can two tables that differ in one person be told apart better than is claimed?")
+CANARIES = ("canaries", "Canaries in one run", "Are people who were trained on recognised better than is claimed?")
+OUTSIDE = "only its rows can be looked at: it is not run through a curator of ours"
+TOO_SHORT = "time was up before a game had enough runs"
+NO_GRADIENTS = "it trains nothing by gradients"
+TOO_SLOW = "training takes too long for thousands of runs; canaries are looked for in one"
+TRAINED_BEFORE = "what is asked before the training is asked by other methods, too, and looked at there"
+IN_OR_OUT = "canaries are in or out, and the claim is about rows that are replaced"
+VOTES_ALONE = "its rows are only voted on, and votes have the noise of other counts"
+
+
+class Audit(typed.Audit):
+    """What an audit found, able to show itself."""
+
+    def to_html(self) -> str:
+        """The report as one page that needs nothing else."""
+        return audit_report.render(self)
+
+    def save(self, path: str | Path) -> None:
+        """Writes the report (.html) or the result (.json), by the ending of the path."""
+        path = Path(path)
+        write_atomically(path, report_writer(path, {".html": self.to_html, ".json": self.to_json})().encode())
+
+    def save_figures(self, folder: str | Path, format: str = "svg") -> list[Path]:
+        """Writes every picture of the report as a file of its own, for papers and slides."""
+        return save_figures(audit_report.pictures(self), Path(folder), format)
+
+    def _repr_html_(self) -> str:
+        return audit_report.render_brief(self)
+
+
+def audit(
+    method: str | None = None,
+    *,
+    epsilon: float = 1.0,
+    delta: float = DEFAULT_DELTA,
+    neighbours: str = ADD_REMOVE,
+    setting: str = "quick",
+    mutant: str | None = None,
+    function: str | None = None,
+    python: str | Path | None = None,
+    level: float = LEVEL,
+    time_limit: float | None = None,
+    out: str | Path | None = None,
+    jobs: int | None = None,
+    postgres: str | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Tries to refute the claim of a method (by its name), or of a function ("module:name", in any Python).
+
+    No private row is read: methods are run on small tables that differ in one person. `level` is how rarely a correct
+    method is called a violation. With `out`, the rounds of the games are kept in that folder, and an audit that was
+    stopped goes on where it was. `mutant` breaks the method on purpose, to see that the auditor sees it. `postgres` is
+    the address of a server, such as postgresql://host/database, on which made-up tables may be made and dropped again;
+    then the boundary is looked at there, too.
+    """
+    if (method is None) == (function is None):
+        raise InputError("an audit needs either the name of a method or a function, such as module:name", method)
+    if function is not None and (":" not in function or mutant is not None):
+        raise InputError(f"function {function!r} must be module:name, and can't have a mutant", function)
+    if not 0 < level <= 0.5:
+        raise InputError(f"level ({level}) must be above 0 and at most 0.5", level)
+    if time_limit is not None and not time_limit > 0:
+        raise InputError(f"the time limit ({time_limit}) must be above 0 seconds", time_limit)
+    if neighbours not in NEIGHBOURS:
+        raise InputError(f"neighbours ({neighbours!r}) must be one of {', '.join(NEIGHBOURS)}", neighbours)
+    chosen = setting_of(setting)
+    if method in TRAINED:
+        games = {"time_limit": time_limit, "out": out, "jobs": jobs, "postgres": postgres}
+        _demand_no_games(str(method), games)
+        terms = Terms(neighbours, chosen.learners, level)
+        return _audit_training(str(method), Budget(epsilon, delta), chosen, terms, mutant, progress or _silent)
+    chosen = chosen if time_limit is None else dataclasses.replace(chosen, seconds=float(time_limit))
+    rig_of(mutant)
+    if mutant is not None and is_opaque(method or ""):
+        raise InputError(f"{method!r} is a specimen, which is broken already, and can't have a mutant", mutant)
+    budget, runner = Budget(epsilon, delta), str(python or sys.executable)
+    asked = Asked(method, function, mutant, budget, chosen, level, runner, neighbours, postgres)
+    if asked.opaque and postgres is not None:
+        raise InputError(f"{asked.name!r} has no curator to look through, on a server or elsewhere", postgres)
+    return _audit(asked, _jobs(jobs), Path(out) if out else None, progress or _silent)
+
+
+def _silent(text: str) -> None:
+    """No progress is told."""
+
+
+def _demand_no_games(method: str, given: Mapping[str, object]) -> None:
+    """What concerns games, and rows on a server, concerns no method that trains: it is refused, not forgotten."""
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"{name} ({value}) is for methods that play games, and {method} is looked at in one process, while it "
+                "trains; leave it out",
+                value,
+            )
+
+
+def _jobs(asked: int | None) -> int:
+    if asked is not None and not (isinstance(asked, int) and asked >= 1):
+        raise InputError(f"jobs ({asked}) must be a whole number of at least 1", asked)
+    return asked or os.cpu_count() or 1
+
+
+def _audit(asked: Asked, jobs: int, out: Path | None, progress: Progress) -> Audit:
+    begun, looked = time.monotonic(), asked.pairs()
+    inside = None if asked.opaque else Inside(asked, looked, progress)
+    steps = [Step(*words, reason=OUTSIDE) for words in (SENSITIVITY, CONFORMANCE, TAINT, BOUNDARY)]
+    steps = steps if inside is None else inside.steps()
+    claim = _claim(asked, inside.asks if inside else [])
+    playing = time.monotonic()
+    bounds = Games(asked, looked, jobs, out, progress).bounds(claim)
+    if not bounds and inside is None:
+        raise InputError(f"the time limit ({asked.setting.seconds:g} s) is too short for any game; give more", asked)
+    played = round(time.monotonic() - playing, 1)
+    steps.append(Step(*GAME, tuple(map(_judged, bounds)), played, reason="" if bounds else TOO_SHORT))
+    steps.append(Step(*CANARIES, reason=OUTSIDE if inside is None else NO_GRADIENTS))
+    return Audit(
+        asked.name,
+        asked.kind,
+        asked.setting.name,
+        claim,
+        asked.level,
+        tuple(p.facts for p in (*looked, *(inside.boundary.pairs if inside else ()))),
+        tuple(steps),
+        tuple(bounds),
+        inside.power() if inside else None,
+        round(time.monotonic() - begun, 1),
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        versions(),
+    )
+
+
+def _audit_training(
+    method: str, budget: Budget, setting: Setting, terms: Terms, mutant: str | None, progress: Progress
+) -> Audit:
+    """From inside, and in one run (or several, in the full setting): see `training`."""
+    begun = time.monotonic()
+    progress("training")
+    own, other = _broken_part(mutant)
+    found = list(looks_at(method, budget, own, terms))
+    progress("boundary")
+    boundary = Boundary(
+        trained_subject_of(method, budget), rig_of(other), budget, terms.neighbours, wide=False, trains=True
+    )
+    drawn = [c for c in found if c.name in DRAWN]
+    heard = [c for c in found if c.name == ONE_RUN]
+    unheard = VOTES_ALONE if method not in APPLY["no-clipping"] else IN_OR_OUT
+    steps = (
+        Step(*SENSITIVITY, tuple(c for c in found if c.name in MOVED)),
+        Step(*CONFORMANCE, tuple(drawn), reason="" if drawn else VOTES_ALONE),
+        Step(*TAINT, reason=TRAINED_BEFORE),
+        Step(*BOUNDARY, tuple(boundary.checks())),
+        Step(*GAME, reason=TOO_SLOW),
+        Step(*CANARIES, tuple(heard), reason="" if heard else unheard),
+    )
+    claim = Claim(budget.epsilon, budget.delta, terms.neighbours, None, None)
+    name = f"{method} with mutant {mutant}" if mutant else method
+    taken, made = round(time.monotonic() - begun, 1), datetime.now(UTC).isoformat(timespec="seconds")
+    kind, level = "mutant" if mutant else "synthesizer", terms.level or LEVEL
+    pairs = tuple(p.facts for p in boundary.pairs)
+    return Audit(name, kind, setting.name, claim, level, pairs, steps, (), None, taken, made, versions())
+
+
+def _broken_part(mutant: str | None) -> tuple[str | None, str | None]:
+    """A mistake of the training itself, or one beside it."""
+    if mutant is None or mutant in OF_TRAINING:
+        return mutant, None
+    if betrayed(mutant):
+        return None, mutant
+    known = (*OF_TRAINING, *(m for m in MUTANTS if betrayed(m)))
+    raise InputError(f"mutant {mutant!r} is not one of a training; there are {', '.join(known)}", mutant)
+
+
+def _claim(asked: Asked, asks: Sequence[Ask]) -> Claim:
+    """With ρ where our own accountant claims it, and μ where all noise is Gaussian."""
+    budget = asked.budget
+    rho = None if asked.opaque or budget.pure else float(budget.capacity.value)
+    spends = [s for a in asks for s in a.spends if s.mechanism != "public"]
+    gaussian = bool(spends) and all(s.mechanism == "discrete-gaussian" for s in spends)
+    mu = (2 * rho) ** 0.5 if rho is not None and gaussian else None
+    return Claim(budget.epsilon, budget.delta, asked.neighbours, rho, mu)
+
+
+def _judged(bound: Bound) -> Check:
+    name = f"{bound.view}, pair {bound.pair!r}"
+    told = f"the table is told rightly in {100 * bound.accuracy:.1f} % of {bound.runs:,} runs by {bound.statistic}"
+    if bound.refutes:
+        return Check(name, FAILED, f"{bound.refutes}: {told}.")
+    return Check(name, PASSED, f"epsilon is at least {cut(bound.epsilon)}, mu {cut(bound.mu)}: {told}.")
+
+
+def audit_mutants(
+    methods: Sequence[str] | None = None,
+    mutants: Sequence[str] | None = None,
+    *,
+    epsilon: float = 1.0,
+    delta: float = DEFAULT_DELTA,
+    progress: Progress | None = None,
+) -> Matrix:
+    """Breaks methods on purpose, and says what caught each mistake. They are caught from inside, without any game."""
+    step = progress or _silent
+    names = tuple(methods or (*SUBJECTS, *(TRAINED if _can_train() else ())))
+    own = OF_TRAINING if set(names) & set(TRAINED) else ()
+    broken = tuple(mutants or (*MUTANTS, *own))
+    for mutant in broken:
+        if mutant not in OF_TRAINING:
+            rig_of(mutant)
+    cells = {}
+    for name in names:
+        for mutant in broken:
+            step(f"{mutant} in {name}")
+            cells[mutant, name] = _caught(name, mutant, Budget(epsilon, delta))
+    return Matrix(broken, names, cells)
+
+
+def _can_train() -> bool:
+    """Whether the extra that trainings need is installed."""
+    return all(importlib.util.find_spec(m) is not None for m in ("torch", "dp_accounting"))
+
+
+def _caught(name: str, mutant: str, budget: Budget) -> str:
+    if not applies(mutant, name):
+        return DOES_NOT_APPLY
+    if name in TRAINED:
+        return _caught_training(name, mutant, budget)
+    asked = Asked(name, None, mutant, budget, SETTINGS["quick"], LEVEL, sys.executable)
+    return Inside(asked, asked.pairs(), lambda text: None).first_violation()
+
+
+def _caught_training(name: str, mutant: str, budget: Budget) -> str:
+    """By the first look that finds it; a mistake beside the training is looked for without one."""
+    if mutant in OF_TRAINING:
+        title, checks = "training", looks_at(name, budget, mutant)
+    else:
+        title, subject = BOUNDARY[1].lower(), trained_subject_of(name, budget)
+        boundary = Boundary(subject, rig_of(mutant), budget, ADD_REMOVE, wide=False, trains=True)
+        checks = boundary.checks(betrayed(mutant))
+    return next((f"{title}: {c.name}" for c in checks if c.outcome == FAILED), "")

@@ -1,0 +1,1 @@
+"""The steps of an audit that look at a method from inside."""

@@ -1,0 +1,239 @@
+"""Step 4. What a claim rests on before and beside the noise.
+
+A row is read by itself, whatever its neighbours make of its column; a person is who has an id, however it is written; a
+ledger adds up claims about one unit only; a schema that was read off the rows guarantees nothing; no row is left in a
+file. None of these looks is a matter of chance: what one of them finds is there for sure.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import gc
+import importlib.util
+import secrets
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.ledger.ledger import Ledger
+from understudy.boundary.privacy.mechanisms.posterior import Prior
+from understudy.boundary.schema.schema import DRAFT, Schema
+from understudy.boundary.tables.cache import CachedTable
+from understudy.boundary.tables.table import Table
+from understudy.errors import TableError, UnderstudyError
+from understudy.lab.audits.checks import sensitivity, taint
+from understudy.lab.audits.checks.leftover_files import Watch
+from understudy.lab.audits.checks.server import served
+from understudy.lab.audits.checks.witness import Trained
+from understudy.lab.audits.pairs.hostile import ODD, odd_pair, people_pairs, undated_pair, wide_pair
+from understudy.lab.audits.pairs.pair import PANDAS, Pair, pairs
+from understudy.lab.audits.result import FAILED, PASSED, SKIPPED, Check
+from understudy.lab.audits.subjects.rig import Rig, World
+from understudy.lab.audits.subjects.subject import Subject
+
+DRAFTS = "a schema that is a draft of the rows guarantees nothing"
+UNITS = "one ledger refuses claims about rows beside claims about people"
+FILES = "no row is left in a file"
+SPILLS = "the engine spills into a folder that nobody else can read"
+SERVER = "people on a PostgreSQL server"
+NO_PANDAS = "pandas is not installed, so that its frames were not looked at."
+NO_SERVER = "no PostgreSQL server was named (postgres=, --postgres)."
+
+
+class Paid(Exception):  # noqa: N818 - it says where a run was left, and is no error
+    """The budget was debited, and the first draw is due."""
+
+
+class Stopped:
+    """Draws nothing: what is looked at is over when the first draw is due."""
+
+    secure = True
+
+    def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
+        raise Paid
+
+    def choose(self, scores: NDArray[np.float64], exponent: float, k: int) -> list[int]:
+        raise Paid
+
+    def draw(self, counts: NDArray[np.int64], prior: Prior, draws: int) -> NDArray[np.int64]:
+        raise Paid
+
+
+@dataclass
+class Boundary:
+    """The looks at one subject on its rig."""
+
+    subject: Subject
+    rig: Rig
+    budget: Budget
+    neighbours: str
+    wide: bool
+    """Whether it takes many columns to make it pick several sets in one selection."""
+    trains: bool = False
+    """Whether it trains: then people have one row, and a run is left where the training begins."""
+    postgres: str | None = None
+    """The address of a server on which tables may be made, and dropped again."""
+    canary: str = field(default_factory=lambda: secrets.token_hex(16))
+
+    def checks(self, first: Sequence[str] = ()) -> Iterator[Check]:
+        """All looks, those that are named `first` before the others."""
+        looks = self._looks()
+        for name in sorted(looks, key=lambda name: name not in first):
+            yield from looks[name]()
+
+    def _looks(self) -> dict[str, Callable[[], Iterable[Check]]]:
+        """By the names of pairs, or of what else is looked at; the cheapest first."""
+        looks: dict[str, Callable[[], Iterable[Check]]] = {
+            DRAFTS: lambda: [self._drafts()],
+            UNITS: lambda: [self._units()],
+            FILES: self._files,
+        }
+        looks |= {pair.name: partial(self._looked, pair) for pair in self.pairs}
+        return looks if self.trains else looks | {SERVER: lambda: [self._server()]}
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """By what they are about: storage types, people, several picks."""
+        people = [p for p in people_pairs(self.canary) if not self.trains or p.schema.rows_per_unit == 1]
+        wide = [wide_pair(self.neighbours)] if self.wide else []
+        return [odd_pair(self.neighbours), undated_pair(self.neighbours), *people, *wide]
+
+    # --- rows and people
+
+    def _looked(self, pair: Pair) -> Iterator[Check]:
+        """Whether both tables are read, no exact answer moves by more than it declares, and nothing else moves."""
+        name = f"pair {pair.name!r}"
+        if pair.frame == PANDAS and importlib.util.find_spec("pandas") is None:
+            yield Check(name, SKIPPED, NO_PANDAS)
+            return
+        try:
+            world = self.rig.world(pair, second=False)
+        except TableError:
+            if all(self._refused(frame, pair.schema) for frame in pair.tables):
+                raise
+            yield Check(name, FAILED, "one table is refused, and its neighbour is read.")
+            return
+        yield self._moved(name, pair, world)
+        if pair.name == ODD and not self.trains:
+            found = taint.check(self.subject, pair.name, world, self.rig.world(pair, second=True), self.budget)
+            yield dataclasses.replace(found, name=f"{name}, what is shown")
+
+    def _refused(self, frame: Any, schema: Schema) -> bool:
+        try:
+            self.rig.opened(frame, schema)
+        except TableError:
+            return True
+        return False
+
+    def _moved(self, name: str, pair: Pair, world: World) -> Check:
+        curator, gate = world.curator(self.budget)
+        self._run(world, curator)
+        failed = [c for c in sensitivity.check([(pair.name, gate.asks)], self.budget) if c.outcome == FAILED]
+        if failed:
+            return Check(name, FAILED, f"{failed[0].name}, but {failed[0].found}")
+        return Check(name, PASSED, f"no exact answer to {len(gate.asks)} questions moves by more than it declares.")
+
+    def _run(self, world: World, curator: Curator) -> None:
+        """As far as the first training, which is looked at by other means."""
+        with contextlib.suppress(Trained):
+            self.subject.learn(world, curator, 0)
+
+    # --- ledgers, drafts, files
+
+    def _units(self) -> Check:
+        """Two releases of one table, for people and for rows, in either order: the second must be refused."""
+        pair = next(p for p in people_pairs(self.canary) if p.schema.rows_per_unit == 1)
+        schemas = pair.schema, dataclasses.replace(pair.schema, unit=None)
+        person, row = (self.rig.opened(pair.tables[0], schema) for schema in schemas)
+        for first, second, words in ((person, row, "rows after people"), (row, person, "people after rows")):
+            ledger = self.rig.ledger()
+            self._debited(first, ledger)
+            if self._debited(second, ledger):
+                return Check(UNITS, FAILED, f"{words}: both are debited, and added up as if they protected the same.")
+        return Check(UNITS, PASSED, "rows after people, and people after rows, are refused.")
+
+    def _debited(self, table: Table, ledger: Ledger) -> bool:
+        """Whether the ledger takes a release, which is left where its first draw is due."""
+        try:
+            curator = Curator.on(table, self.budget, ledger=ledger, randomness=Stopped())
+            self.subject.learn(World(self.rig, table.schema, table, table, None), curator, 0)
+        except Paid:
+            return True
+        except UnderstudyError:
+            return False
+        return True
+
+    def _drafts(self) -> Check:
+        """What is handed out with a result whose schema nobody confirmed."""
+        pair = pairs(self.neighbours, keys=False)[0]
+        drafted = dataclasses.replace(pair, schema=dataclasses.replace(pair.schema, status=DRAFT))
+        world = self.rig.world(drafted, second=False)
+        curator, _ = world.curator(self.budget)
+        if self.rig.guaranteed(self.subject.claim(world, curator)) is not None:
+            return Check(DRAFTS, FAILED, f"a guarantee of epsilon {self.budget.epsilon:g} stands beside a draft.")
+        return Check(DRAFTS, PASSED, "the guarantee beside a draft is null.")
+
+    def _files(self) -> Iterator[Check]:
+        """A run whose people have canaries for ids: while its table is open, and when it is gone."""
+        pair = next(p for p in people_pairs(self.canary) if p.schema.rows_per_unit == 1)
+        with Watch.begun(self.canary.encode()) as watch:
+            world = self.rig.world(pair, second=False)
+            self._run(world, world.curator(self.budget)[0])
+            yield _spill_check(world.here)
+            found = watch.found(anywhere=False)
+            del world
+            gc.collect()
+            yield _files_check(found or watch.found(anywhere=True))
+
+    # --- a server
+
+    def _server(self) -> Check:
+        """People on PostgreSQL, where the same SQL is another dialect's."""
+        if self.postgres is None:
+            return Check(SERVER, SKIPPED, NO_SERVER)
+        people = [p for p in people_pairs(self.canary) if p.frame != PANDAS]
+        with served(self.postgres) as opened:
+            rig = dataclasses.replace(self.rig, opened=opened)
+            found = [self._moved(SERVER, p, rig.world(p, second=False)) for p in people]
+        return next((c for c in found if c.outcome == FAILED), found[0])
+
+
+def spill_folder(table: Table) -> Path | None:
+    """The folder of DuckDB's temporary files, of a table that has such an engine."""
+    inner = table.uncached if isinstance(table, CachedTable) else table
+    connection = getattr(inner, "_connection", None)
+    if connection is None:
+        return None
+    (place,) = connection.execute("SELECT current_setting('temp_directory')").fetchone()
+    return Path(place) if place else None
+
+
+def _spill_check(table: Table) -> Check:
+    """Where DuckDB would put rows for which there is no memory."""
+    place = spill_folder(table)
+    if place is None:
+        return Check(SPILLS, SKIPPED, "the table has no engine, or one that spills nowhere.")
+    if not _private(place):
+        return Check(SPILLS, FAILED, "its temporary files are made where others can read them.")
+    return Check(SPILLS, PASSED, "its temporary files are made in a folder for the owner alone.")
+
+
+def _private(folder: Path) -> bool:
+    """Whether it, or the folder in which it would be made, is closed to all but its owner."""
+    there = next((p for p in (folder, *folder.parents) if p.exists()), None)
+    return folder.is_absolute() and there is not None and not stat.S_IMODE(there.stat().st_mode) & 0o077
+
+
+def _files_check(found: Sequence[str]) -> Check:
+    if found:
+        return Check(FILES, FAILED, f"ids of made-up people stand in {len(found)} files: {', '.join(found[:3])}.")
+    return Check(FILES, PASSED, "no id of a made-up person stands in a new file of the working or temporary folder.")

@@ -1,0 +1,132 @@
+"""The steps that look at a subject from inside: what it asks, what it draws, and what it shows."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from understudy.lab.audits.asked import Asked
+from understudy.lab.audits.checks import conformance, sensitivity, taint
+from understudy.lab.audits.checks.boundary import Boundary
+from understudy.lab.audits.checks.law import LAWS
+from understudy.lab.audits.checks.witness import Ask
+from understudy.lab.audits.mutants.mutants import halved
+from understudy.lab.audits.pairs.pair import Pair
+from understudy.lab.audits.result import FAILED, Check, Step
+from understudy.lab.audits.subjects.all_subjects import SELECTS_WIDE, betrayed, rig_of, subject_of
+from understudy.lab.audits.subjects.rig import Rig, World
+from understudy.lab.audits.subjects.subject import Subject
+
+POWER_TRIALS = 20
+SENSITIVITY = ("sensitivity", "Sensitivity", "Does one person change any exact answer by more than was declared?")
+CONFORMANCE = ("conformance", "Noise conformance", "Is the noise as large, as centred and as fresh as it says?")
+TAINT = ("taint", "Taint", "Does anything but the measurements depend on a row?")
+BOUNDARY = (
+    "boundary",
+    "Boundary",
+    "Is every row read alone, every person told apart, every unit debited apart, and no row left anywhere?",
+)
+
+
+@dataclass
+class Inside:
+    """A subject on its rig; the exchanges of its runs are kept, each run with the name of its pair."""
+
+    asked: Asked
+    pairs: Sequence[Pair]
+    progress: Callable[[str], None]
+    runs: list[tuple[str, list[Ask]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._opened: dict[str, tuple[World, World]] = {}
+        self.rig: Rig = rig_of(self.asked.mutant)
+        self.subject: Subject = subject_of(self.asked.method or "", self.asked.budget)
+        self.boundary = Boundary(
+            self.subject,
+            self.rig,
+            self.asked.budget,
+            self.asked.neighbours,
+            wide=self.subject.name in SELECTS_WIDE,
+            postgres=self.asked.postgres,
+        )
+
+    def steps(self) -> list[Step]:
+        return [
+            self._step(SENSITIVITY, self._sensitivity),
+            self._step(CONFORMANCE, self._conformance),
+            self._step(TAINT, self._taint),
+            self._step(BOUNDARY, lambda: list(self.boundary.checks())),
+        ]
+
+    @property
+    def asks(self) -> list[Ask]:
+        """Of a run on the worst pair."""
+        return self.runs[0][1]
+
+    def power(self) -> float | None:
+        """How often noise of this kind, halved, fails the second step."""
+        spends = [s for a in self.asks for s in a.spends if s.mechanism in LAWS]
+        if not spends:
+            return None
+        noise = spends[0].mechanism, spends[0].scale
+        return sum(bool(conformance.noise_complaints(*noise, halved)) for _ in range(POWER_TRIALS)) / POWER_TRIALS
+
+    def _step(self, words: tuple[str, str, str], look: Callable[[], list[Check]]) -> Step:
+        self.progress(words[1].lower())
+        begun = time.monotonic()
+        checks = tuple(look())
+        return Step(*words, checks, round(time.monotonic() - begun, 1))
+
+    def first_violation(self) -> str:
+        """What catches a mutant first, in a few words; empty where nothing does."""
+        for words, checks in self._in_turn():
+            failed = [c for c in checks if c.outcome == FAILED]
+            if failed:
+                return f"{words[1].lower()}: {failed[0].name}"
+        return ""
+
+    def _in_turn(self) -> Iterator[tuple[tuple[str, str, str], list[Check]]]:
+        """First where the mistake is, if it is one of reading and keeping; both parts are always looked at."""
+        looks = betrayed(self.asked.mutant)
+        parts = (self._by_pair(), ((BOUNDARY, [check]) for check in self.boundary.checks(looks)))
+        yield from itertools.chain(*(reversed(parts) if looks else parts))
+
+    def _by_pair(self) -> Iterator[tuple[tuple[str, str, str], list[Check]]]:
+        """The noise is looked at early, and once more when all of it was seen."""
+        for place, pair in enumerate(self.pairs):
+            yield SENSITIVITY, sensitivity.check(self._learn(pair), self.asked.budget)
+            if place == 0:
+                yield CONFORMANCE, self._conformance()
+            yield TAINT, [self._tainted(pair)]
+        yield CONFORMANCE, self._conformance()
+
+    def _sensitivity(self) -> list[Check]:
+        for pair in self.pairs:
+            self._learn(pair)
+        return sensitivity.check(self.runs, self.asked.budget)
+
+    def _learn(self, pair: Pair) -> list[tuple[str, list[Ask]]]:
+        """Runs on both tables of a pair."""
+        before = len(self.runs)
+        for world in self._worlds(pair):
+            for seed in range(self.asked.setting.learners):
+                curator, gate = world.curator(self.asked.budget)
+                self.subject.learn(world, curator, seed)
+                self.runs.append((pair.name, gate.asks))
+        return self.runs[before:]
+
+    def _conformance(self) -> list[Check]:
+        return conformance.check([ask for _, asks in self.runs for ask in asks], self.rig.randomness)
+
+    def _taint(self) -> list[Check]:
+        return [self._tainted(pair) for pair in self.pairs]
+
+    def _tainted(self, pair: Pair) -> Check:
+        return taint.check(self.subject, pair.name, *self._worlds(pair), self.asked.budget)
+
+    def _worlds(self, pair: Pair) -> tuple[World, World]:
+        if pair.name not in self._opened:
+            self._opened[pair.name] = self.rig.world(pair, second=False), self.rig.world(pair, second=True)
+        return self._opened[pair.name]

@@ -1,0 +1,64 @@
+"""Made-up rows on a PostgreSQL server that somebody named: tables of a schema of their own, which is dropped again."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.table import Table
+from understudy.errors import TableError
+from understudy.lab.audits.subjects.rig import opened
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TYPES = {"int64": "bigint", "double": "double precision", "bool": "boolean"}
+"""By the names of Arrow's types; all else is text."""
+
+
+@contextmanager
+def served(url: str) -> Iterator[Callable[[pa.Table, Schema], Table]]:
+    """A way to open rows on the server."""
+    try:
+        import psycopg
+        from psycopg import sql
+    except ImportError:
+        raise TableError("an audit on PostgreSQL needs psycopg: pip install 'understudy[postgres]'", None) from None
+    place, numbers = f"understudy_audit_{secrets.token_hex(6)}", itertools.count()
+    try:
+        connection = psycopg.connect(url, autocommit=True)
+    except psycopg.Error:
+        raise TableError("the PostgreSQL server can't be reached; name one on which tables may be made", None) from None
+
+    def opened_there(rows: pa.Table, schema: Schema) -> Table:
+        name = f"rows_{next(numbers)}"
+        _load(connection, place, name, rows)
+        return opened(f'{url}::"{place}"."{name}"', schema)
+
+    with connection:
+        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(place)))
+        try:
+            yield opened_there
+        finally:
+            gc.collect()  # tables that nobody holds close their connections, which would keep theirs from being dropped
+            connection.execute("SET lock_timeout = '10s'")
+            connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(place)))
+
+
+def _load(connection: Any, place: str, name: str, rows: pa.Table) -> None:
+    """In the order of the rows."""
+    from psycopg import sql
+
+    where = sql.Identifier(place, name)
+    columns = [
+        sql.SQL("{} {}").format(sql.Identifier(f.name), sql.SQL(TYPES.get(str(f.type), "text"))) for f in rows.schema
+    ]
+    connection.execute(sql.SQL("CREATE TABLE {} ({})").format(where, sql.SQL(", ").join(columns)))
+    with connection.cursor() as cursor, cursor.copy(sql.SQL("COPY {} FROM STDIN").format(where)) as copy:
+        for row in rows.to_pylist():
+            copy.write_row(tuple(row.values()))

@@ -1,0 +1,398 @@
+"""Methods that train: too slow for thousands of games, so that their training is looked at from inside.
+
+Five looks. How far one row moves what is summed or voted; whether the noise is as large as declared; whether rows join
+batches by independent coins; whether one-way counts got the noise that was paid for; and one run with many canaries
+(`canaries`), each of which has numbers of the noisy sums to itself. A mutant makes one mistake, which one of the looks
+must find.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.curator import Curator, RowGate, divided
+from understudy.boundary.privacy.mechanisms.gradient import Deep, Groups, pair_counts
+from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
+from understudy.boundary.privacy.mechanisms.subsampling import GRID_SCALE, Course, check_trainable
+from understudy.boundary.privacy.mechanisms.teachers import Teachers
+from understudy.boundary.privacy.mechanisms.training import Noisy, Shape, Training
+from understudy.boundary.schema.column import Categorical
+from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.schema import ADD_REMOVE, REPLACE_ONE, Schema
+from understudy.errors import InputError
+from understudy.inference.generators.adversarial_training import School
+from understudy.lab.audits.checks.canaries import Canaries, Coins, Ear, OneRun, guessed, judged, tossed
+from understudy.lab.audits.games.bounds import Curve, least_epsilon
+from understudy.lab.audits.games.game import cut
+from understudy.lab.audits.result import FAILED, PASSED, Check
+from understudy.lab.audits.subjects.rig import opened
+from understudy.methods.dp_ctgan import dp_ctgan
+from understudy.methods.dp_gan import dp_gan
+from understudy.methods.parts.networks import TRAINED_DELTA, TRAINED_EPSILON, Network
+
+LEVEL, SIDE = 0.05, 1e-10
+COLUMNS, VALUES = 8, 6
+CANARIES = Canaries(values=160, units=256)
+GUESSED = 0.05
+"""The share of canaries that is guessed where nothing is known of what ties them: the surest of them."""
+COMPANY, MOST_COMPANY = 6.5, 1_000
+"""Rows that lift each value, in deviations of the noise on counts; those with fewer than three share a group."""
+TRIALS = 40
+SCHOOL = School(steps=100, lessons=0, batch=100, hidden=CANARIES.units, deep_share=0.02)
+"""The steps of the methods themselves. The generator learns nothing: the canaries' adversary sees the noisy sums."""
+
+MOVED = ("sensitivity of gradients", "sensitivity of votes")
+DRAWN = ("noise of gradients", "sizes of batches", "noise of the law of conditions")
+ONE_RUN = "one run with canaries"
+
+Codes = NDArray[np.integer[Any]]
+
+
+class Unclipped(Training):
+    """Sums gradients as long as they are."""
+
+    def _clipped(self, critic: Deep, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        return critic.clipped_sum(rows, 1e9)
+
+
+class HalfNoise(Training):
+    """Draws noise of half the scale."""
+
+    def _noise(self, size: int) -> NDArray[np.int64]:
+        return self._randomness.noise("discrete-gaussian", GRID_SCALE / 2, size)
+
+
+class Shuffled(Training):
+    """Goes through the shuffled rows in batches of one size, and is accounted as if rows had joined by coins."""
+
+    _order: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+
+    def _batch(self) -> NDArray[np.intp]:
+        size = round(self.course.rate * len(self._codes))
+        if len(self._order) < size:
+            keys = self._randomness.noise("discrete-gaussian", GRID_SCALE, len(self._codes))
+            self._order = np.argsort(keys, kind="stable")
+        batch, self._order = self._order[:size], self._order[size:]
+        return batch
+
+
+class Colleagues(Teachers):
+    """Every row is known to three teachers."""
+
+    def _taught(self, codes: Codes) -> Any:
+        of = self.assigned(len(codes))
+        parts = [super(Colleagues, self)._known(codes, (of + k) % self.teachers) for k in range(3)]
+        return sum(c for c, _ in parts), sum(n for _, n in parts)
+
+
+@dataclass(frozen=True)
+class RawLaw:
+    """No noise on the counts that make the law of conditions; all else is honest."""
+
+    honest: Randomness
+    secure: bool = True
+
+    def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
+        counted = mechanism == "discrete-gaussian" and scale < GRID_SCALE / 4
+        return np.zeros(size, dtype=np.int64) if counted else self.honest.noise(mechanism, scale, size)
+
+    def choose(self, scores: NDArray[np.float64], exponent: float, k: int) -> list[int]:
+        return self.honest.choose(scores, exponent, k)
+
+    def draw(self, counts: NDArray[np.int64], prior: Any, draws: int) -> NDArray[np.int64]:
+        return self.honest.draw(counts, prior, draws)
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """The parts of a training, any of which may be broken."""
+
+    training: type[Training] = Training
+    teachers: type[Teachers] = Teachers
+    randomness: Callable[[], Randomness] = ExactRandomness.system
+
+
+HONEST = Workshop()
+MUTANTS: dict[str, Workshop] = {
+    "no-clipping": Workshop(training=Unclipped),
+    "half-gradient-noise": Workshop(training=HalfNoise),
+    "shuffled-batches": Workshop(training=Shuffled),
+    "shared-teachers": Workshop(teachers=Colleagues),
+    "raw-condition-law": Workshop(randomness=lambda: RawLaw(ExactRandomness.system())),
+}
+
+
+APPLY: dict[str, tuple[str, ...]] = dict.fromkeys(MUTANTS, ("dp-gan", "dp-ctgan")) | {"shared-teachers": ("pate-gan",)}
+"""The methods that have the part which a mutant breaks."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a training is looked at: the claimed relation, how often, and how rarely an honest one may be refuted."""
+
+    neighbours: str = ADD_REMOVE
+    runs: int = 1
+    """Trainings with canaries, and as many times the trials of the other looks."""
+    level: float | None = None
+
+    @property
+    def replaced(self) -> bool:
+        return self.neighbours == REPLACE_ONE
+
+    @property
+    def each(self) -> float:
+        """The level of one training."""
+        return (LEVEL if self.level is None else self.level) / self.runs
+
+
+QUICK = Terms()
+
+
+def workshop_of(mutant: str | None) -> Workshop:
+    if mutant is None:
+        return HONEST
+    if mutant not in MUTANTS:
+        raise InputError(f"mutant {mutant!r} is not known; there are {', '.join(MUTANTS)}", mutant)
+    return MUTANTS[mutant]
+
+
+def looks_at(method: str, budget: Budget, mutant: str | None = None, terms: Terms = QUICK) -> Iterator[Check]:
+    """Every look at a method by its name, the quickest first; of one whose rows are voted on, how far votes move."""
+    check_trainable(budget.pure, canary_schema())
+    if method == "pate-gan":
+        return iter([votes_check(workshop_of(mutant), np.random.Generator(np.random.PCG64()), terms)])
+    return training_checks({"dp-gan": dp_gan, "dp-ctgan": dp_ctgan}[method](), budget, mutant, terms)
+
+
+def audit_training(recipe: Network, budget: Budget, mutant: str | None = None) -> list[Check]:
+    """Every look at one method; `recipe` decides whether the generator is conditional."""
+    return list(training_checks(recipe, budget, mutant, QUICK))
+
+
+def training_checks(recipe: Network, budget: Budget, mutant: str | None, terms: Terms) -> Iterator[Check]:
+    workshop, seed = workshop_of(mutant), np.random.SeedSequence().entropy
+    rng = np.random.Generator(np.random.PCG64(seed))
+    yield sensitivity_check(workshop, rng, terms)
+    yield votes_check(workshop, rng, terms)
+    yield noise_check(workshop, rng)
+    yield batch_check(workshop, rng)
+    for _ in range(terms.runs):
+        yield from canary_checks(recipe, budget, workshop, rng, terms)
+
+
+def _shape() -> Shape:
+    return Shape((VALUES,) * COLUMNS, 6, 0.2)
+
+
+def _codes(rows: int, rng: np.random.Generator) -> Codes:
+    return rng.integers(0, VALUES, (rows, COLUMNS))
+
+
+def _critic(shape: Shape, size: float, rng: np.random.Generator) -> Deep:
+    return Deep.of(
+        size * rng.standard_normal(shape.hidden * (shape.groups.width + 2)), shape.groups.width, shape.hidden
+    )
+
+
+def sensitivity_check(workshop: Workshop, rng: np.random.Generator, terms: Terms = QUICK) -> Check:
+    """One row more or less, critics small and large: the sums move by one length at most; by two for another row."""
+    shape, worst, allowed = _shape(), 0.0, 2 if terms.replaced else 1
+    course = Course(0.1, 1.0, 1, replace_one=terms.replaced)
+    training = workshop.training(_codes(0, rng), shape, course, workshop.randomness())
+    for trial in range(TRIALS * terms.runs):
+        rows, critic = _codes(2 + trial % TRIALS, rng), _critic(shape, 10.0 ** rng.uniform(-2, 1.2), rng)
+        other = np.concatenate([_codes(1, rng), rows[1:]]) if terms.replaced else rows[1:]
+        change = training._sums(rows, critic) - training._sums(other, critic)
+        worst = max(worst, float(np.linalg.norm(change.astype(np.float64))) / GRID_SCALE)
+    return _check(MOVED[0], worst <= allowed, f"one row moves the sums by {worst:.6f} lengths, {allowed} allowed")
+
+
+def votes_check(workshop: Workshop, rng: np.random.Generator, terms: Terms = QUICK) -> Check:
+    """The same coins, one row replaced: no count of votes moves by more than one."""
+    groups, worst = Groups((VALUES,) * COLUMNS), 0
+    made = groups.one_hot(_codes(60, rng))
+    shares = np.maximum(pair_counts(groups, made) / len(made), 1e-3)
+    for _ in range(TRIALS * terms.runs):
+        rows, coins = _codes(30, rng), int(rng.integers(2**32))
+        other = rows.copy()
+        other[0] = _codes(1, rng)[0]
+        heard = [
+            workshop.teachers(r, groups, 10, 60, 1.0, ExactRandomness.seeded(coins))._judged(made, shares)
+            for r in (rows, other)
+        ]
+        worst = max(worst, int(np.abs(heard[0] - heard[1]).max()))
+    return _check(MOVED[1], worst <= 1, f"one row moves a count of votes by {worst}, 1 allowed")
+
+
+def noise_check(workshop: Workshop, rng: np.random.Generator) -> Check:
+    """Of no rows, noise is all there is to see."""
+    shape, steps = _shape(), 20
+    training = workshop.training(_codes(0, rng), shape, Course(0.1, 1.0, steps), workshop.randomness())
+    critic = _critic(shape, 1.0, rng)
+    noise = np.concatenate([training.gradients(critic).pairs * training._wide_steps for _ in range(steps)])
+    return _spread(DRAWN[0], noise / GRID_SCALE)
+
+
+def batch_check(workshop: Workshop, rng: np.random.Generator) -> Check:
+    """Batches of independent coins have sizes that vary as a binomial number does; neither more nor less."""
+    rows, steps, rate = 4_000, 60, 0.1
+    training = workshop.training(_codes(rows, rng), _shape(), Course(rate, 1.0, steps), workshop.randomness())
+    sizes = np.array([len(training._batch()) for _ in range(steps)])
+    return _spread(DRAWN[1], (sizes - rate * rows) / np.sqrt(rows * rate * (1 - rate)))
+
+
+def _spread(name: str, normal: NDArray[np.float64]) -> Check:
+    """χ² of what should be standard normal, two-sided."""
+    from scipy.stats import chi2
+
+    total, count = float((normal**2).sum()), normal.size
+    side = float(min(chi2.cdf(total, count), chi2.sf(total, count)))
+    return _check(name, side > SIDE, f"variance {total / count:.4f} of what was declared, over {count:,} draws")
+
+
+def canary_checks(
+    recipe: Network, budget: Budget, workshop: Workshop, rng: np.random.Generator, terms: Terms = QUICK
+) -> list[Check]:
+    """One run with canaries, and the noise of the one-way counts that it paid for.
+
+    Canaries are in or out, of which a claim about replaced rows says nothing; then the counts alone are looked at.
+    """
+    law, found = played(recipe, budget, workshop, rng, terms.neighbours)
+    return [law] if terms.replaced else [law, _one_run(found, terms.each)]
+
+
+def played(
+    recipe: Network, budget: Budget, workshop: Workshop, rng: np.random.Generator, neighbours: str = ADD_REMOVE
+) -> tuple[Check, Outcome | None]:
+    """Each canary in by its coin, beside rows that are always in."""
+    coins = tossed(len(CANARIES.rows))
+    rows = np.concatenate([CANARIES.rows[coins], CANARIES.company(_company(budget))])
+    watched = run(replace(recipe, school=SCHOOL), budget, workshop, rows, rng, neighbours)
+    return watched.law_check(rows), watched.outcome(coins)
+
+
+def _company(budget: Budget) -> int:
+    """So many rows of each value that the noisy counts give it a group of its own."""
+    counting, _ = divided(budget, TRAINED_EPSILON, TRAINED_DELTA)
+    return min(MOST_COMPANY, math.ceil(COMPANY * counting.capacity.noise_scale(math.sqrt(2))))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the guesses of one run were, and what they prove of its training, at one level in all."""
+
+    course: Course
+    paid: Budget
+    surest: OneRun
+    every: OneRun
+    unclipped: OneRun
+
+    def tied(self, level: float | None = None) -> float:
+        """The proved ε, whatever ties the canaries together."""
+        each = (LEVEL if level is None else level) / 3
+        return self._proved(lambda curve: any(r.refutes(curve, each) for r in (self.surest, self.unclipped)))
+
+    def apart(self, level: float | None = None) -> float:
+        """The proved ε where canaries are seen through coins and noise of their own, as they should be."""
+        each = (LEVEL if level is None else level) / 3
+        return self._proved(lambda curve: self.every.refutes_apart(curve, each))
+
+    def _proved(self, refuted: Callable[[Curve], bool]) -> float:
+        return least_epsilon(refuted, self.course, self.paid.delta)
+
+
+def _one_run(found: Outcome | None, level: float) -> Check:
+    if found is None:
+        return _check(ONE_RUN, True, "nothing is proved: values share groups at so small an epsilon, as do canaries")
+    tied, apart = found.tied(level), found.apart(level)
+    said = (
+        f"{found.surest.right:,} of the {found.surest.guesses:,} surest guesses right, {found.every.right:,} of all "
+        f"{found.every.guesses:,}: epsilon of at least {cut(apart)} if canaries are seen independently, {cut(tied)} "
+        f"whatever ties them; {found.paid.epsilon:g} was paid for the training"
+    )
+    return _check(ONE_RUN, max(tied, apart) <= found.paid.epsilon, said)
+
+
+def _check(name: str, holds: bool, found: str) -> Check:
+    return Check(name, PASSED if holds else FAILED, found)
+
+
+def canary_schema(neighbours: str = ADD_REMOVE) -> Schema:
+    """Two columns, so that a row has one pair of values."""
+    values = tuple(f"v{i}" for i in range(CANARIES.values))
+    return Schema(tuple(Categorical(name, values=values) for name in ("first", "second")), neighbours=neighbours)
+
+
+class Watching(Curator):
+    """A curator whose trainings are asked by the canaries' own critic, and overheard."""
+
+    workshop = HONEST
+    ear: Ear | None = None
+
+    def _begin(self, codes: Codes, shape: Shape, course: Course, randomness: Randomness) -> Training:
+        self.training = training = self.workshop.training(codes, shape, course, randomness)
+        if shape.sizes == (CANARIES.values,) * 2:
+            self.ear = Ear(CANARIES, course.rate, training._deep_steps / training._wide_steps)
+            self._overhear(training, self.ear, CANARIES.critic(shape.groups.width))
+        return training
+
+    def _overhear(self, training: Training, ear: Ear, chosen: Deep) -> None:
+        handed = training.gradients
+
+        def gradients(critic: Deep | None = None) -> Noisy:
+            noisy = handed(chosen)
+            ear.hear(noisy)
+            return noisy
+
+        training.gradients = gradients  # type: ignore[method-assign]
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What a run showed."""
+
+    curator: Watching
+
+    def outcome(self, coins: Coins) -> Outcome | None:
+        """None where noisy counts made values share a group, so that canaries share their numbers."""
+        ear, paid = self.curator.ear, self.curator.trained
+        if ear is None or paid is None:
+            return None
+        every = judged(coins, ear.wide)
+        unclipped = judged(coins[: CANARIES.units], ear.deep)
+        return Outcome(self.curator.training.course, paid, guessed(coins, ear.wide, GUESSED), every, unclipped)
+
+    def law_check(self, rows: Codes) -> Check:
+        """The answers to one-way counts, less the truth, in units of the noise that was declared for them."""
+        noise = [
+            (a.value - np.bincount(rows[:, i], minlength=CANARIES.values)) / a.question["scale"]
+            for i, a in enumerate([a for a in self.curator.record if a.question["ask"] == "marginal"])
+        ]
+        return _spread(DRAWN[2], np.concatenate(noise))
+
+
+def run(
+    recipe: Network,
+    budget: Budget,
+    workshop: Workshop,
+    rows: Codes,
+    rng: np.random.Generator,
+    neighbours: str = ADD_REMOVE,
+) -> Watched:
+    """One training on these rows, watched from inside."""
+    import pyarrow as pa
+
+    schema = canary_schema(neighbours)
+    names = np.array([f"v{i}" for i in range(CANARIES.values)])
+    table = opened(pa.table({c.name: names[rows[:, i]] for i, c in enumerate(schema)}), schema)
+    curator = Watching(schema, budget, RowGate(table, budget, None, "", "", workshop.randomness()))
+    curator.workshop = workshop
+    recipe.calibrate(Domain.of(schema), curator.remaining()).fit(curator, rng)
+    return Watched(curator)

@@ -1,0 +1,220 @@
+"""A gate that holds both tables of a pair: it answers from one, and remembers what the other would have said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.budget import Spend
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.mechanisms.posterior import Prior
+from understudy.boundary.privacy.mechanisms.randomness import Randomness
+from understudy.boundary.tables.table import Table
+from understudy.errors import InternalError
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Noise that was drawn."""
+
+    mechanism: str
+    scale: float
+    values: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A choice that was drawn."""
+
+    scores: NDArray[np.float64]
+    exponent: float
+    order: list[int]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Draws from a posterior."""
+
+    prior: Prior
+    number: int
+
+
+Draw = Noise | Selection | Sample
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One exchange with the curator. `here` and `there` are exact: what the two tables of a pair say to it."""
+
+    questions: list[dict[str, Any]]
+    spends: tuple[Spend, ...]
+    here: Any
+    there: Any
+    draws: tuple[Draw, ...]
+    values: list[NDArray[Any]]
+    other_draws: tuple[Draw, ...] = ()
+    """What the other table would have had drawn, where scores are only known inside the draw."""
+    late: tuple[int, ...] = ()
+    """Candidates that a selection refused, and would admit after a later pick of its own."""
+
+    @property
+    def kind(self) -> str:
+        return str(self.questions[0]["ask"])
+
+
+class Spy:
+    """Hands on every draw, and remembers it."""
+
+    def __init__(self, randomness: Randomness) -> None:
+        self.randomness = randomness
+        self.draws: list[Draw] = []
+
+    @property
+    def secure(self) -> bool:
+        return self.randomness.secure
+
+    def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
+        values = self.randomness.noise(mechanism, scale, size)
+        self.draws.append(Noise(mechanism, scale, values))
+        return values
+
+    def choose(self, scores: NDArray[np.float64], exponent: float, k: int) -> list[int]:
+        order = self.randomness.choose(scores, exponent, k)
+        self.draws.append(Selection(np.asarray(scores), exponent, order))
+        return order
+
+    def draw(self, counts: NDArray[np.int64], prior: Prior, draws: int) -> NDArray[np.int64]:
+        self.draws.append(Sample(prior, draws))
+        return self.randomness.draw(counts, prior, draws)
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """Draws no noise, and ranks these candidates in this order."""
+
+    order: tuple[int, ...]
+    secure: bool = True
+
+    def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
+        return np.zeros(size, dtype=np.int64)
+
+    def choose(self, scores: NDArray[np.float64], exponent: float, k: int) -> list[int]:
+        return list(self.order)
+
+    def draw(self, counts: NDArray[np.int64], prior: Prior, draws: int) -> NDArray[np.int64]:
+        return np.zeros_like(counts)
+
+
+class Mute:
+    """Draws nothing: it is asked for what a table would have had drawn, and chooses the first."""
+
+    secure = True
+
+    def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
+        return np.zeros(size, dtype=np.int64)
+
+    def choose(self, scores: NDArray[np.float64], exponent: float, k: int) -> list[int]:
+        return list(range(k))
+
+    def draw(self, counts: NDArray[np.int64], prior: Prior, draws: int) -> NDArray[np.int64]:
+        return np.zeros_like(counts)
+
+
+class Trained(Exception):  # noqa: N818 - it says where a run was left, and is no error
+    """A training or a vote was asked for, which a gate that holds two tables doesn't run."""
+
+
+TRAININGS = ("train", "consult")
+MOST_PROBES = 400
+"""Of the rule of one selection."""
+
+
+@dataclass
+class WitnessGate:
+    """Implements `privacy.curator.Gate`. Every exchange is kept, with the spends that the curator debited for it."""
+
+    here: Table
+    there: Table
+    spy: Spy
+    asks: list[Ask] = field(default_factory=list)
+    curator: Curator | None = None
+
+    @property
+    def secure(self) -> bool:
+        return self.spy.secure
+
+    def answer(
+        self,
+        questions: Sequence[dict[str, Any]],
+        exact: Callable[[Table], Any],
+        draw: Callable[[Any, Randomness], list[NDArray[Any]]],
+        debit: Callable[[], None],
+    ) -> list[NDArray[Any]]:
+        assert self.curator is not None
+        here, there = exact(self.here), exact(self.there)
+        paid, drawn = len(self.curator.spends), len(self.spy.draws)
+        debit()
+        if questions[0]["ask"] in TRAININGS:
+            self.asks.append(Ask(list(questions), self.curator.spends[paid:], here, there, (), []))
+            raise Trained
+        values = draw(here, self.spy)
+        spends, draws = self.curator.spends[paid:], tuple(self.spy.draws[drawn:])
+        others = self._others(questions, there, draw)
+        late = late_picks(questions[0], draws, values, lambda order: draw(here, Ordered(order)))
+        self.asks.append(Ask(list(questions), spends, here, there, draws, values, others, late))
+        return values
+
+    def _others(self, questions: Sequence[dict[str, Any]], there: Any, draw: Any) -> tuple[Draw, ...]:
+        """Ranks are scored while they are drawn. (A selection is not asked twice: it remembers what it admitted.)"""
+        if questions[0]["ask"] != "rank":
+            return ()
+        spy = Spy(Mute())
+        draw(there, spy)
+        return tuple(spy.draws)
+
+
+def late_picks(
+    question: dict[str, Any],
+    draws: Sequence[Draw],
+    values: Sequence[NDArray[Any]],
+    drawn: Callable[[tuple[int, ...]], list[NDArray[Any]]],
+) -> tuple[int, ...]:
+    """Candidates that a selection refused, and would admit after one of the picks that it went on to make.
+
+    `drawn` walks an order of our own, which shows what the rule of the selection admits after which picks. One order,
+    walked once, has the law of as many exponential mechanisms as it picks only if what is admissible shrinks: a
+    candidate that comes back would have had to be in the race of every pick.
+    """
+    order = next((d.order for d in draws if isinstance(d, Selection)), [])
+    if question["ask"] != "select" or question["k"] == 1 or len(order) <= question["k"]:
+        return ()
+    picks = [int(i) for i in np.ravel(values[0])]
+    tried = _some(order, max(1, MOST_PROBES // question["k"]))
+    refused: set[int] = set()
+    late: set[int] = set()
+    for place in range(min(len(picks) + 1, question["k"])):
+        before = tuple(picks[:place])
+        for candidate in set(tried) - set(before):
+            if _admitted(drawn, before, candidate):
+                late |= {candidate} & refused
+            else:
+                refused.add(candidate)
+    return tuple(sorted(late))
+
+
+def _admitted(drawn: Callable[[tuple[int, ...]], list[NDArray[Any]]], before: tuple[int, ...], candidate: int) -> bool:
+    """Whether it may be picked after these; a walk that finds its own rule wrong says that it may, and should not."""
+    try:
+        return [int(i) for i in np.ravel(drawn((*before, candidate))[0])] == [*before, candidate]
+    except InternalError:
+        return True
+
+
+def _some(values: Sequence[int], most: int) -> list[int]:
+    """All, or so many of them, evenly."""
+    places = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(int))
+    return [values[i] for i in places]

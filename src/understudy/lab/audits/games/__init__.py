@@ -1,0 +1,1 @@
+"""Distinguishing games: a method is run thousands of times on one of two tables."""

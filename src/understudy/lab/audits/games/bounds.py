@@ -1,0 +1,172 @@
+"""Lower bounds on ε, ρ and μ from how often two worlds were told apart, each at a stated level.
+
+A bound on ε alone forgets how the loss is spread. `Curve` is all that a training claims, δ at every ε; a training is
+bounded by the noisiest one of its kind (same rate, same steps) whose curve is not refuted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.mechanisms.subsampling import LEAST_NOISE, Course, _accountant, epsilon_of_course
+
+Floats = NDArray[np.float64]
+ORDERS = np.array([1.0 + 1e-6, 1.1, 1.5, 2.0, 4.0, 8.0, 16.0, 64.0])
+LOSSES = np.concatenate([[0.0], np.geomspace(0.01, 60.0, 120)])
+"""The ε at which a curve is known."""
+LEAST_OF_NOISE, MOST_OF_NOISE, HALVINGS = 0.25, 16.0, 9
+"""How far from its own noise a training is bounded, to within 1 %; nothing is said of less than a quarter of it."""
+
+
+@dataclass(frozen=True)
+class Proved:
+    """At least this much, with the probability that the level says; 0 where nothing is proved."""
+
+    epsilon: float = 0.0
+    rho: float = 0.0
+    mu: float = 0.0
+
+    @classmethod
+    def of(cls, high: float, low: float, delta: float) -> Proved:
+        """From an event that has at least probability `high` in one world, and at most `low` in the other."""
+        if high <= low:
+            return cls()
+        return cls(_epsilon(high, low, delta), max(_rho(high, low), _rho(low, high)), _mu(high, low))
+
+    @classmethod
+    def by_accuracy(cls, right: int, runs: int, level: float, delta: float) -> Proved:
+        """From guesses of a fair coin, each right with the same probability: one binomial, so one bound.
+
+        A world is told rightly with probability a = (P[event in one] + 1 − P[event in the other]) / 2, which is at most
+        1 − (1−δ)/(1+e^ε), and at most Φ(μ/2). For ρ: with the worlds exchanged and the guess turned round, the two
+        errors change places; the even mixture of both has error 1−a in either world, and is no more divergent than
+        the worse of them (Rényi divergence is jointly quasi-convex: van Erven & Harremoës 2014, theorem 13).
+        """
+        a = lower_share(right, runs, level)
+        if a <= 0.5:
+            return cls()
+        epsilon = math.log(max(1.0, (1 - delta) / (1 - a) - 1)) if a < 1 else math.inf
+        return cls(epsilon, _rho(a, 1 - a), _mu(a, 1 - a))
+
+
+def lower_share(hits: int, runs: int, level: float) -> float:
+    """Clopper–Pearson: the true share is at least this, but for a chance of `level`."""
+    from scipy.stats import beta
+
+    return float(beta.ppf(level, hits, runs - hits + 1)) if hits else 0.0
+
+
+def upper_share(hits: int, runs: int, level: float) -> float:
+    return 1.0 - lower_share(runs - hits, runs, level)
+
+
+def by_event(hits: tuple[int, int], runs: tuple[int, int], level: float, delta: float) -> Proved:
+    """From an event that was fixed beforehand, by how often it was seen in each world; more in the second one."""
+    (first, second), (of_first, of_second) = hits, runs
+    return Proved.of(lower_share(second, of_second, level / 2), upper_share(first, of_first, level / 2), delta)
+
+
+def _epsilon(high: float, low: float, delta: float) -> float:
+    """P ≤ e^ε·Q + δ, for the event and for its complement."""
+    ratios = [(high - delta, low), (1 - low - delta, 1 - high)]
+    return max(0.0, *(math.log(p / q) if q > 0 else math.inf for p, q in ratios if p > 0))
+
+
+def _rho(p: float, q: float) -> float:
+    """ρ is at least D_α/α for every α; here D_α between coins of bias p and q (data processing)."""
+    if not (0 < p < 1 and 0 < q < 1):
+        return math.inf
+    exponents = [
+        np.logaddexp(a * math.log(p) + (1 - a) * math.log(q), a * math.log1p(-p) + (1 - a) * math.log1p(-q))
+        / (a - 1)
+        / a
+        for a in ORDERS
+    ]
+    return float(max(exponents))
+
+
+def _mu(high: float, low: float) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri(high) - ndtri(low))
+
+
+def best_event(first: Floats, second: Floats, delta: float, scale: Proved) -> tuple[int, float, bool]:
+    """The column of statistics, threshold and direction that prove the most, by runs that will not test them.
+
+    `first` and `second` hold a row for each run and a column for each statistic; `scale` holds what is claimed, to
+    weigh bounds on ε against bounds on ρ.
+    """
+    best = (-1.0, (0, 0.0, True))
+    for column in range(first.shape[1]):
+        for above in (True, False):
+            found = _best_threshold(first[:, column], second[:, column], above, delta, scale)
+            best = max(best, (found[0], (column, found[1], above)))
+    return best[1]
+
+
+def _best_threshold(first: Floats, second: Floats, above: bool, delta: float, scale: Proved) -> tuple[float, float]:
+    thresholds = np.unique(np.concatenate([first, second]))
+    tried = thresholds[np.linspace(0, len(thresholds) - 1, min(40, len(thresholds))).round().astype(int)]
+    return max((_worth(first, second, t, above, delta, scale), float(t)) for t in tried)
+
+
+def _worth(first: Floats, second: Floats, at: float, above: bool, delta: float, scale: Proved) -> float:
+    """Smoothed, so that an event that was seen once does not look certain."""
+    p, q = ((float(happened(x, at, above).sum()) + 0.5) / (len(x) + 1) for x in (second, first))
+    spread = 2 * math.sqrt(p * (1 - p) / len(second)) + 2 * math.sqrt(q * (1 - q) / len(first))
+    proved = Proved.of(max(p, q) - spread / 2, min(p, q) + spread / 2, delta)
+    return max(proved.epsilon / scale.epsilon, proved.rho / scale.rho if scale.rho else 0.0)
+
+
+def happened(statistic: Floats, at: float, above: bool) -> NDArray[np.bool_]:
+    return statistic >= at if above else statistic < at
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """What two neighbours may differ by: at every ε of a list, from 0 on, a δ that holds in both directions."""
+
+    epsilons: Floats
+    deltas: Floats
+
+    @property
+    def distance(self) -> float:
+        """The total variation, δ at ε = 0: a fair coin is guessed rightly with at most (1 + distance)/2."""
+        return float(self.deltas[0])
+
+    def least(self, chance: float) -> float:
+        """How likely an event must be in one world that has this chance in the other.
+
+        P ≤ e^ε·Q + δ gives Q ≥ (P − δ)/e^ε; of the complements, it gives Q ≥ 1 − δ − e^ε·(1 − P). A maximum of lines,
+        so that what is between the listed ε is never overstated.
+        """
+        odds = np.exp(self.epsilons)
+        lines = np.maximum((chance - self.deltas) / odds, 1.0 - self.deltas - odds * (1.0 - chance))
+        return max(0.0, float(lines.max()))
+
+
+@lru_cache(maxsize=64)
+def curve_of(course: Course) -> Curve:
+    """Of a training, as its accountant knows it: rounded up."""
+    return Curve(LOSSES, np.array(_accountant(course).get_delta(LOSSES.tolist()), dtype=np.float64))
+
+
+def least_epsilon(refuted: Callable[[Curve], bool], course: Course, delta: float) -> float:
+    """The ε at this δ of the noisiest training of this rate and as many steps that is not refuted; 0 if none is.
+
+    More noise has a curve that lies lower everywhere, and is refuted before: bisection.
+    """
+    low, high = max(LEAST_NOISE, course.noise * LEAST_OF_NOISE), course.noise * MOST_OF_NOISE
+    if not refuted(curve_of(replace(course, noise=high))):
+        return 0.0
+    for _ in range(HALVINGS):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if refuted(curve_of(replace(course, noise=middle))) else (middle, high)
+    return epsilon_of_course(replace(course, noise=high), delta)

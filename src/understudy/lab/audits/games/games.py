@@ -1,0 +1,93 @@
+"""All games of an audit: which are played, for how long, and what they prove."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from understudy.lab.audits.asked import Asked
+from understudy.lab.audits.games.features import features
+from understudy.lab.audits.games.game import Run, black_box_bound, white_box_bound
+from understudy.lab.audits.games.record import Rounds
+from understudy.lab.audits.games.worker import Crew, Task
+from understudy.lab.audits.pairs.pair import Pair
+from understudy.lab.audits.result import BLACK_BOX, WHITE_BOX, Bound, Claim
+
+MAIN_SHARE = 0.5
+"""Of the level, for the white-box game of the worst pair; all other games share the rest."""
+OTHERS_SHARE = 0.3
+"""Of the time, at most, for all other games, which come first."""
+WHITE_ROUNDS, BLACK_ROUNDS = 25, 5
+FEWEST = 40
+"""Runs of a black-box game that are enough to choose and to test."""
+
+
+@dataclass(frozen=True)
+class Games:
+    """The games of one audit."""
+
+    asked: Asked
+    pairs: Sequence[Pair]
+    jobs: int
+    out: Path | None
+    progress: Callable[[str], None]
+
+    def bounds(self, claim: Claim) -> list[Bound]:
+        """Plays until all runs are made, or time is up."""
+        begun, seconds = time.monotonic(), self.asked.setting.seconds
+        others, main = self._tasks()
+        crew = Crew(self.asked.setup(self.pairs), self.jobs, self.asked.command())
+        with Rounds.open(self.out, self.asked.question()) as rounds:
+            self._play(crew, others, rounds, begun + (OTHERS_SHARE if main else 1.0) * seconds)
+            self._play(crew, main, rounds, begun + seconds)
+            return list(self._proved(rounds, len({(t.pair, t.view) for t in others}), bool(main), claim))
+
+    def _tasks(self) -> tuple[list[Task], list[Task]]:
+        """Those of all other games in turn, so that each has its share of the time; and those of the main game."""
+        setting, (main, *rest) = self.asked.setting, [p.name for p in self.pairs]
+        black = [_split(name, BLACK_BOX, setting.black, BLACK_ROUNDS) for name in (main, *rest)]
+        if self.asked.opaque:
+            return _in_turn(black), []
+        white = [_split(name, WHITE_BOX, setting.white, WHITE_ROUNDS) for name in rest]
+        return _in_turn([*white, *black]), _split(main, WHITE_BOX, setting.main, WHITE_ROUNDS)
+
+    def _play(self, crew: Crew, tasks: Sequence[Task], rounds: Rounds, deadline: float) -> None:
+        left = [t for t in tasks if t.key not in rounds.played]
+        whole, made = (sum(t.rounds for t in some) for some in (tasks, [t for t in tasks if t not in left]))
+        if not left:
+            return
+        for task, runs in crew.play(left, deadline):
+            rounds.add(task, [(coin, self._seen(task, shown)) for coin, shown in runs])
+            made += task.rounds
+            self.progress(f"games: {made:,} of {whole:,} runs")
+
+    def _seen(self, task: Task, shown: dict[str, Any]) -> dict[str, float]:
+        """A function of somebody else's hands over its rows."""
+        extra = next(p.extra for p in self.pairs if p.name == task.pair)
+        return features(shown, extra) if self.asked.function else shown
+
+    def _proved(self, rounds: Rounds, others: int, has_main: bool, claim: Claim) -> Iterator[Bound]:
+        """At levels that were fixed before a run was made."""
+        main = (self.pairs[0].name, WHITE_BOX)
+        each = self.asked.level * (1 - MAIN_SHARE if has_main else 1.0) / others
+        played: dict[tuple[str, str], list[Run]] = {}
+        for (pair, view, _), runs in sorted(rounds.played.items()):
+            played.setdefault((pair, view), []).extend(runs)
+        for (pair, view), runs in played.items():
+            if view == WHITE_BOX:
+                level = self.asked.level * MAIN_SHARE if (pair, view) == main else each
+                yield white_box_bound(pair, runs, level, claim)
+            elif len(runs) >= FEWEST:
+                yield black_box_bound(pair, runs, each, claim)
+
+
+def _split(pair: str, view: str, runs: int, rounds: int) -> list[Task]:
+    return [Task(pair, view, rounds, i) for i in range(-(-runs // rounds))]
+
+
+def _in_turn(games: Sequence[Sequence[Task]]) -> list[Task]:
+    most = max(map(len, games), default=0)
+    return [tasks[i] for i in range(most) for tasks in games if i < len(tasks)]

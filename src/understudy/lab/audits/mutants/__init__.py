@@ -1,0 +1,1 @@
+"""Deliberately broken methods, which an audit must catch."""

@@ -1,0 +1,226 @@
+"""Mutants before and beside the noise: each does again what an outside review once found in this package.
+
+They are made of what the package is made of, and don't depend on how it does these things today.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import tempfile
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.budget import Amount, Spend
+from understudy.boundary.privacy.curator import Curator, _counts
+from understudy.boundary.privacy.ledger.ledger import Ledger
+from understudy.boundary.privacy.mechanisms.admission import Admission
+from understudy.boundary.privacy.mechanisms.randomness import Randomness
+from understudy.boundary.privacy.mechanisms.score import Scored
+from understudy.boundary.privacy.unit import PrivacyUnit
+from understudy.boundary.schema.column import Categorical, Column, Datetime
+from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.schema import REPLACE_ONE, Schema
+from understudy.boundary.tables.arrow import FrameTable
+from understudy.boundary.tables.cache import CachedTable
+from understudy.boundary.tables.sql import DUCKDB_FUNCTIONS
+from understudy.boundary.tables.table import Table
+from understudy.boundary.tables.tally import RowCount, Summand, Tally
+from understudy.errors import TableError
+from understudy.lab.audits.subjects.rig import Claiming, opened
+
+# --- how rows are read
+
+
+def by_storage(frame: Any, schema: Schema) -> Table:
+    """Reads a column of pandas by how it is stored: typed ones as an engine prints them, others as Python does."""
+    import pyarrow as pa
+
+    if isinstance(frame, pa.Table | str):
+        return opened(frame, schema)
+    return opened(pa.table({name: _as_stored(frame[name], schema[name]) for name in frame.columns}), schema)
+
+
+def _as_stored(series: Any, column: Column) -> Any:
+    """As texts, which are read alike whatever they were made of: what the two ways of reading once came to."""
+    import pyarrow as pa
+
+    if isinstance(column, Datetime) and series.dtype.kind == "f":
+        raise TableError(f"column {column.name!r} holds DOUBLE values, which can't be read as datetime", column)
+    said = _said_by_python if series.dtype == object else _said_by_engine
+    gone = series.isna().to_numpy()
+    texts = [None if absent else said(value, column) for absent, value in zip(gone, series, strict=True)]
+    return pa.array(texts, type=pa.string())
+
+
+def _said_by_python(value: Any, column: Column) -> str | None:
+    """A truth value is True, which is no number; the offset of a date is lost."""
+    if isinstance(value, bool):
+        return str(value) if _is_listed(column) else None
+    return str(value.replace(tzinfo=None)) if hasattr(value, "tzinfo") else str(value)
+
+
+def _said_by_engine(value: Any, column: Column) -> str:
+    """A truth value is 1 or 0, or a word that no list has (true); dates are in UTC."""
+    if isinstance(value, bool | np.bool_):
+        return f"({value})" if _is_listed(column) else str(int(value))
+    if hasattr(value, "tz_convert") and value.tzinfo is not None:
+        return str(value.tz_convert("UTC").tz_localize(None))
+    return str(value)
+
+
+def _is_listed(column: Column) -> bool:
+    return isinstance(column, Categorical) and not column.numeric
+
+
+# --- who is a person
+
+
+def by_raw_id(frame: Any, schema: Schema) -> Table:
+    """The first rows of each id as it is written; those without one are one person together."""
+    if schema.unit is None or isinstance(frame, str):
+        return opened(frame, schema)
+    turns: dict[Any, int] = {}
+    kept = []
+    for place, raw in enumerate(_values(frame, schema.unit.column)):
+        person = None if raw is None or raw != raw else raw
+        turns[person] = turns.get(person, 0) + 1
+        if turns[person] <= schema.unit.max_rows:
+            kept.append(place)
+    return _Capped(opened(frame.take(kept), dataclasses.replace(schema, unit=None)), schema)
+
+
+def _values(frame: Any, column: str) -> list[Any]:
+    values = frame[column]
+    return values.to_pylist() if hasattr(values, "to_pylist") else values.tolist()
+
+
+class _Capped:
+    """Rows that were capped already, under a schema that says that they will be."""
+
+    def __init__(self, table: Table, schema: Schema) -> None:
+        self._table, self.schema = table, schema
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._table, name)
+
+
+class FreeTotal(Curator):
+    """Hands out the exact number of rows under replace-one, whoever the rows belong to."""
+
+    @property
+    def public_rows(self) -> bool:
+        return self.schema.neighbours == REPLACE_ONE
+
+    def _tally_spend(self, tally: Tally, summand: Summand, amount: Amount, cells: int) -> Spend:
+        paid = super()._tally_spend(tally, summand, amount, cells)
+        total = summand == RowCount() and tally.where is None and not tally.by
+        return Spend("public", paid.asked, 0.0, 0.0) if total and self.public_rows else paid
+
+
+# --- selections
+
+
+class LateAdmission(Curator):
+    """Walks one order with a rule that comes back to what it passed over, and pays for as many draws as it picks."""
+
+    def select(
+        self,
+        domain: Domain,
+        candidates: Sequence[Scored],
+        amount: Amount,
+        k: int = 1,
+        rule: Admission | None = None,
+    ) -> list[int]:
+        if rule is None or k == 1:
+            return super().select(domain, candidates, amount, k, rule)
+        hesitant, choices = Hesitant(rule), sum(c.choices for c in candidates)
+        moved = max(c.sensitivity(self.schema.rows_per_unit, self.replaced) for c in candidates)
+        epsilon = amount.split([1.0] * k)[0].selection_epsilon()
+        exponent = math.nextafter(epsilon / (2.0 * moved), 0.0)
+        question = {"ask": "select", "candidates": [list(c.columns) for c in candidates], "k": k, "epsilon": epsilon}
+        spends = [Spend("exponential", f"{k} of {choices}", moved, epsilon, cells=choices) for _ in range(k)]
+
+        def exact(table: Table) -> NDArray[np.float64]:
+            counts = _counts(table, domain, candidates)
+            return np.concatenate([c.scores(n) for c, n in zip(candidates, counts, strict=True)])
+
+        def draw(scores: NDArray[np.float64], randomness: Randomness) -> list[NDArray[Any]]:
+            return [np.array(_walked(randomness.choose(scores, exponent, choices), hesitant, k), dtype=np.int64)]
+
+        (chosen,) = self._ask([question], spends, exact, draw)
+        return [int(i) for i in chosen]
+
+
+@dataclass(frozen=True)
+class Hesitant:
+    """Refuses every second candidate until something was picked."""
+
+    rule: Admission
+    begun: bool = False
+
+    def admits(self, candidate: int) -> bool:
+        return (self.begun or candidate % 2 == 0) and self.rule.admits(candidate)
+
+    def after(self, picked: int) -> Hesitant:
+        return Hesitant(self.rule.after(picked), True)
+
+
+def _walked(order: Sequence[int], rule: Admission, k: int) -> list[int]:
+    """The first k that the rule admits, unchecked."""
+    picked: list[int] = []
+    for candidate in order:
+        if len(picked) < k and rule.admits(candidate):
+            picked.append(candidate)
+            rule = rule.after(candidate)
+    return picked
+
+
+# --- ledgers and claims
+
+
+class UnitBlind(Ledger):
+    """Debits every release as one about rows."""
+
+    def debit(self, *what: Any, **more: Any) -> int:
+        return super().debit(*what, **(more | {"unit": PrivacyUnit()}))
+
+
+def as_if_confirmed(claim: Claiming) -> Any:
+    """Whatever noise nobody can repeat guarantees what was paid, whoever wrote the schema."""
+    return (claim.epsilon, claim.delta) if claim.secure else None
+
+
+# --- files
+
+
+def left_in_files(frame: Any, schema: Schema) -> Table:
+    """Writes the rows down beside the others' temporary files, and forgets them."""
+    table = CachedTable(opened(frame, schema))
+    handle, name = tempfile.mkstemp(prefix="understudy-mutant-", suffix=".tmp")
+    with os.fdopen(handle, "w") as file:
+        file.write(repr([_values(frame, c) for c in schema.names]))
+    Path(name).chmod(0o644)
+    weakref.finalize(table, lambda: Path(name).unlink(missing_ok=True))
+    return table
+
+
+def spilled_beside(frame: Any, schema: Schema) -> Table:
+    """Lets the engine put what has no room in memory where the program was started, as it does by itself."""
+    import duckdb
+
+    table = opened(frame, schema)
+    inner = table.uncached if isinstance(table, CachedTable) else None
+    if isinstance(inner, FrameTable):
+        connection = duckdb.connect()
+        connection.execute(DUCKDB_FUNCTIONS)
+        connection.register("frame", inner._rows)
+        inner.__dict__["_connection"] = connection
+    return table

@@ -1,0 +1,188 @@
+"""Deliberately broken ways of running our methods. The auditor must catch each of them; one that survives is a bug."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.budget import Spend
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.mechanisms.posterior import Prior
+from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
+from understudy.boundary.schema.column import Categorical, Integer, Number
+from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.partition import Partition
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.tally import Tally
+from understudy.lab.audits.checks.boundary import DRAFTS, FILES, UNITS
+from understudy.lab.audits.mutants.broken_boundary import (
+    FreeTotal,
+    LateAdmission,
+    UnitBlind,
+    as_if_confirmed,
+    by_raw_id,
+    by_storage,
+    left_in_files,
+    spilled_beside,
+)
+from understudy.lab.audits.pairs.hostile import LOST, ODD, PADDED, WIDE
+from understudy.lab.audits.pairs.pair import Row
+from understudy.lab.audits.subjects.rig import Rig, opened
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One mistake, and the rig that makes it."""
+
+    name: str
+    mistake: str
+    rig: Rig
+    betrayed: tuple[str, ...] = ()
+    """Of a mistake that is made before or beside the noise: the looks at the boundary that should find it."""
+
+    @property
+    def boundary(self) -> bool:
+        return bool(self.betrayed)
+
+
+@dataclass(frozen=True)
+class Skewed:
+    """Noise of a fraction of its scale, choices of a multiple of their exponent, draws after a part of the prior."""
+
+    honest: Randomness
+    noise_scale: float = 1.0
+    exponent: float = 1.0
+    prior: float = 1.0
+
+    @property
+    def secure(self) -> bool:
+        return True
+
+    def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
+        return self.honest.noise(mechanism, scale * self.noise_scale, size)
+
+    def choose(self, scores: NDArray[np.float64], exponent: float, k: int) -> list[int]:
+        return self.honest.choose(scores, exponent * self.exponent, k)
+
+    def draw(self, counts: NDArray[np.int64], prior: Prior, draws: int) -> NDArray[np.int64]:
+        return self.honest.draw(counts, tuple(a * self.prior for a in prior), draws)
+
+
+def halved() -> Skewed:
+    """Half of the noise, twice the exponent, half of the prior's pseudo-counts: all that hides a row."""
+    return Skewed(ExactRandomness.system(), 0.5, 2.0, 0.5)
+
+
+class RepeatedSeed(ExactRandomness):
+    """A generator that starts from the same seed in every release, and says that it is secure."""
+
+    @classmethod
+    def again(cls) -> RepeatedSeed:
+        return cls(ExactRandomness.seeded(1)._entropy)
+
+    @property
+    def secure(self) -> bool:
+        return True
+
+
+class HalfSensitive(Curator):
+    """Believes that one person moves every answer by half of what is true, and draws less noise accordingly."""
+
+    def _ask(self, questions: Any, spends: Sequence[Spend], exact: Any, draw: Any) -> list[NDArray[Any]]:
+        believed = [dataclasses.replace(s, sensitivity=s.sensitivity / 2, scale=_halved_scale(s)) for s in spends]
+        return super()._ask(questions, believed, exact, lambda hidden, r: draw(hidden, Skewed(r, 0.5, 2.0)))
+
+
+def _halved_scale(spend: Spend) -> float:
+    """Of noise; the ε of a choice and the number of draws stay as they are."""
+    return spend.scale if spend.mechanism in ("exponential", "posterior-draws") else spend.scale / 2
+
+
+class Forgetful(Curator):
+    """Answers its first exchange, and forgets to debit it."""
+
+    def _ask(self, questions: Any, spends: Sequence[Spend], exact: Any, draw: Any) -> list[NDArray[Any]]:
+        return super()._ask(questions, spends if self._record else (), exact, draw)
+
+
+class Monotone(Curator):
+    """Chooses with ε/Δ, which is right for scores that a new row can only raise; ours go up and down."""
+
+    def _ask(self, questions: Any, spends: Sequence[Spend], exact: Any, draw: Any) -> list[NDArray[Any]]:
+        return super()._ask(questions, spends, exact, lambda hidden, r: draw(hidden, Skewed(r, exponent=2.0)))
+
+
+class Blocks:
+    """Counts the first half of the rows, by their place in the table, as one of two parts that share no row.
+
+    Under add-remove that is no partition: a row that comes first moves another one on to the second half.
+    """
+
+    def __init__(self, frame: Any, schema: Schema) -> None:
+        half = len(frame) // 2
+        self._whole = opened(frame, schema)
+        self._half = opened(frame.slice(0, half) if hasattr(frame, "slice") else frame.head(half), schema)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._whole, name)
+
+    def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
+        return self._half.count_by(domain, sets)
+
+    def count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
+        return self._half.count_cells(domain, partitions)
+
+    def count_tally(self, domain: Domain, tally: Tally) -> list[NDArray[np.int64]]:
+        return self._half.count_tally(domain, tally)
+
+
+def observed_categories(rows: Sequence[Row], schema: Schema) -> Schema:
+    """Every list of values is what the rows hold."""
+    found = [c for c in schema.modelled if isinstance(c, Categorical)]
+    seen = {c.name: tuple(sorted({str(row[c.name]) for row in rows if row[c.name] is not None})) for c in found}
+    return schema.with_columns([dataclasses.replace(c, values=seen[c.name]) for c in found])
+
+
+def observed_bounds(rows: Sequence[Row], schema: Schema) -> Schema:
+    """Every number is binned between the least and the largest value of the rows."""
+    found = [c for c in schema.modelled if isinstance(c, Number | Integer)]
+    ends = {c.name: [row[c.name] for row in rows if isinstance(row[c.name], int | float)] for c in found}
+    return schema.with_columns([_between(c, min(ends[c.name]), max(ends[c.name])) for c in found])
+
+
+def _between(column: Number | Integer, low: Any, high: Any) -> Number | Integer:
+    step = 1 if isinstance(column, Integer) else 1.0
+    return dataclasses.replace(column, minimum=low, maximum=max(high, low + step))
+
+
+def counted(rows: Sequence[Row]) -> int:
+    return len(rows)
+
+
+MUTANTS: dict[str, Mutant] = {
+    m.name: m
+    for m in (
+        Mutant("half-noise", "draws noise of half the scale it declares", Rig(randomness=halved)),
+        Mutant("half-sensitivity", "declares half of the true sensitivity", Rig(curator=HalfSensitive)),
+        Mutant("domain-from-data", "takes the categories from the rows", Rig(schema=observed_categories)),
+        Mutant("bins-from-data", "takes the bounds of numbers from the rows", Rig(schema=observed_bounds)),
+        Mutant("reused-seed", "starts its generator from the same seed every time", Rig(randomness=RepeatedSeed.again)),
+        Mutant("skipped-debit", "gives an answer that it does not debit", Rig(curator=Forgetful)),
+        Mutant("exact-row-count", "releases as many rows as there are", Rig(rows=counted)),
+        Mutant("monotone-constant", "chooses with the exponent of monotone scores", Rig(curator=Monotone)),
+        Mutant("index-blocks", "splits the rows by their place in the table", Rig(opened=Blocks)),
+        Mutant("storage-types", "reads a frame's columns by how they are stored", Rig(opened=by_storage), (ODD,)),
+        Mutant("raw-ids", "tells people apart by their ids as written", Rig(opened=by_raw_id), (PADDED,)),
+        Mutant("free-total", "gives the number of people's rows away", Rig(curator=FreeTotal), (LOST,)),
+        Mutant("unit-blind-ledger", "adds up claims about rows and people", Rig(ledger=UnitBlind.memory), (UNITS,)),
+        Mutant("late-admission", "comes back to what a selection passed over", Rig(curator=LateAdmission), (ODD, WIDE)),
+        Mutant("draft-guarantee", "guarantees what a draft rests on", Rig(guaranteed=as_if_confirmed), (DRAFTS,)),
+        Mutant("rows-in-files", "leaves rows in a file", Rig(opened=left_in_files), (FILES,)),
+        Mutant("open-spill", "spills rows where others can read them", Rig(opened=spilled_beside), (FILES,)),
+    )
+}

@@ -1,0 +1,1 @@
+"""Neighbouring tables made to betray mistakes."""

@@ -1,0 +1,53 @@
+"""Metered queries, as subjects of an audit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from understudy.boundary.privacy.curator import Curator
+from understudy.lab.audits.subjects.rig import World
+from understudy.lab.audits.subjects.subject import Shown
+from understudy.queries.answer import Answer, Group
+from understudy.queries.asking import query
+from understudy.queries.inquiry import Inquiry
+from understudy.queries.question import Question
+
+CONFIDENCE = 0.95
+QUERIES = {
+    "query-total": "SELECT count(*) FROM data",
+    "query-count": "SELECT count(*) FROM data WHERE weight > 50 OR weight < 1",
+    "query-groups": "SELECT colour, count(*), sum(size) FROM data GROUP BY colour",
+    "query-average": "SELECT avg(weight) FROM data",
+    "query-quantile": "SELECT quantile(weight, 0.9) FROM data",
+}
+"""One of each kind of question that the curator answers differently."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question, as `query` asks it."""
+
+    name: str
+    kind: str = "query"
+    buys_keys: bool = True
+
+    def learn(self, world: World, curator: Curator, seed: int) -> None:
+        self._groups(world, curator)
+
+    def show(self, world: World, curator: Curator, seed: int) -> Shown:
+        groups = self._groups(world, curator)
+        values = {f"{g.keys} {i}": f.value for g in groups for i, f in enumerate(g.figures)}
+        figures = {name: float(v) for name, v in values.items() if isinstance(v, int | float)}
+        answers = [(q.question, q.value.shape) for q in curator.record]
+        return Shown({"groups": [g.keys for g in groups], "questions": answers}, numbers=figures)
+
+    def claim(self, world: World, curator: Curator) -> Answer:
+        """Of the whole question, since an answer is all that a query hands out."""
+        budget = curator.budget
+        return query(
+            world.here, QUERIES[self.name], epsilon=budget.epsilon, delta=budget.delta, accept_draft_as_public=True
+        )
+
+    def _groups(self, world: World, curator: Curator) -> tuple[Group, ...]:
+        question = Question.of(QUERIES[self.name], world.schema)
+        return Inquiry(question, world.schema, CONFIDENCE).ask(curator)

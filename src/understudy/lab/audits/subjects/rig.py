@@ -1,0 +1,97 @@
+"""Everything around a method that may be broken: how rows are opened, the schema, the curator, its randomness, what is
+debited and what is claimed.
+
+The honest rig is what every release uses. A mutant is a rig with one part replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.curator import Curator, Gate
+from understudy.boundary.privacy.ledger.ledger import Ledger
+from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.cache import CachedTable
+from understudy.boundary.tables.opening import open as open_table
+from understudy.boundary.tables.table import Table
+from understudy.lab.audits.checks.witness import Spy, WitnessGate
+from understudy.lab.audits.pairs.pair import Pair, Row
+
+
+class Claiming(Protocol):
+    """A certificate, or the answer to a query."""
+
+    @property
+    def epsilon(self) -> float: ...
+
+    @property
+    def delta(self) -> float: ...
+
+    @property
+    def secure(self) -> bool: ...
+
+    @property
+    def guarantee(self) -> Any: ...
+
+
+def declared(rows: Sequence[Row], schema: Schema) -> Schema:
+    return schema
+
+
+def opened(frame: Any, schema: Schema) -> Table:
+    return CachedTable(open_table(frame, schema, name="audited"))
+
+
+def unasked(rows: Sequence[Row]) -> int | None:
+    """The number of synthetic rows comes from the noisy answers."""
+    return None
+
+
+def guaranteed(claim: Claiming) -> Any:
+    """What a program would take for the guarantee."""
+    return claim.guarantee
+
+
+@dataclass(frozen=True)
+class Rig:
+    """One way of running methods on rows."""
+
+    schema: Callable[[Sequence[Row], Schema], Schema] = declared
+    opened: Callable[[Any, Schema], Table] = opened
+    curator: Callable[[Schema, Budget, Gate], Curator] = Curator
+    randomness: Callable[[], Randomness] = ExactRandomness.system
+    rows: Callable[[Sequence[Row]], int | None] = unasked
+    ledger: Callable[[], Ledger] = Ledger.memory
+    guaranteed: Callable[[Claiming], Any] = guaranteed
+
+    def world(self, pair: Pair, second: bool) -> World:
+        """A run on the first or the second table, with the other beside it."""
+        here, there = reversed(pair.tables) if second else pair.tables
+        rows = pair.second if second else pair.first
+        schema = self.schema(rows, pair.schema)
+        return World(self, schema, self.opened(here, schema), self.opened(there, schema), self.rows(rows))
+
+
+@dataclass(frozen=True)
+class World:
+    """One table of a pair as a method meets it, and the other one to compare with."""
+
+    rig: Rig
+    schema: Schema
+    here: Table
+    there: Table
+    rows: int | None
+
+    def curator(self, budget: Budget) -> tuple[Curator, WitnessGate]:
+        gate = WitnessGate(self.here, self.there, Spy(self.rig.randomness()))
+        curator = self.rig.curator(self.schema, budget, gate)
+        gate.curator = curator
+        return curator, gate
+
+    def pinned(self, budget: Budget, gate: Gate) -> Curator:
+        """A curator whose answers come from elsewhere."""
+        return self.rig.curator(self.schema, budget, gate)

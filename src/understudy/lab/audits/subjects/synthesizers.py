@@ -1,0 +1,91 @@
+"""Methods that make synthetic tables, as subjects of an audit."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.schema.schema import DRAFT, Schema
+from understudy.lab.audits.subjects.rig import World
+from understudy.lab.audits.subjects.subject import Shown
+from understudy.methods.method import NOISE, SAMPLING, Options
+from understudy.releases.certificate import Certificate
+from understudy.releases.release import Release
+from understudy.releases.synthesis import Plan
+
+BY_SAMPLING = "-by-sampling"
+"""Marks the form of a method whose privacy is that of draws from a posterior."""
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """A method of the registry, as `synthesize` runs it."""
+
+    name: str
+    budget: Budget
+    kind: str = "method"
+    buys_keys: bool = True
+
+    @property
+    def method(self) -> str:
+        return self.name.removesuffix(BY_SAMPLING)
+
+    def learn(self, world: World, curator: Curator, seed: int) -> None:
+        self._plan(world, seed).learn(curator, _silent)
+
+    def show(self, world: World, curator: Curator, seed: int) -> Shown:
+        release = self._plan(world, seed).release(curator, "pyarrow", _silent)
+        return Shown(outside(release), release.arrow)
+
+    def claim(self, world: World, curator: Curator) -> Certificate:
+        return self._plan(world, 0).certificate(curator, rows=1)
+
+    def _plan(self, world: World, seed: int) -> Plan:
+        schema, options = world.schema, self._options(world.schema)
+        draft = schema.status == DRAFT
+        return Plan.of(schema, self.budget, self.method, options, world.rows, seed, accept_draft=draft)
+
+    def _options(self, schema: Schema) -> Options:
+        """What a method must be told: one that measures named tables gets one."""
+        names = tuple(c.name for c in schema.modelled)
+        by = SAMPLING if self.name.endswith(BY_SAMPLING) else NOISE
+        return Options(marginals=(names[:2],) if self.method == "marginals" else (), by=by)
+
+
+def outside(release: Release) -> dict[str, Any]:
+    """Everything that a release shows, but for the values of its measurements and of its synthetic rows."""
+    from understudy.boundary.tables.frame import to_native
+
+    files = release.files("csv")
+    return {
+        "files": sorted(files),
+        "schema.toml": files["schema.toml"],
+        "header": files["synthetic.csv"].split(b"\n")[0],
+        "measurements": _shapes(files["measurements.npz"]),
+        "certificate": _lasting(json.loads(files["certificate.json"])),
+        "arrow": [(f.name, str(f.type), f.nullable) for f in release.arrow.schema],
+        "kind of frame": type(to_native(release.arrow, "pyarrow")).__module__,
+        "rows": release.arrow.num_rows,
+        "domain": repr(release.domain.codings),
+    }
+
+
+def _shapes(content: bytes) -> dict[str, Any]:
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        shapes = {name: (arrays[name].shape, str(arrays[name].dtype)) for name in arrays.files}
+        return shapes | {"questions": arrays["questions"].tobytes()}
+
+
+def _lasting(certificate: dict[str, Any]) -> dict[str, Any]:
+    hashes = sorted(certificate["files"])
+    return {k: v for k, v in certificate.items() if k not in ("created", "digest")} | {"files": hashes}
+
+
+def _silent(step: str) -> None:
+    pass

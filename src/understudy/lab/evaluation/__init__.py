@@ -1,0 +1,1 @@
+"""How good a synthetic table is, measured beside the real one."""

@@ -1,0 +1,165 @@
+"""How every two columns go together: in the real table, in the synthetic one, and what is different."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from understudy.lab.evaluation.picture import Matrix
+from understudy.pages.axis import written
+from understudy.pages.figure import SMALL, Figure, Numbers, element, figure, line, shortened, text, tip, width_of
+from understudy.pages.palette import var
+
+MOST_COLUMNS = 40
+MOST_PAIRS = 300
+MOST_TIPS = 20
+"""Columns up to which every cell says what it is to whoever points at it; a page should stay small."""
+WIDTH, LABEL_ROOM = 334.0, 96.0
+HEAD, LEGEND = 26.0, 154.0
+ENDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+
+Cells = Sequence[Sequence[float | None]]
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """One of the three: what it is called, its cells, and the value that has the full colour."""
+
+    title: str
+    columns: tuple[str, ...]
+    cells: Cells
+    end: float
+
+    @cached_property
+    def side(self) -> float:
+        """Of a cell: wide enough for a number where there are few, and for a name in any case."""
+        return max(13.0, min(34.0, (WIDTH - self.room) / max(len(self.columns), 1)))
+
+    @cached_property
+    def room(self) -> float:
+        return min(max((width_of(c, SMALL) for c in self.columns), default=0.0) + 8, LABEL_ROOM)
+
+
+def heatmaps(matrix: Matrix) -> tuple[Figure, Figure, Figure]:
+    """Real, synthetic, and synthetic minus real. Colour tells the sign, its strength the size."""
+    shown = matrix.columns[:MOST_COLUMNS]
+    real, synthetic = _cut(matrix.real), _cut(matrix.synthetic)
+    differences = _difference(real, synthetic)
+    largest = max((abs(v) for row in differences for v in row if v is not None), default=0.0)
+    end = next((e for e in ENDS if largest <= e), 2.0)
+    panels = (("Real", real, 1.0), ("Synthetic", synthetic, 1.0), ("Synthetic minus real", differences, end))
+    first, second, third = (_draw(_Panel(title, shown, cells, most), matrix) for title, cells, most in panels)
+    return first, second, third
+
+
+def _cut(cells: Cells) -> Cells:
+    return [[_known(v) for v in row[:MOST_COLUMNS]] for row in cells[:MOST_COLUMNS]]
+
+
+def _known(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _difference(real: Cells, synthetic: Cells) -> Cells:
+    return [
+        [None if a is None or b is None else b - a for a, b in zip(r, s, strict=True)]
+        for r, s in zip(real, synthetic, strict=True)
+    ]
+
+
+def _draw(panel: _Panel, matrix: Matrix) -> Figure:
+    size = panel.side * len(panel.columns)
+    turned = panel.side < 18
+    below = HEAD + size + (panel.room + 6 if turned else 0.75 * panel.room + 10)
+    width = panel.room + max(size, LEGEND) + 8
+    ground = {"x": panel.room, "y": HEAD, "width": size, "height": size}
+    marks = [text(0, 14, panel.title, size=13.5, bold=True)]
+    marks.append(element("rect", **ground, fill=var("track"), fill_opacity=0.45))
+    marks += [m for i, row in enumerate(panel.cells) for j, v in enumerate(row) for m in _cell(panel, i, j, v)]
+    marks += _names(panel, HEAD + size, turned)
+    marks += _legend(panel, below)
+    title = f"{matrix.name.capitalize()}: {panel.title.lower()}"
+    return figure(marks, width, below + 34, title, _said(panel, matrix), _numbers(panel))
+
+
+def _cell(panel: _Panel, i: int, j: int, value: float | None) -> list[str]:
+    side = panel.side
+    x, y = panel.room + j * side, HEAD + i * side
+    about = f"{panel.columns[i]} and {panel.columns[j]}: {'no value' if value is None else f'{value:.3f}'}"
+    box = {"x": x + 0.5, "y": y + 0.5, "width": side - 1, "height": side - 1}
+    if value is None:
+        cross = line(x + 3, y + side - 3, x + side - 3, y + 3, var("quiet"))
+        return [tip(element("rect", **box, fill=var("card")) + cross, about)]
+    strength = min(abs(value) / panel.end, 1.0)
+    marks = element("rect", **box, fill=_colour(value), fill_opacity=round(strength, 3))
+    if side >= 30:
+        ink = var("card") if strength > 0.68 else "currentColor"
+        marks += text(x + side / 2, y + side / 2 + 4, _short(value), size=SMALL, anchor="middle", fill=ink)
+    return [tip(marks, about) if len(panel.columns) <= MOST_TIPS else marks]
+
+
+def _colour(value: float) -> str:
+    return var("positive") if value >= 0 else var("negative")
+
+
+def _short(value: float) -> str:
+    """Two decimals without the zero before them.
+
+    >>> _short(0.314), _short(-1.0), _short(-0.001)
+    ('.31', '−1', '0')
+    """
+    shown = f"{abs(value):.2f}"
+    if float(shown) == 0:
+        return "0"
+    return ("−" if value < 0 else "") + ("1" if shown == "1.00" else shown.removeprefix("0"))
+
+
+def _names(panel: _Panel, bottom: float, turned: bool) -> list[str]:
+    """Of the rows at the left, of the columns below: slanting, or upright where the cells are small."""
+    marks = []
+    for i, column in enumerate(panel.columns):
+        at = (i + 0.5) * panel.side
+        name = shortened(column, panel.room - 6, SMALL)
+        marks.append(text(panel.room - 5, HEAD + at + 3.5, name, size=SMALL, anchor="end"))
+        x, y = panel.room + at + (3.5 if turned else 4.0), bottom + (6 if turned else 11)
+        marks.append(text(x, y, name, size=SMALL, anchor="end", turn=-90 if turned else -45))
+    return marks
+
+
+def _legend(panel: _Panel, y: float) -> list[str]:
+    """From the least value to the most, in eleven steps."""
+    step, marks = LEGEND / 11, []
+    for k in range(-5, 6):
+        x = panel.room + (k + 5) * step
+        marks.append(element("rect", x=x, y=y, width=step, height=9, fill=var("track"), fill_opacity=0.45))
+        marks.append(element("rect", x=x, y=y, width=step, height=9, fill=_colour(k), fill_opacity=abs(k) / 5))
+    for place, value in ((0.5, -panel.end), (5.5, 0.0), (10.5, panel.end)):
+        name = written(value).replace("-", "−")
+        marks.append(text(panel.room + place * step, y + 22, name, size=SMALL, anchor="middle", quiet=True))
+    return marks
+
+
+def _pairs(panel: _Panel) -> list[tuple[str, str, float | None]]:
+    names = panel.columns
+    return [(names[i], names[j], panel.cells[i][j]) for i in range(len(names)) for j in range(i)]
+
+
+def _numbers(panel: _Panel) -> Numbers:
+    """The pairs that are furthest from zero first."""
+    pairs = sorted(_pairs(panel), key=lambda p: -abs(p[2]) if p[2] is not None else 1.0)[:MOST_PAIRS]
+    rows = tuple((a, b, "no value" if v is None else f"{v:.3f}".replace("-", "−")) for a, b, v in pairs)
+    return Numbers(("column", "column", panel.title.lower()), rows)
+
+
+def _said(panel: _Panel, matrix: Matrix) -> str:
+    known = [p for p in _pairs(panel) if p[2] is not None]
+    if not known:
+        return f"{matrix.name.capitalize()} of {len(panel.columns)} columns; no two of them have a value."
+    first, second, value = max(known, key=lambda p: abs(p[2] or 0.0))
+    among = len(panel.columns) if len(panel.columns) == len(matrix.columns) else f"the first {len(panel.columns)}"
+    return (
+        f"{matrix.name.capitalize()} of every two of {among} columns. "
+        f"It is furthest from zero, {value:.3f}, between {first} and {second}."
+    )

@@ -1,0 +1,276 @@
+"""Distances between the distribution of a column in the real and in the synthetic table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.schema.column import Datetime
+from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.evaluation.measure import INFINITY, LOWER, Compute, Figure, Measure, Part
+from understudy.lab.evaluation.sample import Sample, Variable
+
+SECTION = "Single columns"
+NO_LINES = "no column holds numbers or dates"
+NO_LISTS = "no column holds categories"
+COLUMNS_SAY = "no column has a figure; the columns say why"
+TOO_LARGE = "the numbers are too large to be computed with"
+
+Numbers = NDArray[np.float64]
+OfColumn = Callable[[Comparison, Variable], Part]
+
+
+class NoFigureError(ValueError):
+    """Why a column has no figure; it becomes the reason of its part."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """The values of a column on a line that are not missing, sorted; and how far the real ones spread."""
+
+    real: Numbers
+    synthetic: Numbers
+    deviation: float
+
+    def scaled(self, raw: float) -> float:
+        """In standard deviations of the real column."""
+        if raw == 0:
+            return 0.0
+        if self.deviation == 0:
+            raise NoFigureError(
+                f"the real column is constant, so there is no spread to divide the distance {_spoken(raw)} by"
+            )
+        return raw / self.deviation
+
+
+def line_of(comparison: Comparison, variable: Variable) -> Line:
+    """Of a column whose values are all finite and not all missing."""
+    real, synthetic = (_finite(s, variable.name, which) for s, which in _both(comparison))
+    return Line(real, synthetic, deviation(real))
+
+
+def _both(comparison: Comparison) -> tuple[tuple[Sample, str], tuple[Sample, str]]:
+    return (comparison.real, "real"), (comparison.synthetic, "synthetic")
+
+
+def _finite(sample: Sample, name: str, which: str) -> Numbers:
+    values = np.sort(_present(sample, name, which))
+    if np.isinf(values[[0, -1]]).any():
+        raise NoFigureError(f"the {which} table has infinite values")
+    return values
+
+
+def _present(sample: Sample, name: str, which: str) -> Numbers:
+    values = sample.present(name)
+    if not len(values):
+        raise NoFigureError(f"all values are missing in the {which} table")
+    return values
+
+
+def deviation(values: Numbers) -> float:
+    """The standard deviation; exactly 0 for a constant, which rounding may hide."""
+    if values.min() == values.max():
+        return 0.0
+    largest = float(np.abs(values).max())  # the squares of very large numbers would overflow
+    return float((values / largest).std()) * largest
+
+
+def part_of(variable: Variable, compute: OfColumn, comparison: Comparison) -> Part:
+    """What is computed of a column, or the reason why it can't be."""
+    try:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            part = compute(comparison, variable)
+    except NoFigureError as reason:
+        return Part(variable.name, None, str(reason))
+    numbers = (part.value, part.raw, part.reference)
+    return part if all(math.isfinite(x) for x in numbers if x is not None) else Part(variable.name, None, TOO_LARGE)
+
+
+def mean_over(comparison: Comparison, variables: Sequence[Variable], none: str, compute: OfColumn) -> Figure:
+    """The mean over some columns; `none` is said where there are none of them."""
+    if not variables:
+        return Figure.undefined(none)
+    return Figure.mean([part_of(v, compute, comparison) for v in variables], COLUMNS_SAY)
+
+
+def in_deviations(variable: Variable, line: Line, raw: float) -> Part:
+    """A distance in standard deviations of the real column, beside the distance in the units of the column."""
+    unit = f" {variable.column.resolution}s" if isinstance(variable.column, Datetime) else ""
+    return Part(variable.name, line.scaled(raw), note=f"{_spoken(raw)}{unit}", raw=raw)
+
+
+def _spoken(raw: float) -> str:
+    return f"{raw:,.0f}" if 1e4 <= raw < 1e15 else f"{raw:.4g}"
+
+
+def transport(real: Numbers, synthetic: Numbers, power: int) -> float:
+    """The Wasserstein distance of sorted samples: the mean of |F⁻¹ − G⁻¹|^p over all levels, to the power 1/p.
+
+    Both quantile functions are steps, so the mean is a sum over the levels where one of them steps. Levels are counted
+    in parts of n·m, which keeps them whole numbers for samples of different sizes.
+    """
+    n, m = len(real), len(synthetic)
+    steps = np.unique(np.concatenate([np.arange(1, n + 1) * m, np.arange(1, m + 1) * n]))
+    gaps = np.abs(real[(steps - 1) // m] - synthetic[(steps - 1) // n])
+    largest = float(gaps.max())
+    if largest == 0:
+        return 0.0
+    weights = np.diff(steps, prepend=0) / (n * m)
+    return largest * float(weights @ (gaps / largest) ** power) ** (1 / power)
+
+
+def _wasserstein(comparison: Comparison, variable: Variable, power: int) -> Part:
+    line = line_of(comparison, variable)
+    return in_deviations(variable, line, transport(line.real, line.synthetic, power))
+
+
+def _largest_gap(comparison: Comparison, variable: Variable) -> Part:
+    """Kolmogorov and Smirnov: where the distribution functions are furthest apart. Infinite values have an order."""
+    real, synthetic = (np.sort(_present(s, variable.name, which)) for s, which in _both(comparison))
+    points = np.concatenate([real, synthetic])
+    below = np.searchsorted(real, points, side="right") / len(real)
+    gaps = np.abs(below - np.searchsorted(synthetic, points, side="right") / len(synthetic))
+    return Part(variable.name, float(gaps.max()))
+
+
+def _shares(comparison: Comparison, variable: Variable) -> tuple[Numbers, Numbers]:
+    real, synthetic = (s.counts([variable]) / s.rows for s in (comparison.real, comparison.synthetic))
+    return real, synthetic
+
+
+def _jensen_shannon(comparison: Comparison, variable: Variable) -> Part:
+    p, q = _shares(comparison, variable)
+    middle = (p + q) / 2
+    bits = (_divergence(p, middle) + _divergence(q, middle)) / 2
+    return Part(variable.name, math.sqrt(min(max(bits, 0.0), 1.0)))
+
+
+def _divergence(p: Numbers, q: Numbers) -> float:
+    """Kullback and Leibler's, in bits; a cell without p adds nothing."""
+    some = p > 0
+    return float((p[some] * np.log2(p[some] / q[some])).sum())
+
+
+def _hellinger(comparison: Comparison, variable: Variable) -> Part:
+    p, q = _shares(comparison, variable)
+    return Part(variable.name, math.sqrt(min(float(((np.sqrt(p) - np.sqrt(q)) ** 2).sum()) / 2, 1.0)))
+
+
+def _density_distance(comparison: Comparison, variable: Variable) -> Part:
+    """∫|p − q| of two histograms over the same cells is the sum of |p − q| over them, whatever their widths."""
+    p, q = (_shares_of_present(s, variable, which) for s, which in _both(comparison))
+    return Part(variable.name, min(float(np.abs(p - q).sum()), 2.0), note=f"{len(p)} cells")
+
+
+def _shares_of_present(sample: Sample, variable: Variable, which: str) -> Numbers:
+    counts = sample.counts([variable])[: len(variable.labels)]
+    if not counts.sum():
+        raise NoFigureError(f"all values are missing in the {which} table")
+    return np.asarray(counts / counts.sum())
+
+
+def _homogeneity(comparison: Comparison, variable: Variable) -> Part:
+    """Pearson's test that two samples come from one population; cells that both lack are no cells."""
+    from scipy.special import chdtrc
+
+    counts = np.array([s.counts([variable]) for s in (comparison.real, comparison.synthetic)], dtype=np.float64)
+    counts = counts[:, counts.sum(axis=0) > 0]
+    freedom = counts.shape[1] - 1
+    if not freedom:
+        raise NoFigureError("both tables have a single value, the same")
+    expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / counts.sum()
+    statistic = float(((counts - expected) ** 2 / expected).sum())
+    note = f"χ² = {statistic:.4g} with {freedom} degrees of freedom, p = {float(chdtrc(freedom, statistic)):.3g}"
+    return Part(variable.name, statistic / freedom, note=note, raw=statistic)
+
+
+def _one_sided(comparison: Comparison, variable: Variable) -> Part:
+    """The real counts, brought to as many rows, against the synthetic ones, as if these were the truth."""
+    real, synthetic = (s.counts([variable]).astype(np.float64) for s in (comparison.real, comparison.synthetic))
+    real *= comparison.synthetic.rows / comparison.real.rows
+    some = synthetic > 0
+    if real[~some].any():
+        raise NoFigureError("the synthetic table lacks a real category, which makes it infinite")
+    return Part(variable.name, float(((real[some] - synthetic[some]) ** 2 / synthetic[some]).sum()))
+
+
+def over_all(comparison: Comparison, compute: OfColumn) -> Figure:
+    return mean_over(comparison, comparison.variables, "there is no column", compute)
+
+
+def over_lines(comparison: Comparison, compute: OfColumn) -> Figure:
+    return mean_over(comparison, comparison.on_line, NO_LINES, compute)
+
+
+def over_lists(comparison: Comparison, compute: OfColumn) -> Figure:
+    return mean_over(comparison, comparison.listed, NO_LISTS, compute)
+
+
+def _measure(name: str, title: str, high: float, explanation: str, compute: Compute) -> Measure:
+    return Measure(name, title, SECTION, LOWER, 0.0, high, explanation, compute, unit="column")
+
+
+MEASURES: tuple[Measure, ...] = (
+    _measure(
+        "js",
+        "Jensen–Shannon distance",
+        1.0,
+        "0 where a column is distributed as in the real table, 1 where the tables have no value of it in common.",
+        partial(over_all, compute=_jensen_shannon),
+    ),
+    _measure(
+        "hellinger",
+        "Hellinger distance",
+        1.0,
+        "As Jensen–Shannon from 0 to 1; rare values weigh more than in total variation.",
+        partial(over_all, compute=_hellinger),
+    ),
+    _measure(
+        "l1-density",
+        "L1 distance of densities",
+        2.0,
+        "∫|p − q| of the densities of a number or date, by histograms over common cells; missing values are left out.",
+        partial(over_lines, compute=_density_distance),
+    ),
+    _measure(
+        "wasserstein-1",
+        "Wasserstein-1 distance",
+        INFINITY,
+        "How far a value must move on average, in standard deviations of the real column, to make the columns equal.",
+        partial(over_lines, compute=partial(_wasserstein, power=1)),
+    ),
+    _measure(
+        "wasserstein-2",
+        "Wasserstein-2 distance",
+        INFINITY,
+        "The same with squared ways, root of their mean: far outliers weigh more.",
+        partial(over_lines, compute=partial(_wasserstein, power=2)),
+    ),
+    _measure(
+        "ks",
+        "Kolmogorov–Smirnov distance",
+        1.0,
+        "The largest gap between the shares of real and of synthetic values below any one point.",
+        partial(over_lines, compute=_largest_gap),
+    ),
+    _measure(
+        "chi2",
+        "χ² per degree of freedom",
+        INFINITY,
+        "Test statistic of the counts of categories: about 1 if both tables come from one population; grows with rows.",
+        partial(over_lists, compute=_homogeneity),
+    ),
+    _measure(
+        "chi2-seed",
+        "χ² of real counts against synthetic ones",
+        INFINITY,
+        "As it has been printed: the synthetic counts are taken for the truth, so a rare category that they lack makes "
+        "it infinite; chi2 is the test that treats both tables alike.",
+        partial(over_lists, compute=_one_sided),
+    ),
+)

@@ -1,0 +1,199 @@
+"""Whether the synthetic table serves every group of people alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.lab.evaluation.comparison import HELD_OUT, Comparison
+from understudy.lab.evaluation.measure import GROUPS, HOLDOUT, LOWER, TARGET, Figure, Measure, Part
+from understudy.lab.evaluation.measures.prediction import (
+    BOOSTING,
+    Answers,
+    Training,
+    trained_on_real,
+    trained_on_synthetic,
+)
+from understudy.lab.evaluation.row_features import Floats, Target
+from understudy.lab.evaluation.sample import Sample, Variable
+
+SECTION = "Groups"
+FEWEST = 30
+"""Real rows of a group, below which chance decides."""
+
+
+def group_tv(comparison: Comparison) -> Figure:
+    parts = [part for name in comparison.groups for part in _group_distances(comparison, comparison[name])]
+    return _worst(parts, f"no group has {FEWEST} real rows and a synthetic one")
+
+
+def _group_distances(comparison: Comparison, group: Variable) -> Iterator[Part]:
+    others = [v for v in comparison.variables if v.name != group.name]
+    sizes = [table.counts([group]) for table in (comparison.real, comparison.synthetic)]
+    distances = np.array([_distances(comparison, group, v) for v in others]).reshape(-1, group.size)
+    for code, (label, real, synthetic) in enumerate(zip(group.all_labels, *sizes, strict=True)):
+        reason = _too_small(int(real), int(synthetic)) or ("" if others else "there is no other column to compare")
+        if real or synthetic:
+            value = None if reason else float(distances[:, code].mean())
+            yield Part(f"{group.name} = {label}", value, reason, f"{real:,} real rows, {synthetic:,} synthetic")
+
+
+def _distances(comparison: Comparison, group: Variable, other: Variable) -> Floats:
+    """Total variation of the other column within each group."""
+    shares = []
+    for table in (comparison.real, comparison.synthetic):
+        counts = table.counts([group, other])
+        shares.append(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
+    return np.abs(shares[0] - shares[1]).sum(axis=1) / 2
+
+
+def _too_small(real: int, synthetic: int) -> str:
+    if real < FEWEST:
+        return f"the group has {real} real rows, and at least {FEWEST} are needed"
+    return "" if synthetic else "the group has no synthetic rows"
+
+
+def group_size(comparison: Comparison) -> Figure:
+    parts = []
+    for group in (comparison[name] for name in comparison.groups):
+        real, synthetic = (t.counts([group]) / t.rows for t in (comparison.real, comparison.synthetic))
+        for label, a, b in zip(group.all_labels, real, synthetic, strict=True):
+            parts.append(Part(f"{group.name} = {label}", abs(float(a - b)), note=f"real {a:.4f}, synthetic {b:.4f}"))
+    return _worst(parts, "the tables have no groups")
+
+
+def _worst(parts: list[Part], nothing: str, note: str = "") -> Figure:
+    known = [p.value for p in parts if p.value is not None]
+    return Figure(max(known), parts=tuple(parts), note=note) if known else Figure.undefined(nothing, parts)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How often something holds in each group."""
+
+    rows: NDArray[np.int64]
+    holds: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, group: Variable, table: Sample, holds: NDArray[np.bool_]) -> Rates:
+        codes = table.codes[group.name]
+        return cls(np.bincount(codes, minlength=group.size), np.bincount(codes[holds], minlength=group.size))
+
+    def among(self, groups: NDArray[np.bool_]) -> Floats:
+        return self.holds[groups] / self.rows[groups]
+
+    def gap(self, groups: NDArray[np.bool_]) -> float:
+        """Between the groups that have the highest and the lowest rate."""
+        return float(np.ptp(self.among(groups)))
+
+
+def parity_gap(comparison: Comparison) -> Figure:
+    target = Target.of(comparison)
+    if target.variable.on_line:
+        return Figure.undefined(f"the target {target.name!r} is a number; parity is about classes")
+    real, synthetic = target.known(comparison.real), target.known(comparison.synthetic)
+    if not real.rows:
+        return Figure.undefined(f"no row of {real.name} has a value of {target.name!r}")
+    common = int(np.bincount(target.read(real)).argmax())
+
+    def part(group: Variable) -> Part:
+        rates = [Rates.of(group, t, target.read(t) != common) for t in (real, synthetic)]
+        large = (rates[0].rows >= FEWEST) & (rates[1].rows > 0)
+        if large.sum() < 2:
+            return Part(group.name, None, f"fewer than two groups have {FEWEST} real rows and a synthetic one")
+        a, b = (r.gap(large) for r in rates)
+        return Part(group.name, abs(a - b), note=f"real {a:.4f}, synthetic {b:.4f}")
+
+    return _by_column(comparison, part)
+
+
+def _by_column(comparison: Comparison, part: Callable[[Variable], Part], note: str = "") -> Figure:
+    """Of every column of groups but the target itself; the worst is the figure."""
+    parts = []
+    for name in comparison.groups:
+        same = name == comparison.target
+        parts.append(Part(name, None, "it is the target itself") if same else part(comparison[name]))
+    return _worst(parts, parts[0].reason, note)
+
+
+def tstr_gap_groups(comparison: Comparison) -> Figure:
+    target = Target.of(comparison)
+    if target.variable.on_line:
+        return Figure.undefined(f"the target {target.name!r} is a number; accuracy is about classes")
+    training = trained_on_synthetic(comparison)
+    if training.answers is None:
+        return Figure.undefined(training.reason)
+    answers = training.answers[HELD_OUT]
+    if not answers.said:
+        return Figure.undefined(f"no row of {answers.rows.name} has a value of {target.name!r}")
+    with_real = _by_column(comparison, lambda group: _accuracy_gap(group, trained_on_real(comparison)))
+    beside = "" if with_real.value is None else f"trained on real rows, the largest difference is {with_real.value:.4f}"
+    return _by_column(comparison, lambda group: _accuracy_gap(group, training), beside)
+
+
+def _accuracy_gap(group: Variable, training: Training) -> Part:
+    if training.answers is None:
+        return Part(group.name, None, training.reason)
+    answers: Answers = training.answers[HELD_OUT]
+    rates = Rates.of(group, answers.rows, answers.chosen(BOOSTING) == answers.truth)
+    large = rates.rows >= FEWEST
+    if large.sum() < 2:
+        return Part(group.name, None, f"fewer than two groups have {FEWEST} rows of the hold-out")
+    named = [label for label, kept in zip(group.all_labels, large, strict=True) if kept]
+    note = ", ".join(f"{label} {rate:.4f}" for label, rate in zip(named, rates.among(large), strict=True))
+    return Part(group.name, rates.gap(large), note=note)
+
+
+MEASURES: tuple[Measure, ...] = (
+    Measure(
+        "group-tv",
+        "Distance within the worst group",
+        SECTION,
+        LOWER,
+        0.0,
+        1.0,
+        "Total variation within one group of people, mean over the other columns, for the group that fares worst.",
+        group_tv,
+        (GROUPS,),
+        "group",
+    ),
+    Measure(
+        "group-size",
+        "Shares of the groups",
+        SECTION,
+        LOWER,
+        0.0,
+        1.0,
+        "How far the share of rows that a group has is off, for the group that fares worst.",
+        group_size,
+        (GROUPS,),
+        "group",
+    ),
+    Measure(
+        "parity-gap",
+        "Difference between groups in the target",
+        SECTION,
+        LOWER,
+        0.0,
+        1.0,
+        "How far the difference between groups in the rate of the rarer class (of all but the commonest) is off.",
+        parity_gap,
+        (GROUPS, TARGET),
+        "column",
+    ),
+    Measure(
+        "tstr-gap-groups",
+        "Difference between groups in accuracy",
+        SECTION,
+        LOWER,
+        0.0,
+        1.0,
+        "How far apart groups of the hold-out are in the accuracy of boosting that learnt from synthetic rows.",
+        tstr_gap_groups,
+        (HOLDOUT, TARGET, GROUPS),
+        "column",
+    ),
+)

@@ -1,0 +1,154 @@
+"""Whether a model can tell which table a row is from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.evaluation.measure import INFINITY, LOWER, Figure, Measure
+from understudy.lab.evaluation.row_features import Features, Floats, Shared, draw, join, quietly
+from understudy.lab.evaluation.sample import Sample
+
+SECTION = "Telling apart"
+MOST_ROWS = 20_000
+"""Of each table; more are drawn from by the seed."""
+PENALTY = 0.01
+"""Of the logistic regression: next to none, as the law of pMSE under the null asks."""
+ROUNDS, FOLDS = 100, 2
+NEGLIGIBLE = 1e-9
+"""A direction in which rows vary less than this, as a part of the most, is none."""
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Rows of both tables in one."""
+
+    rows: Sample
+    synthetic: NDArray[np.int64]
+    """1 for a synthetic row, 0 for a real one."""
+    features: Features
+
+    @classmethod
+    def of(cls, comparison: Comparison) -> Mixture:
+        real, synthetic = (draw(t, MOST_ROWS, comparison.seed) for t in (comparison.real, comparison.synthetic))
+        rows = join(real, synthetic)
+        origin = np.repeat(np.array([0, 1]), [real.rows, synthetic.rows])
+        return cls(rows, origin, Features.fit(comparison.variables, rows))
+
+    @property
+    def share(self) -> float:
+        """Of synthetic rows."""
+        return float(self.synthetic.mean())
+
+
+@dataclass(frozen=True)
+class Propensity:
+    """The error of a logistic regression against knowing nothing, and what chance alone makes of it.
+
+    Chance is that of rows drawn from a right model that was fitted to the real ones (Snoke et al., 2018). Other
+    real rows vary by themselves too: as many of them as there are real ones have twice as much.
+    """
+
+    error: float
+    by_chance: float
+
+
+def _estimate(comparison: Comparison) -> Propensity:
+    from sklearn.linear_model import LogisticRegression
+
+    mixture = Mixture.of(comparison)
+    matrix, share = mixture.features.one_hot(mixture.rows), mixture.share
+    model = LogisticRegression(C=1 / PENALTY, solver="newton-cholesky", tol=1e-8)
+    with quietly():
+        probability = model.fit(matrix, mixture.synthetic).predict_proba(matrix)[:, 1]
+    error = float(np.square(probability - share).mean())
+    return Propensity(error, _rank(matrix) * (1 - share) ** 2 * share / len(matrix))
+
+
+def _rank(matrix: Floats) -> int:
+    """The number of parameters that the model is free to choose, without the constant."""
+    variances = np.linalg.eigvalsh(np.cov(matrix, rowvar=False, ddof=0).reshape(matrix.shape[1], -1))
+    return int((variances > NEGLIGIBLE * variances.max(initial=0.0)).sum()) if variances.max(initial=0.0) > 0 else 0
+
+
+propensity = Shared(_estimate)
+
+
+def pmse(comparison: Comparison) -> Figure:
+    return Figure(propensity(comparison).error)
+
+
+def pmse_ratio(comparison: Comparison) -> Figure:
+    found = propensity(comparison)
+    if not found.by_chance:
+        return Figure.undefined(
+            "all columns are constant in both tables, so that there is nothing to tell them apart by"
+        )
+    return Figure(found.error / found.by_chance)
+
+
+def propensity_auc(comparison: Comparison) -> Figure:
+    """Each half of the rows is judged by a model that learnt from the other half."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.metrics import roc_auc_score
+
+    if min(comparison.real.rows, comparison.synthetic.rows) < FOLDS:
+        return Figure.undefined("both tables need at least two rows, to learn from one and to test on the other")
+    mixture, seed = Mixture.of(comparison), comparison.seed
+    matrix, origin = mixture.features.ordinal(mixture.rows), mixture.synthetic
+    first = _half(origin, seed)
+    found = []
+    for learnt in (first, ~first):
+        model: Any = HistGradientBoostingClassifier(max_iter=ROUNDS, early_stopping=False, random_state=seed % 2**32)
+        with quietly():
+            likely = model.fit(matrix[learnt], origin[learnt]).predict_proba(matrix[~learnt])[:, 1]
+        found.append(roc_auc_score(origin[~learnt], likely))
+    return Figure(max(0.5, float(np.mean(found))), note=f"{len(origin):,} rows")
+
+
+def _half(origin: NDArray[np.int64], seed: int) -> NDArray[np.bool_]:
+    """Half of the rows of each table."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    chosen = np.zeros(len(origin), dtype=bool)
+    for table in (0, 1):
+        rows = np.flatnonzero(origin == table)
+        chosen[rng.permutation(rows)[: len(rows) // 2]] = True
+    return chosen
+
+
+MEASURES: tuple[Measure, ...] = (
+    Measure(
+        "pmse",
+        "Propensity error (pMSE)",
+        SECTION,
+        LOWER,
+        0.0,
+        0.25,
+        "How far a logistic regression moves from knowing nothing when it guesses which table a row is from.",
+        pmse,
+    ),
+    Measure(
+        "pmse-ratio",
+        "pMSE against chance",
+        SECTION,
+        LOWER,
+        0.0,
+        INFINITY,
+        "The same error over that of rows from a right model fitted to the real ones; other real rows have about 2.",
+        pmse_ratio,
+    ),
+    Measure(
+        "propensity-auc",
+        "AUC of telling rows apart",
+        SECTION,
+        LOWER,
+        0.5,
+        1.0,
+        "How well gradient boosting tells synthetic rows from real ones that it has not seen; 0.5 is chance.",
+        propensity_auc,
+    ),
+)

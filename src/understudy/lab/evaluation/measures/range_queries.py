@@ -1,0 +1,156 @@
+"""Counting queries: what share of the rows satisfies a condition on a few columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.evaluation.measure import INFINITY, LOWER, Figure, Measure, Part
+from understudy.lab.evaluation.row_features import Floats, Shared
+from understudy.lab.evaluation.sample import Sample, Variable
+
+SECTION = "Counts"
+QUERIES, MOST_COLUMNS = 500, 3
+SANITY = 0.001
+"""A share below this counts as this, so that an error on a handful of rows is not endless."""
+NOTHING = "no column of the real table has a finite value to ask for"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A number from one real quantile to another, both included."""
+
+    column: str
+    low: float
+    high: float
+
+    def holds(self, table: Sample) -> NDArray[np.bool_]:
+        values = table.values[self.column]
+        return (values >= self.low) & (values <= self.high)
+
+
+@dataclass(frozen=True)
+class Subset:
+    """Some values of a column of categories."""
+
+    column: str
+    accepted: tuple[bool, ...]
+    """Of each code."""
+
+    def holds(self, table: Sample) -> NDArray[np.bool_]:
+        return np.array(self.accepted)[table.codes[self.column]]
+
+
+@dataclass(frozen=True)
+class Query:
+    """Conditions that hold together."""
+
+    conditions: tuple[Interval | Subset, ...]
+
+    def share(self, table: Sample) -> float:
+        kept = self.conditions[0].holds(table)
+        for condition in self.conditions[1:]:
+            kept = kept & condition.holds(table)
+        return float(np.count_nonzero(kept)) / table.rows
+
+
+def random_queries(comparison: Comparison, count: int = QUERIES) -> list[Query]:
+    """From the seed of the comparison; of one column, of two, of three, in turn. None where no column can be asked."""
+    rng = np.random.Generator(np.random.PCG64(comparison.seed))
+    finite = {name: np.sort(values[np.isfinite(values)]) for name, values in comparison.real.values.items()}
+    askable = [v for v in comparison.variables if not v.on_line or len(finite[v.name])]
+    if not askable:
+        return []
+    sizes = [min(1 + i % MOST_COLUMNS, len(askable)) for i in range(count)]
+    chosen = [rng.choice(len(askable), size, replace=False) for size in sizes]
+    return [Query(tuple(_condition(askable[i], finite, rng) for i in columns)) for columns in chosen]
+
+
+def _condition(variable: Variable, finite: Mapping[str, Floats], rng: np.random.Generator) -> Interval | Subset:
+    """On the sorted finite values of a number, or on the codes of a category."""
+    if variable.on_line:
+        values = finite[variable.name]
+        low, high = values[np.sort(rng.integers(len(values), size=2))].tolist()
+        return Interval(variable.name, low, high)
+    accepted = np.zeros(variable.size, dtype=bool)
+    if variable.column.ordered:
+        low, high = np.sort(rng.integers(len(variable.labels), size=2))
+        accepted[low : high + 1] = True
+    else:
+        most = max(1, variable.size - 1)
+        accepted[rng.choice(variable.size, rng.integers(1, most, endpoint=True), replace=False)] = True
+    return Subset(variable.name, tuple(accepted.tolist()))
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The shares that the queries have in both tables."""
+
+    columns: NDArray[np.int64]
+    """How many each query asks about."""
+    real: Floats
+    synthetic: Floats
+
+
+def _ask(comparison: Comparison) -> Answers:
+    queries = random_queries(comparison)
+    return Answers(
+        np.array([len(q.conditions) for q in queries], dtype=np.int64),
+        np.array([q.share(comparison.real) for q in queries]),
+        np.array([q.share(comparison.synthetic) for q in queries]),
+    )
+
+
+answers = Shared(_ask)
+
+
+def query_error(comparison: Comparison) -> Figure:
+    found = answers(comparison)
+    return _summed_up(found, np.abs(found.synthetic - found.real), np.mean)
+
+
+def query_relative(comparison: Comparison) -> Figure:
+    found = answers(comparison)
+    return _summed_up(found, np.abs(found.synthetic - found.real) / np.maximum(found.real, SANITY), np.median)
+
+
+def _summed_up(found: Answers, errors: Floats, middle: Callable[[Floats], np.floating]) -> Figure:
+    if not len(errors):
+        return Figure.undefined(NOTHING)
+    sizes = sorted(set(found.columns.tolist()))
+    parts = [Part(_spoken(size), float(middle(errors[found.columns == size]))) for size in sizes]
+    return Figure(float(middle(errors)), parts=tuple(parts), note=f"{len(errors)} random queries")
+
+
+def _spoken(size: int) -> str:
+    return "1 column" if size == 1 else f"{size} columns"
+
+
+MEASURES: tuple[Measure, ...] = (
+    Measure(
+        "query-error",
+        "Error of random counts",
+        SECTION,
+        LOWER,
+        0.0,
+        1.0,
+        "How far the share of rows that satisfy a random condition on one to three columns is off, on average.",
+        query_error,
+        unit="number of columns",
+    ),
+    Measure(
+        "query-relative",
+        "Relative error of random counts",
+        SECTION,
+        LOWER,
+        0.0,
+        INFINITY,
+        "The same error as a part of the true share, in the median; a share below 0.1 % of the rows counts as 0.1 %.",
+        query_relative,
+        unit="number of columns",
+    ),
+)

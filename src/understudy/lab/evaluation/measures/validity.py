@@ -1,0 +1,222 @@
+"""Whether the synthetic values may be at all, and whether the real ones occur: coverage, bounds, lists and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
+from understudy.boundary.schema.expression import Kind, Values
+from understudy.boundary.schema.schema import Rule
+from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.evaluation.measure import HIGHER, LOWER, SCHEMA, Compute, Figure, Measure, Part
+from understudy.lab.evaluation.measures.distances import NoFigureError, over_all, over_lines, over_lists
+from understudy.lab.evaluation.sample import Sample, Variable
+
+SECTION = "Validity"
+
+
+def _covered_categories(comparison: Comparison, variable: Variable) -> Part:
+    """A missing value is no category."""
+    real, synthetic = (_occurring(s, variable) for s in (comparison.real, comparison.synthetic))
+    if not real.any():
+        raise NoFigureError("all values are missing in the real table")
+    found = int((real & synthetic).sum())
+    return Part(variable.name, found / int(real.sum()), note=f"{found:,} of {int(real.sum()):,}")
+
+
+def _occurring(sample: Sample, variable: Variable) -> NDArray[np.bool_]:
+    return np.asarray(sample.counts([variable])[: len(variable.labels)] > 0)
+
+
+def _covered_range(comparison: Comparison, variable: Variable) -> Part:
+    real, synthetic = (
+        _ends(s, variable, w) for s, w in ((comparison.real, "real"), (comparison.synthetic, "synthetic"))
+    )
+    if not np.isfinite(real).all():
+        raise NoFigureError("the real table has infinite values")
+    if real[0] == real[1]:
+        raise NoFigureError("the real column is constant, so it has no range")
+    span = min(real[1] / 2, synthetic[1] / 2) - max(real[0] / 2, synthetic[0] / 2)
+    return Part(variable.name, max(span, 0.0) / (real[1] / 2 - real[0] / 2))
+
+
+def _ends(sample: Sample, variable: Variable, which: str) -> tuple[float, float]:
+    values = sample.present(variable.name)
+    if not len(values):
+        raise NoFigureError(f"all values are missing in the {which} table")
+    return float(values.min()), float(values.max())
+
+
+def _outside(comparison: Comparison, variable: Variable) -> Part:
+    low, high = _bounds(comparison.schema[variable.name])
+    if low is None and high is None:
+        raise NoFigureError("the schema declares no bounds of it")
+    values = _synthetic_values(comparison, variable)
+    outside = np.zeros(len(values), dtype=bool)
+    if low is not None:
+        outside |= values < low
+    if high is not None:
+        outside |= values > high
+    return _share(variable.name, outside)
+
+
+def _bounds(column: Column) -> tuple[float | None, float | None]:
+    """The least and the greatest value that the column may have; of a date in whole units since its start."""
+    match column:
+        case Integer() | Number():
+            return column.minimum, column.maximum
+        case Datetime() if column.minimum is not None:
+            unit = timedelta(seconds=column.unit_seconds)
+            return 0.0, None if column.maximum is None else float((column.maximum - column.start) // unit)
+    return None, None
+
+
+def _synthetic_values(comparison: Comparison, variable: Variable) -> NDArray[np.float64]:
+    values = comparison.synthetic.present(variable.name)
+    if not len(values):
+        raise NoFigureError("all values are missing in the synthetic table")
+    return np.floor(values) if variable.is_date else values
+
+
+def _share(name: str, mask: NDArray[np.bool_]) -> Part:
+    return Part(name, float(mask.mean()), note=f"{int(mask.sum()):,} of {len(mask):,}")
+
+
+def _unlisted(comparison: Comparison, variable: Variable) -> Part:
+    declared = _declared(comparison.schema[variable.name])
+    codes = comparison.synthetic.codes[variable.name]
+    codes = codes[codes < len(variable.labels)]
+    if not len(codes):
+        raise NoFigureError("all values are missing in the synthetic table")
+    strange = np.array([label not in declared for label in variable.labels], dtype=bool)
+    return _share(variable.name, strange[codes])
+
+
+def _declared(column: Column) -> frozenset[str]:
+    if isinstance(column, Boolean):
+        return frozenset(("true", "false"))
+    if not isinstance(column, Categorical) or column.values is None:
+        raise NoFigureError("the schema declares no values of it")
+    return frozenset(map(str, column.labels))
+
+
+def _violations(comparison: Comparison) -> Figure:
+    schema, rows = comparison.schema, comparison.synthetic.rows
+    if not schema.rules:
+        return Figure.undefined("the schema has no constraints")
+    values = {v.name: expressed(v, comparison.synthetic) for v in comparison.variables}
+    broken, parts = np.zeros(rows, dtype=bool), []
+    for rule, constraint in zip(schema.rules, schema.constraints, strict=True):
+        lacking = sorted(constraint.columns - set(values))
+        if lacking:
+            parts.append(Part(_written(rule), None, f"the tables do not share {', '.join(map(repr, lacking))}"))
+            continue
+        violated = constraint.violated(values, rows)
+        broken |= violated
+        parts.append(_share(_written(rule), violated))
+    if all(p.value is None for p in parts):
+        return Figure.undefined("no constraint can be checked; each says why", parts)
+    whole = _share("rows", broken)
+    return Figure(whole.value, parts=tuple(parts), note=f"{whole.note} rows")
+
+
+def _written(rule: Rule) -> str:
+    return rule.then if rule.condition is None else f"if {rule.condition} then {rule.then}"
+
+
+def expressed(variable: Variable, sample: Sample) -> Values:
+    """The values of a column as an expression reads them."""
+    match variable.column.kind:
+        case Kind.DATETIME:
+            return Values(_moments(variable.column, sample.values[variable.name]))
+        case Kind.NUMBER if variable.on_line:
+            return Values(sample.values[variable.name])
+        case Kind.NUMBER:
+            return Values(np.array([*map(float, _or_none(variable)), np.nan])[sample.codes[variable.name]])
+        case Kind.BOOLEAN:
+            truths = np.array([label == "true" for label in (*variable.labels, "")])
+            known = np.array([label in ("true", "false") for label in (*variable.labels, "")])
+            codes = sample.codes[variable.name]
+            return Values(truths[codes], ~known[codes])
+    return Values(np.array([*variable.labels, None], dtype=object)[sample.codes[variable.name]])
+
+
+def _or_none(variable: Variable) -> Sequence[str]:
+    """A column without any value has the label "none", which is no number."""
+    return ["nan"] if variable.labels == ("none",) else variable.labels
+
+
+def _moments(column: Column, units: NDArray[np.float64]) -> NDArray[np.datetime64]:
+    assert isinstance(column, Datetime)
+    known = np.isfinite(units)
+    steps = np.rint(np.where(known, units, 0.0) * column.unit_seconds * 1e6).astype("timedelta64[us]")
+    return np.where(known, np.datetime64(column.start, "us") + steps, np.datetime64("NaT", "us"))
+
+
+def _missing_difference(comparison: Comparison, variable: Variable) -> Part:
+    real, synthetic = (
+        float((s.codes[variable.name] == len(variable.labels)).mean()) for s in (comparison.real, comparison.synthetic)
+    )
+    note = f"{real:.1%} real, {synthetic:.1%} synthetic" if variable.missing else ""
+    return Part(variable.name, abs(real - synthetic), note=note, raw=synthetic, reference=real)
+
+
+def _measure(
+    name: str, title: str, direction: str, explanation: str, compute: Compute, needs: tuple[str, ...] = ()
+) -> Measure:
+    unit = "constraint" if name == "violations" else "column"
+    return Measure(name, title, SECTION, direction, 0.0, 1.0, explanation, compute, needs, unit)
+
+
+MEASURES: tuple[Measure, ...] = (
+    _measure(
+        "category-coverage",
+        "Categories that occur",
+        HIGHER,
+        "The share of the categories of the real column, rare ones too, that the synthetic one has.",
+        partial(over_lists, compute=_covered_categories),
+    ),
+    _measure(
+        "range-coverage",
+        "Ranges that are spanned",
+        HIGHER,
+        "The share of the real range, from the least to the greatest value, that the synthetic values span.",
+        partial(over_lines, compute=_covered_range),
+    ),
+    _measure(
+        "out-of-range",
+        "Values out of bounds",
+        LOWER,
+        "The share of synthetic numbers and dates outside the bounds that the schema declares.",
+        partial(over_lines, compute=_outside),
+        (SCHEMA,),
+    ),
+    _measure(
+        "undeclared",
+        "Categories not declared",
+        LOWER,
+        "The share of synthetic categories that are not among the values that the schema declares.",
+        partial(over_lists, compute=_unlisted),
+        (SCHEMA,),
+    ),
+    _measure(
+        "violations",
+        "Rows that break a constraint",
+        LOWER,
+        "The share of synthetic rows that break at least one constraint of the schema.",
+        _violations,
+        (SCHEMA,),
+    ),
+    _measure(
+        "missingness",
+        "Difference of missing values",
+        LOWER,
+        "The mean difference of the shares of missing values of a column.",
+        partial(over_all, compute=_missing_difference),
+    ),
+)

@@ -1,0 +1,183 @@
+"""What the pictures of a report show, computed from the rows: columns, associations and a cloud of rows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.schema.column import Integer
+from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.evaluation.measures.association import association_matrix
+from understudy.lab.evaluation.measures.contingency import total_variation
+from understudy.lab.evaluation.picture import Cloud, Column, Density, Matrix, Pictures, Shares
+from understudy.lab.evaluation.sample import Sample, Variable, spoken  # of the same package
+
+MOST_LABELS = 30
+POINTS = 128
+CELLS = 2048
+"""Of the fine histogram that is smoothed."""
+HEAVY = 0.2
+"""A share of the rows in one single value that no curve can show: the column is drawn as bars."""
+TAIL = 0.005
+LARGEST = 1e150
+MOST_ROWS, MOST_DOTS = 2_000, 600
+MOST_INDICATORS = 50
+"""Categories of a column that get an axis of their own in the cloud; the others are alike."""
+FURTHEST = 8.0
+"""Standard deviations beyond which a number is drawn at this distance in the cloud."""
+LEAST_SPREAD = 1e-9
+
+Numbers = NDArray[np.float64]
+
+
+def draw(comparison: Comparison) -> Pictures:
+    """All pictures, the worst columns first."""
+    columns = sorted((_column(comparison, v) for v in comparison.variables), key=lambda c: -c.distance)
+    matrix, cloud = _matrix(comparison), _cloud(comparison)
+    reasons = []
+    if matrix is None:
+        reasons.append(("matrix", "it needs two columns"))
+    if cloud is None:
+        reasons.append(("cloud", "all columns of the real table are constant"))
+    return Pictures(tuple(columns), matrix, cloud, tuple(reasons))
+
+
+def _column(comparison: Comparison, variable: Variable) -> Column:
+    """A person draws bars for categories and for few or heavy values, and a curve for the rest."""
+    distance = total_variation(comparison, [variable])
+    if not variable.on_line or len(variable.labels) <= MOST_LABELS:
+        return _shares(comparison, variable, distance)
+    real, synthetic = (_finite(s, variable.name) for s in (comparison.real, comparison.synthetic))
+    if _has_curve(real) and _has_curve(synthetic):
+        return _density(variable, real, synthetic, distance)
+    return _shares(comparison, variable, distance)
+
+
+def _finite(sample: Sample, name: str) -> Numbers:
+    values = sample.values[name]
+    return values[np.isfinite(values)]
+
+
+def _has_curve(values: Numbers) -> bool:
+    """Whether no single value is heavy, and no number so large that its square can't be computed."""
+    if len(values) < 2 or np.abs(values).max() > LARGEST:
+        return False
+    _, counts = np.unique(values, return_counts=True)
+    return bool(counts.max() <= HEAVY * len(values))
+
+
+def _shares(comparison: Comparison, variable: Variable, distance: float) -> Shares:
+    """Bars in the order of the column, if it has one, else by frequency; what does not fit is one bar at the end."""
+    real, synthetic = (s.counts([variable]) / s.rows for s in (comparison.real, comparison.synthetic))
+    by_frequency = np.lexsort((-synthetic, -real))
+    by_frequency = by_frequency[(real + synthetic)[by_frequency] > 0]
+    fits = len(by_frequency) <= MOST_LABELS
+    kept, rest = (by_frequency, by_frequency[:0]) if fits else np.split(by_frequency, [MOST_LABELS - 1])
+    kept = np.sort(kept) if variable.column.ordered else kept
+    labels = [variable.all_labels[i] for i in kept] + ([] if fits else [f"{len(rest):,} others"])
+    bars = [[*map(float, p[kept])] + ([] if fits else [float(p[rest].sum())]) for p in (real, synthetic)]
+    return Shares(variable.name, tuple(labels), tuple(bars[0]), tuple(bars[1]), distance)
+
+
+def _density(variable: Variable, real: Numbers, synthetic: Numbers, distance: float) -> Density:
+    """Both with the same kernel, so that what differs is the data; over the middle 99 % of either table."""
+    ends = np.quantile(real, [TAIL, 1 - TAIL]), np.quantile(synthetic, [TAIL, 1 - TAIL])
+    points = np.linspace(min(e[0] for e in ends), max(e[1] for e in ends), POINTS)
+    bounds = min(real.min(), synthetic.min()), max(real.max(), synthetic.max())
+    width = _bandwidth(real, float(points[1] - points[0]))
+    curve, other = (_smoothed(values, points, bounds, width) for values in (real, synthetic))
+    labels = tuple(_tick(variable, float(points[i]), float(np.ptp(points))) for i in (0, POINTS // 2, -1))
+    return Density(variable.name, tuple(map(float, points)), labels, curve, other, distance)
+
+
+def _bandwidth(values: Numbers, step: float) -> float:
+    """Silverman's rule, but never finer than the grid, nor than the steps between whole numbers."""
+    low, high = np.quantile(values, [0.25, 0.75])
+    spread = min(float(values.std()), float(high - low) / 1.34) or float(values.std())
+    whole = bool((values[:1000] == np.floor(values[:1000])).all())
+    return max(0.9 * spread * len(values) ** -0.2, step, float(whole))
+
+
+def _smoothed(values: Numbers, points: Numbers, bounds: tuple[float, float], width: float) -> tuple[float, ...]:
+    """A Gaussian kernel over a fine histogram; near the ends the part of the kernel beyond them is given back."""
+    from scipy.special import ndtr
+
+    reach = points[0] - 4 * width, points[-1] + 4 * width
+    counts, edges = np.histogram(values, CELLS, reach)
+    middles = (edges[:-1] + edges[1:]) / 2
+    kernel = np.exp(-0.5 * ((points[:, None] - middles) / width) ** 2) / (width * math.sqrt(2 * math.pi))
+    inside = ndtr((bounds[1] - points) / width) - ndtr((bounds[0] - points) / width)
+    return tuple(map(float, kernel @ counts / len(values) / inside))
+
+
+def _tick(variable: Variable, value: float, span: float) -> str:
+    """A number is said to a hundredth of what is shown; a date as it is."""
+    if variable.is_date:
+        return spoken(variable.column, value)
+    digits = 2 - math.floor(math.log10(span))
+    return spoken(variable.column, round(value, min(digits, 0) if isinstance(variable.column, Integer) else digits))
+
+
+def _matrix(comparison: Comparison) -> Matrix | None:
+    names = tuple(v.name for v in comparison.variables)
+    if len(names) < 2:
+        return None
+    real, synthetic = (_rows(association_matrix(comparison, s)) for s in (comparison.real, comparison.synthetic))
+    return Matrix("association", names, real, synthetic)
+
+
+def _rows(matrix: Numbers) -> tuple[tuple[float | None, ...], ...]:
+    return tuple(tuple(None if math.isnan(x) else float(x) for x in row) for row in matrix)
+
+
+def _cloud(comparison: Comparison) -> Cloud | None:
+    """Principal components of the real rows: numbers standardised, an indicator for each category."""
+    rng = np.random.Generator(np.random.PCG64(comparison.seed))
+    real, synthetic = (_some(s, rng) for s in (comparison.real, comparison.synthetic))
+    features = [f for v in comparison.variables for f in _features(v, real, synthetic)]
+    both = np.column_stack(features) if features else np.zeros((real.rows + synthetic.rows, 0))
+    both = both - both[: real.rows].mean(axis=0)
+    _, strengths, axes = np.linalg.svd(both[: real.rows], full_matrices=False)
+    if not len(strengths) or strengths[0] < LEAST_SPREAD:
+        return None
+    axes = _pointed(axes[:2])
+    explained = np.pad(strengths**2 / (strengths**2).sum(), (0, 1))
+    dots = np.pad(both @ axes.T, ((0, 0), (0, 2 - len(axes))))
+    shown = _dots(dots[: real.rows]), _dots(dots[real.rows :])
+    return Cloud(*shown, (float(explained[0]), float(explained[1])))
+
+
+def _some(sample: Sample, rng: np.random.Generator) -> Sample:
+    return sample.take(rng.permutation(sample.rows)[:MOST_ROWS])
+
+
+def _features(variable: Variable, real: Sample, synthetic: Sample) -> list[Numbers]:
+    if variable.on_line:
+        return _standardised(*(s.values[variable.name] for s in (real, synthetic)))
+    codes = np.concatenate([s.codes[variable.name] for s in (real, synthetic)])
+    frequent = np.argsort(-real.counts([variable]), kind="stable")[:MOST_INDICATORS]
+    return [(codes == code).astype(np.float64) for code in frequent]
+
+
+def _standardised(real: Numbers, synthetic: Numbers) -> list[Numbers]:
+    """By the finite real values; a missing one lies in the middle. Nothing where the real ones are constant."""
+    finite = real[np.isfinite(real)]
+    if not len(finite) or finite.min() == finite.max():
+        return []
+    largest = np.abs(finite).max()
+    middle, spread = (finite / largest).mean(), (finite / largest).std()
+    with np.errstate(over="ignore"):
+        scaled = (np.concatenate([real, synthetic]) / largest - middle) / spread
+    return [np.where(np.isnan(scaled), 0.0, np.clip(scaled, -FURTHEST, FURTHEST))]
+
+
+def _pointed(axes: Numbers) -> Numbers:
+    """The sign of an axis is free: the largest part of it is made positive, so that a picture stays the same."""
+    largest = np.abs(axes).argmax(axis=1)
+    return np.asarray(axes * np.sign(axes[np.arange(len(axes)), largest])[:, None])
+
+
+def _dots(dots: Numbers) -> tuple[tuple[float, float], ...]:
+    return tuple((round(float(x), 4), round(float(y), 4)) for x, y in dots[:MOST_DOTS])

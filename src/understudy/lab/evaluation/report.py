@@ -1,0 +1,173 @@
+"""The report of an evaluation: every figure in words, and the pictures. It is internal, and says so first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from understudy.lab.evaluation.distribution_figures import bars, density, scatter
+from understudy.lab.evaluation.evaluation import NOTICE, Evaluation
+from understudy.lab.evaluation.heatmap import MOST_COLUMNS, heatmaps
+from understudy.lab.evaluation.measure import LOWER, Figure, Measure, Part
+from understudy.lab.evaluation.picture import Column, Shares
+from understudy.pages import figure
+from understudy.pages.axis import percent, written
+from understudy.pages.page import counted, fill
+
+OPEN_PICTURES, MOST_PICTURES = 12, 60
+WORST_PARTS, MOST_PARTS = 3, 100
+PLURALS = {"axis": "axes", "number of columns": "numbers of columns"}
+TRAINED_ON_REAL = "trtr-auc"
+
+SPOKEN = {
+    "tv1": (
+        "Single columns",
+        "On average {share} of the rows would have to change for a column to match the real one.",
+    ),
+    "tv2": ("Pairs of columns", "On average {share} would have to change for two columns together to match."),
+    "tv3": ("Triples of columns", "On average {share} would have to change for three columns together to match."),
+    "tstr-auc": (
+        "Learning from it",
+        "Models that learnt from synthetic rows rank {share} of pairs of held-out rows rightly{beside}.",
+    ),
+    "propensity-auc": (
+        "Telling it apart",
+        "Of a real and a synthetic row, a classifier picks the synthetic one {share} of the time; 50 % is guessing.",
+    ),
+}
+"""The headlines, in their order: a name, and what its value says."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A figure that is told in words."""
+
+    title: str
+    measure: Measure
+    figure: Figure
+    words: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A measure as a line of its section: parts come worst first."""
+
+    measure: Measure
+    figure: Figure
+    parts: tuple[Part, ...]
+
+    @property
+    def worst(self) -> tuple[Part, ...]:
+        return tuple(p for p in self.parts if p.value is not None)[:WORST_PARTS] if len(self.parts) > 1 else ()
+
+    @property
+    def number_of_parts(self) -> str:
+        unit = self.measure.unit or "part"
+        return counted(len(self.parts), unit, PLURALS.get(unit, ""))
+
+    @property
+    def range(self) -> str:
+        return f"{_bound(self.measure.low)} to {_bound(self.measure.high)}"
+
+    @property
+    def place(self) -> float | None:
+        """Where the value lies on its range, from 0 to 1, if both have ends."""
+        low, high, value = self.measure.low, self.measure.high, self.figure.value
+        if value is None or not all(map(math.isfinite, (low, high, value))) or low >= high:
+            return None
+        return min(max((value - low) / (high - low), 0.0), 1.0)
+
+
+@dataclass(frozen=True)
+class Section:
+    """Measures of the same kind."""
+
+    title: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def defined(self) -> tuple[Entry, ...]:
+        return tuple(e for e in self.entries if e.figure.value is not None)
+
+    @property
+    def undefined(self) -> tuple[Entry, ...]:
+        return tuple(e for e in self.entries if e.figure.value is None)
+
+
+def render(evaluation: Evaluation) -> str:
+    """One self-contained page for whoever made the synthetic table; same input, same bytes."""
+    pictures = evaluation.pictures
+    columns = [_column(c) for c in pictures.columns[:MOST_PICTURES]]
+    matrix, cloud = pictures.matrix, pictures.cloud
+    return fill(
+        "evaluation.html.j2",
+        notice=NOTICE,
+        facts=evaluation.facts,
+        headlines=_headlines(evaluation),
+        sections=_sections(evaluation),
+        most_parts=MOST_PARTS,
+        open_columns=columns[:OPEN_PICTURES],
+        folded_columns=columns[OPEN_PICTURES:],
+        undrawn=len(pictures.columns) - len(columns),
+        heatmaps=heatmaps(matrix) if matrix else (),
+        cut_matrix=max(0, len(matrix.columns) - MOST_COLUMNS) if matrix else 0,
+        cloud=scatter(cloud) if cloud else None,
+        reasons=dict(pictures.reasons),
+    )
+
+
+def pictures(evaluation: Evaluation) -> list[figure.Figure]:
+    """Every picture of the report, in its order."""
+    matrix, cloud = evaluation.pictures.matrix, evaluation.pictures.cloud
+    columns = [_column(c) for c in evaluation.pictures.columns[:MOST_PICTURES]]
+    return [*columns, *(heatmaps(matrix) if matrix else ()), *([scatter(cloud)] if cloud else [])]
+
+
+def render_brief(evaluation: Evaluation) -> str:
+    """The headlines as a small table, for a notebook."""
+    return fill("brief.html.j2", notice=NOTICE, facts=evaluation.facts, headlines=_headlines(evaluation))
+
+
+def _column(column: Column) -> figure.Figure:
+    return bars(column) if isinstance(column, Shares) else density(column)
+
+
+def _headlines(evaluation: Evaluation) -> list[Headline]:
+    """Those that were computed; where somebody asked for other measures only, the first of these."""
+    known = {m.name: m for m in evaluation.measures}
+    spoken = [_spoken(evaluation, known[name]) for name in SPOKEN if name in known]
+    others = [Headline(m.title, m, evaluation.figures[m.name], m.explanation) for m in evaluation.measures]
+    return spoken or others[: len(SPOKEN)]
+
+
+def _spoken(evaluation: Evaluation, measure: Measure) -> Headline:
+    title, sentence = SPOKEN[measure.name]
+    found = evaluation.figures[measure.name]
+    if found.value is None:
+        return Headline(title, measure, found, found.reason)
+    real = evaluation.figures.get(TRAINED_ON_REAL, Figure(None))
+    beside = "" if real.value is None else f"; from real rows, {percent(real.value)}"
+    return Headline(title, measure, found, sentence.format(share=percent(found.value), beside=beside))
+
+
+def _sections(evaluation: Evaluation) -> list[Section]:
+    """In the order in which the measures name them first."""
+    titles = dict.fromkeys(m.section for m in evaluation.measures)
+    entries = [_entry(m, evaluation.figures[m.name]) for m in evaluation.measures]
+    return [Section(title, tuple(e for e in entries if e.measure.section == title)) for title in titles]
+
+
+def _entry(measure: Measure, found: Figure) -> Entry:
+    return Entry(measure, found, tuple(_worst_first(found.parts, measure.direction)))
+
+
+def _worst_first(parts: Sequence[Part], direction: str) -> list[Part]:
+    sign = -1.0 if direction == LOWER else 1.0
+    return sorted(parts, key=lambda p: math.inf if p.value is None else sign * p.value)
+
+
+def _bound(value: float) -> str:
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return written(value).replace("-", "−")

@@ -1,0 +1,1 @@
+"""Methods without a guarantee, as they were published."""

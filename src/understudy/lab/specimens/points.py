@@ -1,0 +1,164 @@
+"""Rows as a forest sees them: numbers as they are, categories as the codes of those that occur."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Identifier, Integer, Number
+from understudy.boundary.schema.encoding import made_up
+from understudy.boundary.schema.expression import Values
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.draft import draft_schema
+from understudy.boundary.tables.frame import from_values
+from understudy.boundary.tables.reading import Rows
+from understudy.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Floats: TypeAlias = NDArray[np.float64]
+Label: TypeAlias = str | int | bool | None
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """The rows of a table, and how their columns were read. All of it comes from the rows, and nothing protects it."""
+
+    schema: Schema
+    columns: tuple[Column, ...]
+    labels: tuple[tuple[Label, ...], ...]
+    """Of each column the categories that occur, in the order of the schema; None is a missing one. None for numbers."""
+    steps: Floats
+    """What each number is a multiple of."""
+    values: Floats
+
+    @classmethod
+    def of(cls, rows: Any, schema: Schema | str | Path | None = None) -> Points:
+        """Reads a frame or a file. Without a schema one is drafted from the rows, to tell numbers from categories."""
+        schema = schema if isinstance(schema, Schema) else Schema.load(schema) if schema else draft_schema(rows)
+        columns = tuple(_dated(c) for c in schema.modelled)
+        read = Rows.of(rows).read(columns, schema.missing_texts)
+        if not read.num_rows:
+            raise InputError("the table has no rows, so there is nothing to learn from", rows)
+        found = [_column(read.column(c.name), c) for c in columns]
+        values = np.column_stack([v for v, _ in found])
+        labels = tuple(names for _, names in found)
+        steps = np.array([_step(c, values[:, j]) for j, c in enumerate(columns)])
+        return cls(schema, columns, labels, steps, values)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of categories of each column; 0 for a number."""
+        return tuple(map(len, self.labels))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(c.name for c in self.columns)
+
+    def read(self, rows: Any) -> Floats:
+        """Other rows of the same columns; a category that is not known has the code −1."""
+        read = Rows.of(rows).read(self.columns, self.schema.missing_texts)
+        found = zip(self.columns, self.labels, strict=True)
+        return np.column_stack([_column(read.column(c.name), c, labels)[0] for c, labels in found])
+
+    def given(self, values: Mapping[str, Any]) -> dict[int, Floats]:
+        """Columns that rows are to have, by the place of each; a value may stand for all rows."""
+        import pyarrow as pa
+
+        unknown = [name for name in values if name not in self.names]
+        if unknown or not values:
+            raise InputError(f"given must name columns out of {', '.join(self.names)}", unknown)
+        length = max(1 if np.ndim(v) == 0 else len(v) for v in values.values())
+        lists = {name: [v] * length if np.ndim(v) == 0 else list(v) for name, v in values.items()}
+        part = dataclasses.replace(
+            self,
+            columns=tuple(self.columns[self.names.index(n)] for n in lists),
+            labels=tuple(self.labels[self.names.index(n)] for n in lists),
+        )
+        read = part.read(pa.table(lists))
+        return {self.names.index(name): read[:, j] for j, name in enumerate(lists)}
+
+    def table(self, values: Floats) -> pa.Table:
+        """Rows of numbers and codes as a table of the schema's types."""
+        found = {c.name: _decoded(values[:, j], c, self.labels[j]) for j, c in enumerate(self.columns)}
+        extra = [c for c in self.schema.released if isinstance(c, Identifier)]
+        found |= {c.name: made_up(c, len(values)) for c in extra}
+        absent = {name for name, v in found.items() if v.missing is not None and v.missing.any()}
+        columns = [dataclasses.replace(c, missing=True) for c in self.schema if c.name in absent]
+        return from_values(found, self.schema.with_columns(columns))
+
+
+def _dated(column: Column) -> Column:
+    """A date without a lower bound is counted from 1970 on."""
+    if isinstance(column, Datetime) and column.minimum is None:
+        from datetime import datetime
+
+        return dataclasses.replace(column, minimum=datetime(1970, 1, 1), maximum=None)
+    return column
+
+
+def _column(
+    values: pa.ChunkedArray, column: Column, labels: Sequence[Label] | None = None
+) -> tuple[Floats, tuple[Label, ...]]:
+    import pyarrow as pa
+
+    if isinstance(column, Integer | Number | Datetime):
+        numbers = np.array(values.cast(pa.float64()).to_numpy(), dtype=np.float64)
+        if np.isinf(numbers).any():
+            raise InputError(f"column {column.name!r} holds infinite numbers; a forest needs finite ones", column)
+        return numbers, ()
+    coded = values.combine_chunks().dictionary_encode()
+    meant = [*(_label(v, column) for v in coded.dictionary.to_pylist()), None]
+    seen = np.array(coded.indices.fill_null(len(meant) - 1).to_numpy(zero_copy_only=False), dtype=np.int64)
+    known = _ordered({meant[i] for i in np.unique(seen)}, column) if labels is None else tuple(labels)
+    place = {(type(label), label): i for i, label in enumerate(known)}
+    codes = np.array([place.get((type(label), label), -1) for label in meant], dtype=np.float64)
+    return codes[seen], known
+
+
+def _label(value: Any, column: Column) -> Label:
+    """What was read, as a value of the column; None where it can't be one."""
+    if isinstance(column, Boolean):
+        return True if value in Boolean.TRUE else False if value in Boolean.FALSE else None
+    if isinstance(column, Categorical) and column.numeric:
+        return int(value) if np.isfinite(value) and value == int(value) else None
+    return str(value)
+
+
+def _ordered(labels: set[Label], column: Column) -> tuple[Label, ...]:
+    """In the order of the schema, then by name; a missing value last."""
+    declared = column.labels if isinstance(column, Categorical) and column.values is not None else (False, True)
+    place = {label: i for i, label in enumerate(declared)}
+    return tuple(sorted(labels, key=lambda v: (v is None, place.get(v, len(place)), str(v))))  # type: ignore[arg-type]
+
+
+def _step(column: Column, values: Floats) -> float:
+    """What the schema says, else the smallest distance between two numbers that occur."""
+    if not isinstance(column, Number):
+        return 1.0
+    if column.decimals is not None:
+        return 10.0**-column.decimals
+    gaps = np.diff(np.unique(values[~np.isnan(values)]))
+    return float(gaps.min()) if len(gaps) else 1.0
+
+
+def _decoded(values: Floats, column: Column, labels: Sequence[Label]) -> Values:
+    if labels:
+        meant = np.array([*labels, None], dtype=object)[values.astype(np.int64)]
+        missing = np.array([label is None for label in labels])[values.astype(np.int64)]
+        return Values(meant, missing)
+    missing = np.isnan(values)
+    known = np.where(missing, 0.0, values)
+    if isinstance(column, Number):
+        return Values(known if column.decimals is None else np.round(known, column.decimals), missing)
+    whole = np.rint(known).astype(np.int64)
+    if isinstance(column, Datetime):
+        return Values(np.datetime64(column.start, "s") + whole * np.timedelta64(column.unit_seconds, "s"), missing)
+    return Values(whole, missing)

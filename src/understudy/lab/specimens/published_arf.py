@@ -1,0 +1,125 @@
+"""`published-dp-arf`: the private adversarial forest of seed 000 as it is printed. It has no finite ε.
+
+What is printed (§4.3, appendix A.1): the forest is grown on raw rows; in each leaf the mean of a number gets Laplace
+noise of scale (largest − smallest)/(n·ε), the deviation is taken anew around that mean, and the probabilities p of the
+categories become exp(ε·p/2), scaled to sum to 1. Why that is not private:
+
+- the noise's scale is taken from the rows, and one row can move it without limit;
+- where all values of a leaf are the same, its mean is released with noise of 1e-6/ε, that is exactly;
+- deviations are recomputed from the raw values, and the share of rows in each leaf is released as it is;
+- exp(ε·p/2) is the law of an exponential mechanism over categories, but it is released itself, without any draw; and
+  only categories that occur in the leaf have one;
+- the splits are half-way between raw values;
+- 30 trees × all columns × all leaves each spend ε, and nothing adds it up.
+
+It serves the study, and the auditor as prey.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from understudy.boundary.schema.schema import Schema
+from understudy.errors import InputError
+from understudy.inference.forest.adversarial_forest import Grown, Growth, grow
+from understudy.inference.forest.category_shares import Shares
+from understudy.inference.forest.density import Density, Normal
+from understudy.inference.forest.forge import forge
+from understudy.lab.specimens.arf import TRUNCATED_NORMAL, estimate
+from understudy.lab.specimens.points import Floats, Points
+from understudy.lab.specimens.specimen import Specimen
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+METHOD = "published-dp-arf"
+SMALLEST = 1e-6
+"""Stands in for a sensitivity of 0."""
+
+
+def synthesize(rows: Any, schema: Schema | None = None, epsilon: float = 1.0, **parameters: Any) -> pa.Table:
+    """The rows alone, as a table; the parameters are those of `specimen`."""
+    return specimen(rows, schema, epsilon, **parameters).table
+
+
+def specimen(
+    rows: Any,
+    schema: Schema | None = None,
+    epsilon: float = 1.0,
+    *,
+    num_trees: int = 30,
+    delta: float = 0.0,
+    max_iters: int = 10,
+    early_stop: bool = True,
+    min_node_size: int = 5,
+    dist: str = TRUNCATED_NORMAL,
+    oob: bool = False,
+    alpha: float = 0.0,
+    n: int | None = None,
+    seed: int | None = None,
+    **forest: Any,
+) -> Specimen:
+    """Rows as the printed method makes them; its parameters and their defaults. `delta` is the forest's tolerance.
+
+    Numbers are rounded as the schema says, but not kept inside its bounds: the printed method has none.
+    """
+    _check(epsilon)
+    growth = Growth(num_trees, delta, max_iters, early_stop, min_node_size, False, forest)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    points = Points.of(rows, schema)
+    grown = grow(points.values, growth, rng)
+    density = perturbed(points, grown, estimate(points, grown, dist, oob, alpha), epsilon, oob, rng)
+    made = forge(density, len(points.values) if n is None else n, rng)
+    parameters = dataclasses.asdict(growth) | {"epsilon": epsilon, "dist": dist, "oob": oob, "alpha": alpha}
+    return Specimen(METHOD, points.table(made), parameters)
+
+
+def perturbed(
+    points: Points, grown: Grown, density: Density, epsilon: float, oob: bool, rng: np.random.Generator
+) -> Density:
+    """The density with the printed noise."""
+    leaf = np.where(grown.unseen, grown.leaf, -1) if oob else grown.leaf
+    found = [
+        _noisy(c, points.values[:, j], leaf, epsilon, rng)
+        if isinstance(c, Normal)
+        else _flattened(c, density, j, epsilon)
+        for j, c in enumerate(density.columns)
+    ]
+    return density.with_columns(found)
+
+
+def _noisy(normal: Normal, values: Floats, leaf: Any, epsilon: float, rng: np.random.Generator) -> Normal:
+    """Steps 2 to 9 of §4.3.1.1: the observed range by the number of rows is taken for the sensitivity."""
+    count, width = _observed(values, leaf, len(normal.mean))
+    sensitivity = width / np.maximum(count, 1)
+    sensitivity = np.where(sensitivity == 0, SMALLEST, sensitivity)
+    mean = normal.mean + rng.laplace(0.0, sensitivity / epsilon)
+    around = normal.deviation**2 * (np.maximum(count, 1) - 1) / np.maximum(count, 1)
+    return dataclasses.replace(normal, mean=mean, deviation=np.sqrt(around + (mean - normal.mean) ** 2))
+
+
+def _observed(values: Floats, leaf: Any, leaves: int) -> tuple[Floats, Floats]:
+    """The number of values in each leaf, and how far they lie apart."""
+    row, tree = np.nonzero((leaf >= 0) & ~np.isnan(values)[:, None])
+    at, seen = leaf[row, tree], values[row]
+    low, high = np.full(leaves, np.inf), np.full(leaves, -np.inf)
+    np.minimum.at(low, at, seen)
+    np.maximum.at(high, at, seen)
+    count = np.bincount(at, minlength=leaves).astype(np.float64)
+    return count, np.where(count > 0, high - low, 0.0)
+
+
+def _flattened(shares: Shares, density: Density, column: int, epsilon: float) -> Shares:
+    """Steps 1 to 6 of §4.3.1.2: p becomes exp(ε·p/2), for the categories that have a p."""
+    shares = shares.filled(density.leaves, column) if shares.alpha else shares
+    leaf = shares.keys // shares.size
+    weights = np.exp(epsilon * shares.weights / shares.totals[leaf] / 2)
+    return Shares.of(shares.keys, weights, density.leaves, column, shares.size, 0.0)
+
+
+def _check(epsilon: float) -> None:
+    if not 0 < epsilon < np.inf:
+        raise InputError(f"epsilon ({epsilon}) must be a positive number", epsilon)

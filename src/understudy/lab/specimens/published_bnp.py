@@ -1,0 +1,69 @@
+"""`published-bnp`: the Pitman–Yor urn of seed 004 as it is printed. It has no finite ε, and a δ of about one half.
+
+Each synthetic value is a copy of an earlier one with probability (count − σ)/(θ + n), and new from a base measure with
+probability (θ + σk)/(θ + n), where k distinct values were seen. A base measure without atoms never makes a value that
+a row has: a synthetic value that equals a row's tells that the row was there. For a row with a value of its own that
+happens with probability 1 − Π_{i<m} (θ + n + i − 1 + σ)/(θ + n + i), which bounds δ from below for every ε.
+
+In print the urn sorts its values anew after each new one, but not their counts, so that later copies may be of another
+value than was drawn; here it is as it was meant. The bound is the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.schema.schema import Schema
+from understudy.inference.polya.pitman_yor import check_urn, least_delta, urn
+from understudy.lab.specimens.points import Points
+from understudy.lab.specimens.specimen import Specimen
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+METHOD = "published-bnp"
+
+Floats = NDArray[np.float64]
+
+
+def synthesize(rows: Any, schema: Schema | None = None, epsilon: float = 1.0, **parameters: Any) -> pa.Table:
+    """The rows alone, as a table; the parameters are those of `specimen`. No ε changes anything."""
+    return specimen(rows, schema, **parameters).table
+
+
+def specimen(
+    rows: Any,
+    schema: Schema | None = None,
+    *,
+    theta: float = 1.0,
+    sigma: float = 0.5,
+    n: int | None = None,
+    seed: int | None = None,
+) -> Specimen:
+    """Rows from the urn, as many as there are or `n`: copies of whole rows, or new ones.
+
+    A new row has each number uniform between the smallest and the largest, and each category as likely as any other.
+    """
+    check_urn(theta, sigma)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    points = Points.of(rows, schema)
+    draws = len(points.values) if n is None else n
+    _, first, counts = np.unique(points.values, axis=0, return_index=True, return_counts=True, equal_nan=False)
+    picked = urn(counts, draws, theta, sigma, rng)
+    fresh = np.array([_fresh(points.values[:, j], kinds, draws, rng) for j, kinds in enumerate(points.labels)]).T
+    made = np.concatenate([points.values[first], fresh])[picked]
+    parameters = {
+        "theta": theta,
+        "sigma": sigma,
+        "delta_at_least": least_delta(len(points.values), draws, theta, sigma),
+    }
+    return Specimen(METHOD, points.table(made), parameters)
+
+
+def _fresh(values: Floats, labels: Any, draws: int, rng: np.random.Generator) -> Floats:
+    if labels:
+        return rng.integers(0, len(labels), draws).astype(np.float64)
+    return rng.uniform(np.nanmin(values), np.nanmax(values), draws)

@@ -1,0 +1,259 @@
+"""`published-dp-select`: DP-Select of seed 001 as it is printed, over any private pool. It has no finite ε.
+
+What is printed (algorithms 1 to 3): ε is divided between a pool and the selection. The pairs of columns with the most
+mutual information are taken, weighted by it. Row by row, T random rows of the pool are scored by minus the weighted
+distance that the selected rows would have with each of them, and one is drawn by the exponential mechanism with
+sensitivity 2/(|D| + 1). The ε of a draw comes from a bounded-range composition of |D| draws, by bisection; in parallel
+sections, each of which has its own part of the rows and of the pool, of |D|/sections draws. Why that is not private:
+
+- which pairs are taken, and their weights, are computed from the rows without any noise;
+- the sensitivity is that of one pair with fixed weights; one row can move the weights, and a score by almost 2;
+- as many rows are selected as there are: |D| is published, and it is in the sensitivity and in δ;
+- sections are blocks of rows, and one row more moves the ends of all of them.
+
+It also selects next to nothing: late in a run the log-odds of two candidates are some thousandths.
+
+The document names triplets of columns as well, but prints no score for them; here it is pairs, as in algorithm 2.
+Its listing has T = 20 and its text T = |pool|/|D|, which is the default here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
+from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.encoding import decode, made_up
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.draft import draft_schema
+from understudy.boundary.tables.frame import from_values
+from understudy.boundary.tables.opening import open as open_table
+from understudy.boundary.tables.reading import Rows
+from understudy.boundary.tables.table import Table
+from understudy.errors import InputError
+from understudy.inference.model import CodeColumns
+from understudy.inference.particles.particles import cells_of
+from understudy.inference.row_selection import L1, Floats, Goal, Pick, Places, check_distance, choose
+from understudy.lab.specimens.specimen import Specimen
+from understudy.methods.independent import Independent
+from understudy.methods.method import Recipe
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+METHOD = "published-dp-select"
+MARGINALS = 0.1
+"""The share of all pairs that is taken."""
+DELTA_POWER = 1.1
+BISECTIONS = 100
+
+
+def synthesize(rows: Any, schema: Schema | None = None, epsilon: float = 1.0, **parameters: Any) -> pa.Table:
+    """The rows alone, as a table; the parameters are those of `specimen`."""
+    return specimen(rows, schema, epsilon, **parameters).table
+
+
+def specimen(
+    rows: Any,
+    schema: Schema | None = None,
+    epsilon: float = 1.0,
+    *,
+    pool: Recipe | None = None,
+    epsilon_ratio: float = 0.2,
+    pool_size: float = 10.0,
+    candidates: int | None = None,
+    distance: str = L1,
+    sections: int = 1,
+    marginals: float = MARGINALS,
+    n: int | None = None,
+    seed: int | None = None,
+) -> Specimen:
+    """Rows as the printed method selects them; its parameters by the names of §5.1.2.
+
+    `epsilon_ratio` is the pool's part of ε, `pool_size` the rows of the pool for each selected one, `candidates` T,
+    and `marginals` the share of pairs that is taken. The pool is a private method's, by default that of `independent`.
+    """
+    printed = Printed(epsilon, epsilon_ratio, pool_size, candidates, distance, sections, marginals)
+    table = _read(rows)
+    domain = Domain.of(known_schema(table, schema))
+    rng = np.random.Generator(np.random.PCG64(seed))
+    size, delta = table.num_rows, table.num_rows**-DELTA_POWER
+    opened = open_table(table, domain.schema)
+    drawn = printed.draw_pool(opened, domain, pool or Independent(), delta, size if n is None else n, rng)
+    counts = count_pairs(opened, domain)
+    found = important(counts, marginals)
+    blocks = [open_table(block, domain.schema) for block in _blocks(table, sections)] if sections > 1 else []
+    goal = goal_of(drawn, domain, found, [count_pairs(block, domain, list(found)) for block in blocks] or [counts])
+    chosen, partial = printed.select(goal, size, size if n is None else n, delta, rng)
+    facts = {"delta": delta, "epsilon_partial": partial, "pairs": [list(pair) for pair in found]}
+    picked = {c: v[chosen] for c, v in drawn.items()}
+    return Specimen(METHOD, _decoded(picked, domain, rng), printed.described(pool or Independent()) | facts)
+
+
+@dataclass(frozen=True)
+class Printed:
+    """The parameters of the document."""
+
+    epsilon: float
+    epsilon_ratio: float
+    pool_size: float
+    candidates: int | None
+    distance: str
+    sections: int
+    marginals: float
+
+    def __post_init__(self) -> None:
+        check_distance(self.distance)
+        for name, low, high in (("epsilon", 0, math.inf), ("epsilon_ratio", 0, 1)):
+            value = getattr(self, name)
+            if not low < value < high:
+                raise InputError(f"{name} ({value}) must be above {low} and below {high}", value)
+        if not 0 < self.marginals <= 1:
+            raise InputError(f"marginals ({self.marginals}) must be above 0 and at most 1", self.marginals)
+        for name in ("pool_size", "candidates", "sections"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} ({value}) must be at least 1", value)
+
+    def described(self, pool: Recipe) -> dict[str, Any]:
+        return {
+            "epsilon": self.epsilon,
+            "epsilon_ratio": self.epsilon_ratio,
+            "pool": type(pool).__name__,
+            "pool_size": self.pool_size,
+            "candidates": self.candidates,
+            "distance": self.distance,
+            "sections": self.sections,
+            "marginals": self.marginals,
+        }
+
+    def draw_pool(
+        self, table: Table, domain: Domain, pool: Recipe, delta: float, rows: int, rng: np.random.Generator
+    ) -> CodeColumns:
+        """Algorithm 1: a private model with its part of ε, and rows from it."""
+        randomness = ExactRandomness.seeded(int(rng.integers(2**31)))
+        budget = Budget(self.epsilon_ratio * self.epsilon, delta)
+        curator = Curator.on(table, budget, randomness=randomness)
+        model = pool.calibrate(domain, curator.remaining()).fit(curator, rng)
+        return model.sample(math.ceil(self.pool_size * rows), rng)
+
+    def select(self, goal: Goal, size: int, rows: int, delta: float, rng: np.random.Generator) -> tuple[Places, float]:
+        """The selected rows of the pool, and the ε of one draw."""
+        steps = -(-rows // self.sections)
+        partial = partial_epsilon((1 - self.epsilon_ratio) * self.epsilon, steps, delta)
+        part, pool = max(1, size // self.sections), len(goal.cells)
+        proposed = self._proposed(pool, steps, rows, rng)
+        pick = exponential_mechanism(partial, 2.0 / (part + 1), rng)
+        return choose(goal, proposed, self.distance, pick).ravel()[:rows], partial
+
+    def _proposed(self, pool: int, steps: int, rows: int, rng: np.random.Generator) -> Places:
+        """Step 1 of the selection: T random rows of each section's part of the pool."""
+        candidates = self.candidates or max(1, pool // rows)
+        part = pool // self.sections
+        drawn = rng.integers(0, part, (steps, self.sections, candidates))
+        return np.asarray(drawn + part * np.arange(self.sections)[:, None], dtype=np.intp)
+
+
+def exponential_mechanism(epsilon: float, sensitivity: float, rng: np.random.Generator) -> Pick:
+    """Draws by exp(−ε·distance/(2Δ)), section by section; with Gumbels, the largest of which is such a draw."""
+    exponent = epsilon / (2.0 * sensitivity)
+
+    def pick(distances: Floats) -> Places:
+        return np.asarray((rng.gumbel(size=distances.shape) - exponent * distances).argmax(axis=1), dtype=np.intp)
+
+    return pick
+
+
+# --- Algorithm 2: the marginals
+
+
+Counts = dict[ColumnSet, NDArray[np.int64]]
+
+
+def count_pairs(table: Table, domain: Domain, pairs: Sequence[ColumnSet] | None = None) -> Counts:
+    """The exact counts of pairs of columns, by default of all."""
+    wanted = list(itertools.combinations(domain.names, 2)) if pairs is None else list(pairs)
+    return dict(zip(wanted, table.count_by(domain, wanted), strict=True))
+
+
+def mutual_information(counts: NDArray[np.int64]) -> float:
+    """Σ p(x, y)·ln(p(x, y)/(p(x)·p(y))), of the rows as they are."""
+    shares = counts / counts.sum()
+    expected = shares.sum(axis=1, keepdims=True) * shares.sum(axis=0, keepdims=True)
+    held = shares > 0
+    return max(0.0, float((shares[held] * np.log(shares[held] / expected[held])).sum()))
+
+
+def important(counts: Counts, share: float) -> dict[ColumnSet, float]:
+    """The pairs with the most mutual information, and their weights, which add up to 1."""
+    if not counts:
+        raise InputError("the printed method needs at least two columns, since it compares pairs of them", counts)
+    information = {pair: mutual_information(n) for pair, n in counts.items()}
+    best = sorted(information, key=lambda pair: -information[pair])[: max(1, round(share * len(information)))]
+    whole = math.fsum(information[pair] for pair in best)
+    return {pair: information[pair] / whole if whole else 1 / len(best) for pair in best}
+
+
+def goal_of(pool: CodeColumns, domain: Domain, weights: dict[ColumnSet, float], counts: Sequence[Counts]) -> Goal:
+    """What each section wants: the exact marginals of its block of rows."""
+    wanted = [np.stack([of[pair].ravel() for of in counts]).astype(np.float64) for pair in weights]
+    cells = [cells_of(pool, pair, [np.arange(domain.size(c)) for c in pair]) for pair in weights]
+    return Goal.of(cells, wanted, list(weights.values()))
+
+
+def _blocks(table: pa.Table, sections: int) -> list[pa.Table]:
+    """As many rows in each; all rows where a block would be empty."""
+    cuts = np.linspace(0, table.num_rows, sections + 1).astype(int)
+    return [table.slice(a, b - a) if b > a else table for a, b in itertools.pairwise(cuts)]
+
+
+# --- Algorithm 3: the budget
+
+
+def composed_epsilon(epsilon: float, draws: int, delta: float) -> float:
+    """Lemma 6: what so many ε-bounded-range mechanisms amount to at δ."""
+    above = epsilon / -math.expm1(-epsilon) - 1.0
+    advanced = draws * (above - math.log1p(above)) + math.sqrt(draws * epsilon**2 / 2 * math.log(1 / delta))
+    return min(draws * epsilon, advanced)
+
+
+def partial_epsilon(epsilon: float, draws: int, delta: float) -> float:
+    """The ε of each draw, by bisection: the largest that composes to no more than ε."""
+    low, high = epsilon / draws, epsilon
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if composed_epsilon(middle, draws, delta) <= epsilon else (low, middle)
+    return low
+
+
+# --- Rows in and out
+
+
+def _read(rows: Any) -> pa.Table:
+    import pyarrow as pa
+
+    return rows if isinstance(rows, pa.Table) else Rows.of(rows).everything()
+
+
+def known_schema(table: pa.Table, schema: Schema | None) -> Schema:
+    """The schema, drafted from the rows where there is none; what it keeps private is read off the rows, too."""
+    if schema is not None and not schema.private:
+        return schema
+    drafted = draft_schema(table)
+    return drafted if schema is None else schema.with_columns(drafted[c.name] for c in schema.private)
+
+
+def _decoded(codes: CodeColumns, domain: Domain, rng: np.random.Generator) -> pa.Table:
+    values = decode(codes, domain, rng)
+    rows = len(next(iter(codes.values())))
+    values |= {c.name: made_up(c, rows) for c in domain.schema.released if c.name not in values}  # type: ignore[arg-type]
+    return from_values(values, domain.schema)

@@ -1,0 +1,1 @@
+"""Methods compared over budgets and seeds."""

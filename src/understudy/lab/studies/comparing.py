@@ -1,0 +1,146 @@
+"""`understudy.compare`: methods × ε × seeds on one table, as one typed result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from understudy.boundary.schema.schema import Schema
+from understudy.errors import InputError
+from understudy.lab.evaluation.all_measures import MEASURES
+from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.evaluation.evaluation import chosen
+from understudy.lab.evaluation.holdout import Split
+from understudy.lab.studies import long_table as table
+from understudy.lab.studies.case import BASELINE, Case, cases
+from understudy.lab.studies.record import Question, Record, study_key
+from understudy.lab.studies.result import Study
+from understudy.lab.studies.study import MODEL_FIRST, STATISTICS_FIRST, Trial
+from understudy.lab.studies.worker import Crew, Task
+
+NOTICE = (
+    "No budget is spent: the noise is seeded, nothing is released, and no synthetic row is kept. To choose by it, run "
+    "it on a public table or on a release: a choice made by private rows would have to be paid for."
+)
+EPSILONS = (0.1, 0.5, 1, 3, 10)
+FAMILIES = dict.fromkeys(("dp-gan", "dp-ctgan", "pate-gan", "dp-select", "dp-arf"), MODEL_FIRST)
+MOST_JOBS = 256
+FEW = 100
+"""Rows that are enough to see whether columns are what they should be."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far a study is: said once at its beginning, then after every trial."""
+
+    done: int
+    total: int
+    recorded: int
+    """How many were on record already."""
+    trial: Trial | None = None
+
+
+Progress = Callable[[Step], None]
+
+
+def compare(
+    data: Any,
+    schema: Schema | str | Path,
+    *,
+    methods: Sequence[str] | None = None,
+    epsilons: Sequence[float] = EPSILONS,
+    seeds: int = 3,
+    delta: float = 1e-6,
+    target: str | None = None,
+    groups: Sequence[str] = (),
+    holdout: Any = None,
+    measures: Sequence[str] | None = None,
+    out: str | Path,
+    jobs: int = 2,
+    progress: Progress | None = None,
+) -> Study:
+    """Runs every method at every ε with every seed, and measures the rows against real ones.
+
+    A study spends no budget: its noise is seeded, which is for tests only, nothing goes to a ledger, and no release is
+    kept. It is internal, because its figures are computed from real rows without any noise. To choose a method or an ε
+    for a release, run it on public rows or on an earlier release: choosing by private ones voids the release's claim.
+
+    The methods learn from all rows, if a `holdout` is given, else from a random four fifths of them (of the people, if
+    the schema names a unit). A method that refuses or breaks off is recorded as failed, and the study goes on.
+
+    The baseline has the training rows in place of synthetic ones. A second real sample would be the honest ceiling, but
+    there is none to spare: the hold-out is what classifiers are tested on. So distances of the baseline are 0, and what
+    is learned from its rows is learned from the real ones: no release can beat that by more than luck.
+
+    Trials are written to the folder `out` as they come. The same call continues a study that was stopped; with more
+    methods, ε or seeds it adds to it; with another question it is refused. At the end the folder holds the results as
+    Parquet and CSV too. `jobs` cases run at a time, each in a process and on a core of its own.
+    """
+    planned = cases(methods, epsilons, seeds, delta)
+    schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+    _check_jobs(jobs)
+    wanted = _wanted(measures)
+    split = Split.of(data, schema, holdout)
+    task = Task(split.train, split.holdout, schema, delta, target, tuple(groups), wanted)
+    _check_columns(task)
+    with Record.open(Path(out), _question(split, task, study_key(Path(out)))) as record:
+        _run(record, task, (BASELINE, *planned), jobs, progress or (lambda step: None))
+        study = _study(split, task, record, planned)
+        table.write(study, Path(out))
+    return study
+
+
+def _run(record: Record, task: Task, planned: Sequence[Case], jobs: int, progress: Progress) -> None:
+    """What is not on record yet. Whatever stops it, finished trials stay recorded."""
+    left = [case for case in planned if case.key not in record.trials]
+    known = done = len(planned) - len(left)
+    progress(Step(done, len(planned), known))
+    if not left:
+        return
+    with closing(Crew(task, jobs).trials(left)) as found:
+        for trial in found:
+            record.add(trial)
+            done += 1
+            progress(Step(done, len(planned), known, trial))
+
+
+def _study(split: Split, task: Task, record: Record, planned: Sequence[Case]) -> Study:
+    return Study(
+        table=split.name,
+        rows=split.train.num_rows,
+        holdout_rows=split.holdout.num_rows,
+        delta=task.delta,
+        target=task.target,
+        trials=tuple(record.trials[c.key] for c in planned),
+        baseline=record.trials[BASELINE.key].figures,
+        families={c.method: FAMILIES.get(c.method, STATISTICS_FIRST) for c in planned},
+    )
+
+
+def _question(split: Split, task: Task, key: bytes) -> Question:
+    data, holdout = split.marks(key)
+    schema = sha256(task.schema.dumps().encode()).hexdigest()
+    return Question(data, holdout, schema, task.delta, task.target, task.groups, task.measures, version("understudy"))
+
+
+def _wanted(measures: Sequence[str] | None) -> tuple[str, ...]:
+    if measures is not None and not measures:
+        known = ", ".join(m.name for m in MEASURES)
+        raise InputError(f"a study needs at least one measure; the measures are {known}", measures)
+    return tuple(m.name for m in chosen(measures))
+
+
+def _check_columns(task: Task) -> None:
+    """Refuses a target or groups that no trial could be evaluated by, before any is run."""
+    few, held = task.train.slice(0, FEW), task.holdout.slice(0, FEW)
+    Comparison.of(few, few, holdout=held, schema=task.schema, target=task.target, groups=task.groups)
+
+
+def _check_jobs(jobs: int) -> None:
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or not 1 <= jobs <= MOST_JOBS:
+        raise InputError(f"jobs ({jobs}) must be a whole number from 1 to {MOST_JOBS}", jobs)

@@ -1,0 +1,253 @@
+"""The figures of seed 004 on made-up data: what Polya trees learn, and what their draws cost, exactly and simulated.
+
+    write("nonparametric.html")
+
+makes the whole page. Nothing here reads a private row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.mechanisms.posterior import least_concentration
+from understudy.files import write_atomically
+from understudy.inference.polya.pitman_yor import least_delta, simulated_delta
+from understudy.inference.polya.polya_prior import PolyaTree, Posterior
+from understudy.lab.studies.documents.nonparametric_page import Failures, Study, Supremum, render
+from understudy.lab.studies.documents.polya_loss import worst_pair
+from understudy.pages.boxes import Band, Box
+
+Floats = NDArray[np.float64]
+Generator = np.random.Generator
+
+CONCENTRATIONS = (0.5, 1.0, 5.0, 10.0, 50.0, 100.0, 500.0, 1000.0)
+SHOWN = (0.5, 10.0, 1000.0)
+SIZES = (10, 32, 100, 316, 1000, 3162, 10_000)
+POINTS = 128
+
+
+@dataclass(frozen=True)
+class Law:
+    """A distribution on [0, 1] that rows are made from."""
+
+    name: str
+    sample: Callable[[int, Generator], Floats]
+    density: Callable[[Floats], Floats]
+
+
+LAWS = (
+    Law(
+        "uniform(¼, ¾)",
+        lambda n, rng: rng.uniform(0.25, 0.75, n),
+        lambda x: np.where((x > 0.25) & (x < 0.75), 2.0, 0.0),
+    ),
+    Law("Beta(2, 2)", lambda n, rng: rng.beta(2, 2, n), lambda x: 6 * x * (1 - x)),
+)
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is computed: rows, depth of trees, posterior draws, repetitions and random neighbours."""
+
+    rows: int = 10_000
+    depth: int = 10
+    measures: int = 100
+    repeats: int = 15
+    neighbours: int = 200
+    runs: int = 2_000
+
+
+def study(seed: int = 0, size: Size | None = None) -> Study:
+    """Everything that the page shows."""
+    size = size or Size()
+    rng = np.random.Generator(np.random.PCG64(seed))
+    suprema = list(_suprema(size, rng))
+    return Study(
+        bands={law.name: [(c, learned(law, c, size, rng)) for c in SHOWN] for law in LAWS},
+        distances=dict(_distances(size, rng)),
+        suprema=suprema,
+        failures=[_tree_failures(size, rng), _urn_failures(size, rng)],
+        prices=[(e, d, least_concentration(e, 10_000, d) / 10_000) for e in (0.1, 1.0, 3.0) for d in (4, 12, 20)],
+        missed=missed(suprema),
+        rows=size.rows,
+        depth=size.depth,
+    )
+
+
+def write(path: str | Path, seed: int = 0, size: Size | None = None) -> Path:
+    """The page as a file."""
+    write_atomically(Path(path), render(study(seed, size)).encode())
+    return Path(path)
+
+
+# --- What is learned, and how far it is from the truth
+
+
+def learned(law: Law, c: float, size: Size, rng: Generator) -> Band:
+    """Predictive density and the band of nine of ten posterior draws, on a line of a few points."""
+    posterior = PolyaTree(c, size.depth).posterior(law.sample(size.rows, rng))
+    points = min(POINTS, posterior.tree.leaves)
+    draws = _coarse(posterior.measures(30, rng), points)
+    low, high = np.quantile(draws, [0.05, 0.95], axis=0)
+    middles = (np.arange(points) + 0.5) / points
+    mean = _coarse(posterior.predictive()[None, :], points)[0]
+    return Band(*(tuple(map(float, v)) for v in (middles, mean, low, high, law.density(middles))))
+
+
+def _coarse(masses: Floats, points: int) -> Floats:
+    """Masses of leaves as densities of fewer, equal pieces."""
+    return np.asarray(masses.reshape(len(masses), points, -1).sum(axis=2) * points)
+
+
+def _distances(size: Size, rng: Generator) -> Iterator[tuple[str, list[Box]]]:
+    for law in LAWS:
+        rows = law.sample(size.rows, rng)
+        found = {c: densities_apart(law, PolyaTree(c, size.depth).posterior(rows), size, rng) for c in CONCENTRATIONS}
+        for i, quantity in enumerate(("L1 distance", "Hellinger distance")):
+            yield f"{quantity} | {law.name} | c", [Box.of(c, list(pair[i])) for c, pair in found.items()]
+    for law in LAWS:
+        spreads = [(n, [rows_apart(law, n, 10.0, size.depth, rng) for _ in range(size.repeats)]) for n in SIZES]
+        yield f"Wasserstein-2 distance | {law.name} | n", [Box.of(n, values) for n, values in spreads]
+        some = [(c, [rows_apart(law, 1000, c, size.depth, rng) for _ in range(size.repeats)]) for c in CONCENTRATIONS]
+        yield f"Wasserstein-2 distance | {law.name} | c", [Box.of(c, values) for c, values in some]
+
+
+def densities_apart(law: Law, posterior: Posterior, size: Size, rng: Generator) -> tuple[Floats, Floats]:
+    """L1 and Hellinger distances of posterior draws from the truth, over the leaves."""
+    leaves = posterior.tree.leaves
+    truth = law.density((np.arange(leaves) + 0.5) / leaves)
+    draws = posterior.measures(size.measures, rng) * leaves
+    hellinger = np.sqrt(((np.sqrt(draws) - np.sqrt(truth)) ** 2).mean(axis=1) / 2)
+    return np.abs(draws - truth).mean(axis=1), hellinger
+
+
+def rows_apart(law: Law, rows: int, c: float, depth: int, rng: Generator) -> float:
+    """Wasserstein-2 between rows and half as many draws: on a line, between their quantiles."""
+    values = law.sample(rows, rng)
+    made = PolyaTree(c, depth).posterior(values).draw(max(1, rows // 2), rng)
+    shares = (np.arange(1000) + 0.5) / 1000
+    return math.sqrt(float(((np.quantile(values, shares) - np.quantile(made, shares)) ** 2).mean()))
+
+
+# --- The price
+
+
+def _suprema(size: Size, rng: Generator) -> Iterator[Supremum]:
+    """Over c, n (with m = n/2), depth and m; the others as in n = 100, m = 50, c = 10, depth 10."""
+    base = {"c": 10.0, "n": 100, "depth": size.depth, "m": 50}
+    grids: dict[str, Sequence[float]] = {
+        "c": CONCENTRATIONS,
+        "n": (10, 32, 100, 316, 1000),
+        "depth": range(1, size.depth + 1),
+        "m": (1, 3, 10, 30, 100, 300, 1000),
+    }
+    for name, grid in grids.items():
+        points = [base | {name: x} | ({"m": max(1, int(x) // 2)} if name == "n" else {}) for x in grid]
+        trees = [PolyaTree(p["c"], int(p["depth"])) for p in points]
+        exact = [t.log_ratio_limit(int(p["m"])) for t, p in zip(trees, points, strict=True)]
+        seen = [
+            simulated_supremum(t, int(p["n"]), int(p["m"]), size.neighbours, rng)
+            for t, p in zip(trees, points, strict=True)
+        ]
+        fixed = "m = n/2" if name == "n" else f"m = {base['m']}"
+        others = ", ".join(f"{k} = {v:g}" for k, v in base.items() if k not in (name, "m"))
+        setting = f"{others}{'' if name == 'm' else ', ' + fixed}; {size.neighbours} random neighbours"
+        yield Supremum(name, tuple(map(float, grid)), tuple(exact), tuple(seen), setting)
+
+
+def simulated_supremum(tree: PolyaTree, rows: int, draws: int, neighbours: int, rng: Generator) -> float:
+    """The largest log ratio met: random rows, one of them redrawn, and outputs of equal values in any leaf."""
+    found = 0.0
+    for _ in range(neighbours):
+        x = LAWS[0].sample(rows, rng)
+        y = x.copy()
+        y[rng.integers(rows)] = LAWS[0].sample(1, rng)[0]
+        found = max(found, float(np.abs(equal_values_ratio(tree, x, y, draws)).max()))
+    return found
+
+
+def equal_values_ratio(tree: PolyaTree, x: Floats, y: Floats, draws: int) -> Floats:
+    """For each leaf, the log ratio under x and y of all draws in it."""
+    first, second = (_equal_values(tree.posterior(v), draws) for v in (x, y))
+    return first - second
+
+
+def _equal_values(posterior: Posterior, draws: int) -> Floats:
+    """ln of the probability of all draws in one leaf, for each leaf: rising factorials along its path."""
+    from scipy.special import gammaln
+
+    found = np.zeros(1)
+    for a, above, below in zip(posterior.tree.pseudo_counts, posterior.levels, posterior.levels[1:], strict=False):
+        nodes = gammaln(a + below + draws) - gammaln(a + below)
+        parents = gammaln(2 * a + above + draws) - gammaln(2 * a + above)
+        found = np.repeat(found - parents, 2) + nodes
+    return found
+
+
+def missed(suprema: Sequence[Supremum]) -> str:
+    """What random neighbours do not show, in figures of this study."""
+    over_c = next(s for s in suprema if s.parameter == "c")
+    place = over_c.at.index(10.0)
+    return (
+        f"At c = 10 the largest ratio met in random tables is e^{over_c.simulated[place]:.2f}; the exact supremum is "
+        f"e^{over_c.exact[place]:.2f}, reached by a row whose half of the line holds no other, which rows drawn from "
+        "one law hardly ever show. So a simulated ε is too small: it is that of typical rows, not of an outlier."
+    )
+
+
+# --- δ
+
+
+def _tree_failures(size: Size, rng: Generator) -> Failures:
+    """A small tree, whose worst neighbours can be enumerated."""
+    tree, rows, draws = PolyaTree(1.0, 4), 20, 20
+    limit = tree.log_ratio_limit(draws)
+    epsilons = np.geomspace(limit / 40, limit, 24)
+    losses = np.array([_random_loss(tree, rows, draws, rng) for _ in range(size.runs)])
+    worst = worst_pair(tree, 2, draws)
+    return Failures(
+        "δ of a Polya tree's draws",
+        tuple(map(float, epsilons)),
+        {
+            "worst pair, P(loss > ε)": tuple(worst.exceeds(e) for e in epsilons),
+            "worst pair, δ of (ε, δ)-DP": tuple(worst.delta(e) for e in epsilons),
+            "simulated": tuple(float((losses > e).mean()) for e in epsilons),
+        },
+        f"c = 1, depth 4, m = {draws}; simulated with {rows} random rows, {size.runs} runs; the worst pair has 2 rows.",
+    )
+
+
+def _random_loss(tree: PolyaTree, rows: int, draws: int, rng: Generator) -> float:
+    x = LAWS[0].sample(rows, rng)
+    y = x.copy()
+    y[rng.integers(rows)] = LAWS[0].sample(1, rng)[0]
+    posterior = tree.posterior(x)
+    drawn = posterior.draw_counts(draws, rng)
+    return posterior.log_probability(drawn) - tree.posterior(y).log_probability(drawn)
+
+
+def _urn_failures(size: Size, rng: Generator) -> Failures:
+    """The printed Pitman–Yor urn: rows that share values hide each other in a simulation, a row of its own does not."""
+    rows, theta, sigma = 50, 1.0, 0.25
+    epsilons = tuple(map(float, np.geomspace(0.1, 8.0, 10)))
+    laws: dict[str, Callable[[int, Generator], Floats]] = {
+        "simulated, 8 shared values": lambda n, r: r.integers(0, 8, n) / 8,
+        "simulated, all values apart": lambda n, r: r.random(n),
+    }
+    found = {
+        name: tuple(simulated_delta(e, rows, rows, theta, sigma, law, size.runs // 10, rng) for e in epsilons)
+        for name, law in laws.items()
+    }
+    bound = least_delta(rows, rows, theta, sigma)
+    return Failures(
+        "δ of the printed Pitman–Yor urn",
+        epsilons,
+        {"exact, at any ε at least": (bound,) * len(epsilons), **found},
+        f"θ = 1, σ = 0.25, n = m = {rows}; a row with a value of its own is copied with probability {bound:.3f}.",
+    )

@@ -1,0 +1,192 @@
+"""The evaluation of seed 002: trees and forests of every size on public tables (`understudy study prediction`).
+
+Private and not, of depth 1 to 7, with 1 to 100 trees, at ε from 0.001 to 10. Adult is made as the document made it:
+seven columns in few bins, and as many rich as poor. Private predictors take the document's form (random structure,
+votes, leaves at their word); the greedy tree is ours.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.encoded import EncodedTable
+from understudy.boundary.tables.reading import Rows
+from understudy.errors import InputError
+from understudy.files import write_atomically
+from understudy.lab.studies.documents.billionaire import town
+from understudy.lab.studies.documents.census import ADULT_BINNED, grouped_education
+from understudy.lab.studies.documents.prediction_page import (
+    FOREST,
+    GREEDY,
+    PRIVATE_FOREST,
+    PRIVATE_TREE,
+    TREE,
+    Outcome,
+    PredictionGrid,
+    render,
+)
+from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
+from understudy.predictors.predictor import PrivatePredictor
+from understudy.predictors.rows import codes_of
+from understudy.predictors.rule import MOST_LEAVES
+
+TARGETS = {"adult": "income", "mushroom": "class", "nursery": "classification", "votes": "Class"}
+FILES = {"adult": "adult.train.csv"}
+DEPTHS, TREES = (1, 2, 3, 4, 5, 6, 7), (1, 2, 3, 5, 7, 10, 20, 50, 100)
+EPSILONS = (0.001, 0.01, 0.1, 1.0, 10.0)
+HELD_OUT = 1 / 3
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Data:
+    """A table with classes, as codes."""
+
+    name: str
+    domain: Domain
+    target: str
+    codes: dict[str, NDArray[np.int32]]
+
+    @classmethod
+    def read(cls, name: str, folder: Path, schema: Schema, seed: int = 0) -> Data:
+        """As the seed document has it: Adult binned and balanced, the others as they are."""
+        rows = Rows.of(folder / FILES.get(name, f"{name}.csv")).everything()
+        schema = ADULT_BINNED if name == "adult" else schema
+        frame = grouped_education(rows) if name == "adult" else rows
+        domain = Domain.of(schema)
+        codes = codes_of(frame.select(list(domain.names)), domain, domain.names)
+        whole = cls(name, domain, TARGETS[name], codes)
+        return whole.balanced(np.random.default_rng(seed)) if name == "adult" else whole
+
+    @property
+    def rows(self) -> int:
+        return len(self.codes[self.target])
+
+    @property
+    def baseline(self) -> float:
+        return float(np.bincount(self.codes[self.target]).max() / self.rows)
+
+    def take(self, places: NDArray[np.int64]) -> Data:
+        return Data(self.name, self.domain, self.target, {c: v[places] for c, v in self.codes.items()})
+
+    def balanced(self, rng: np.random.Generator) -> Data:
+        """As many rows of each class as the rarest has."""
+        classes = self.codes[self.target]
+        fewest = int(np.bincount(classes).min())
+        kept = [rng.permutation(np.flatnonzero(classes == c))[:fewest] for c in range(self.domain.size(self.target))]
+        return self.take(np.sort(np.concatenate(kept)))
+
+    def split(self, seed: int) -> tuple[Data, Data]:
+        order = np.random.default_rng(seed).permutation(self.rows)
+        cut = round(HELD_OUT * self.rows)
+        return self.take(order[cut:]), self.take(order[:cut])
+
+    def matrix(self) -> NDArray[np.float64]:
+        """A column of 0 and 1 for each value, as trees of scikit-learn need categories."""
+        blocks = [np.eye(self.domain.size(c))[v] for c, v in self.codes.items() if c != self.target]
+        return np.hstack(blocks)
+
+
+def prediction_grid(
+    folder: str | Path,
+    schemas: Mapping[str, Schema],
+    *,
+    depths: Sequence[int] = DEPTHS,
+    trees: Sequence[int] = TREES,
+    epsilons: Sequence[float] = EPSILONS,
+    repeats: int = 5,
+    progress: Progress | None = None,
+) -> PredictionGrid:
+    """Every predictor of every size on every table that has a schema, `repeats` splits each."""
+    outcomes: list[Outcome] = []
+    baselines, rows = {}, {}
+    for name, schema in schemas.items():
+        if name not in TARGETS:
+            raise InputError(f"table ({name!r}) must be one of {', '.join(TARGETS)}", name)
+        data = Data.read(name, Path(folder), schema)
+        baselines[name], rows[name] = data.baseline, data.rows
+        splits = [data.split(seed) for seed in range(repeats)]
+        for outcome in _outcomes(name, splits, depths, trees, epsilons):
+            outcomes.append(outcome)
+            if progress:
+                progress(f"{name}: {outcome.method}, depth {outcome.depth}, {outcome.trees} trees: {outcome.mean:.4f}")
+    return PredictionGrid(tuple(outcomes), baselines, rows, repeats, town())
+
+
+def sizes(depths: Sequence[int], trees: Sequence[int], epsilons: Sequence[float]) -> int:
+    """How many outcomes a table has."""
+    return len(depths) * (1 + len(trees)) + len(depths) * len(epsilons) * (2 + len(trees))
+
+
+def _outcomes(
+    name: str,
+    splits: Sequence[tuple[Data, Data]],
+    depths: Sequence[int],
+    trees: Sequence[int],
+    epsilons: Sequence[float],
+) -> Iterator[Outcome]:
+    for depth in depths:
+        yield Outcome(name, TREE, depth, 1, None, _plain(splits, depth, None))
+        yield from (Outcome(name, FOREST, depth, count, None, _plain(splits, depth, count)) for count in trees)
+    for depth, epsilon in itertools.product(depths, epsilons):
+        printed = partial(PrivateDecisionTree, epsilon, depth=depth, leaves=MOST_LEAVES, shrink=False)
+        one = _private(splits, printed)
+        yield Outcome(name, PRIVATE_TREE, depth, 1, epsilon, one)
+        greedy = _private(splits, partial(PrivateGreedyTree, epsilon, depth=depth))
+        yield Outcome(name, GREEDY, depth, 1, epsilon, greedy)
+        for count in trees:
+            many = _private(splits, partial(_printed_forest, epsilon, depth, count))
+            yield Outcome(name, PRIVATE_FOREST, depth, count, epsilon, many)
+
+
+def _printed_forest(epsilon: float, depth: int, trees: int) -> PrivateForest:
+    return PrivateForest(
+        epsilon, structure="random", depth=depth, trees=trees, leaves=MOST_LEAVES, voting="vote", shrink=False
+    )
+
+
+def _private(splits: Sequence[tuple[Data, Data]], make: Callable[[], PrivatePredictor]) -> tuple[float, ...]:
+    """Accuracies of private predictors. Declared rows spare the twentieth of the budget that they would cost."""
+    found = []
+    for train, test in splits:
+        predictor = make().set_params(rows=train.rows)
+        assert isinstance(predictor, PrivatePredictor)
+        predictor.fit(EncodedTable.of(train.domain, train.codes), target=train.target)
+        found.append(float(np.mean(predictor.predict_codes(test.codes) == test.codes[test.target])))
+    return tuple(found)
+
+
+def _plain(splits: Sequence[tuple[Data, Data]], depth: int, trees: int | None) -> tuple[float, ...]:
+    """Accuracies of scikit-learn's, which protect nobody."""
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.tree import DecisionTreeClassifier
+
+    found = []
+    for seed, (train, test) in enumerate(splits):
+        model: Any = DecisionTreeClassifier(max_depth=depth, random_state=seed)
+        if trees is not None:
+            model = RandomForestClassifier(trees, max_depth=depth, random_state=seed)
+        model.fit(train.matrix(), train.codes[train.target])
+        found.append(float(model.score(test.matrix(), test.codes[test.target])))
+    return tuple(found)
+
+
+def save(grid: PredictionGrid, folder: Path) -> None:
+    """The page, and the numbers behind it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / "prediction-grid.html", render(grid).encode())
+    numbers = [asdict(o) | {"mean": o.mean, "variance": o.variance} for o in grid.outcomes]
+    body = {"baselines": grid.baselines, "rows": grid.rows, "outcomes": numbers, "town": asdict(grid.town)}
+    write_atomically(folder / "prediction-grid.json", (json.dumps(body, indent=1) + "\n").encode())

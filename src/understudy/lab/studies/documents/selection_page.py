@@ -1,0 +1,230 @@
+"""The page on selection: rows out of a pool against the pool, honest and as printed, and what each parameter does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from understudy.lab.evaluation.evaluation import NOTICE
+from understudy.lab.studies.layout import NOTHING, SELECTION, Grid
+from understudy.lab.studies.study import Summary, summarize
+from understudy.pages.curves import Dot, Reference, Series, curves, dots
+from understudy.pages.figure import Figure
+from understudy.pages.page import fill
+
+POOL, SELECT, PUBLISHED = "pool", "dp-select", "published-dp-select"
+METHODS = (POOL, SELECT, PUBLISHED)
+WIDTH = 420
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way to make rows: a pool alone, or selected from."""
+
+    table: str
+    method: str
+    pool: str
+    epsilon: float
+    ratio: float = 1.0
+    factor: float = 1.0
+    distance: str = ""
+    sections: int = 1
+    seed: int = 0
+
+    @property
+    def of_any_seed(self) -> Case:
+        return replace(self, seed=0)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What the rows of a case are worth."""
+
+    case: Case
+    seconds: float
+    tv1: float
+    tv2: float
+    auc: float
+    accuracy: float
+    balanced: float
+
+    @property
+    def spoken(self) -> str:
+        case = self.case
+        what = case.pool if case.method == POOL else f"{case.method} over {case.pool}"
+        return (
+            f"{case.table}, ε = {case.epsilon:g}, seed {case.seed}: {what}, pairs {self.tv2:.4f} apart, "
+            f"AUC {self.auc:.4f}, {self.seconds:.0f} s"
+        )
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One parameter of one method: the case for each of its values."""
+
+    table: str
+    method: str
+    parameter: str
+    cases: Mapping[str, Case]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A figure of a trial, and how it is written."""
+
+    title: str
+    short: str
+    of: Callable[[Trial], float]
+    scale: float = 1.0
+    digits: int = 4
+
+    def written(self, found: Summary | None) -> str:
+        if found is None:
+            return NOTHING
+        half = self.scale * (found.high - found.low) / 2
+        said = f"{self.scale * found.mean:.{self.digits}f}"
+        return said + (f" ± {half:.{self.digits}f}" if found.seeds > 1 else "")
+
+
+PAIRS = Quantity("Total variation of pairs", "TV of pairs", lambda t: t.tv2)
+SINGLE = Quantity("Total variation of single columns", "TV of columns", lambda t: t.tv1)
+AUC = Quantity("AUC of gradient boosting", "AUC", lambda t: t.auc)
+ACCURACY = Quantity("Accuracy of a tree of depth 10, in %", "accuracy, %", lambda t: t.accuracy, 100, 2)
+BALANCED = Quantity("Balanced accuracy of that tree, in %", "balanced, %", lambda t: t.balanced, 100, 2)
+SECONDS = Quantity("Seconds of one core", "seconds", lambda t: t.seconds, 1, 1)
+QUANTITIES = (PAIRS, AUC, ACCURACY, BALANCED, SINGLE, SECONDS)
+
+
+@dataclass(frozen=True)
+class Results:
+    """All trials of a page."""
+
+    trials: Sequence[Trial]
+
+    def summary(self, case: Case, quantity: Quantity) -> Summary | None:
+        """Over all seeds; none where there is no trial."""
+        wanted = case.of_any_seed
+        return summarize([quantity.of(t) for t in self.trials if t.case.of_any_seed == wanted])
+
+    def compared(self, table: str) -> list[Case]:
+        """The cases of the comparison: of each method, pool and ε the first, which comes before all sweeps."""
+        first: dict[tuple[str, str, float], Case] = {}
+        for case in (t.case.of_any_seed for t in self.trials if t.case.table == table):
+            first.setdefault((case.method, case.pool, case.epsilon), case)
+        return list(first.values())
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One table of rows."""
+
+    name: str
+    verdict: str
+    grids: tuple[Grid, ...]
+    figures: tuple[Figure, ...]
+    swept: tuple[tuple[str, tuple[Figure, ...], Grid], ...]
+
+
+def render(trials: Sequence[Trial], sweeps: Sequence[Sweep], swept: str) -> str:
+    """One self-contained page; same input, same bytes."""
+    results = Results(trials)
+    tables = dict.fromkeys(t.case.table for t in trials)
+    chapters = [_chapter(results, table, [s for s in sweeps if s.table == table]) for table in tables]
+    seeds = len({t.case.seed for t in trials})
+    return fill("selection.html.j2", notice=NOTICE, chapters=chapters, seeds=seeds, swept=swept)
+
+
+def _chapter(results: Results, table: str, sweeps: Sequence[Sweep]) -> Chapter:
+    cases = results.compared(table)
+    return Chapter(
+        table,
+        verdict(results, cases),
+        tuple(_grid(results, cases, q) for q in QUANTITIES),
+        tuple(_curves(results, cases, table)),
+        tuple(_swept(results, sweeps)),
+    )
+
+
+def verdict(results: Results, cases: Sequence[Case]) -> str:
+    """How often honest selection has a smaller mean error than its pool with the whole budget, and a larger AUC."""
+    pools = {(c.pool, c.epsilon): c for c in cases if c.method == POOL}
+    selected = [c for c in cases if c.method == SELECT and (c.pool, c.epsilon) in pools]
+    wins = {q.title: sum(_better(results, c, pools[c.pool, c.epsilon], q) for c in selected) for q in (PAIRS, AUC)}
+    said = ", and ".join(f"{title} in {n} of {len(selected)}" for title, n in wins.items())
+    return f"Selected rows are better than their pool with all of the budget in {said} combinations of pool and ε."
+
+
+def _better(results: Results, case: Case, pool: Case, quantity: Quantity) -> bool:
+    ours, theirs = results.summary(case, quantity), results.summary(pool, quantity)
+    assert ours and theirs
+    return ours.mean < theirs.mean if quantity is PAIRS else ours.mean > theirs.mean
+
+
+def _grid(results: Results, cases: Sequence[Case], quantity: Quantity) -> Grid:
+    epsilons = sorted({c.epsilon for c in cases})
+    by = {(c.pool, c.method, c.epsilon): c for c in cases}
+    rows = []
+    for pool in dict.fromkeys(c.pool for c in cases):
+        for method in METHODS:
+            found = [by.get((pool, method, e)) for e in epsilons]
+            name = f"{pool} alone" if method == POOL else f"{method} over {pool}"
+            said = [quantity.written(results.summary(c, quantity) if c else None) for c in found]
+            rows.append((name, *said))
+    if quantity is ACCURACY and any(c.table == "adult" for c in cases):
+        rows += [_printed(name, epsilons) for name in ("DP-GAN", "DP-Select")]
+    return Grid(quantity.title, ("rows", *(f"ε = {e:g}" for e in epsilons)), tuple(rows))
+
+
+def _printed(name: str, epsilons: Sequence[float]) -> tuple[str, ...]:
+    known = [SELECTION.get(e, {}).get(name) for e in epsilons]
+    return (f"in the document: {name}", *(NOTHING if v is None else f"{100 * v:.2f}" for v in known))
+
+
+def _curves(results: Results, cases: Sequence[Case], table: str) -> Iterator[Figure]:
+    for pool in dict.fromkeys(c.pool for c in cases):
+        for quantity in (PAIRS, AUC):
+            series = [
+                Series(_name(method), tuple(_points(results, cases, pool, method, quantity))) for method in METHODS
+            ]
+            yield curves(series, title=f"{table}, pool {pool}", across="ε", up=quantity.title, width=WIDTH)
+
+
+def _name(method: str) -> str:
+    return {POOL: "pool alone", SELECT: "dp-select", PUBLISHED: "as printed"}[method]
+
+
+def _points(
+    results: Results, cases: Sequence[Case], pool: str, method: str, quantity: Quantity
+) -> Iterator[tuple[float, float, float, float]]:
+    for case in cases:
+        if (case.pool, case.method) == (pool, method):
+            found = results.summary(case, quantity)
+            if found:
+                yield case.epsilon, found.mean, found.low, found.high
+
+
+def _swept(results: Results, sweeps: Sequence[Sweep]) -> Iterator[tuple[str, tuple[Figure, ...], Grid]]:
+    for parameter in dict.fromkeys(s.parameter for s in sweeps):
+        some = [s for s in sweeps if s.parameter == parameter]
+        yield parameter, tuple(_dots(results, s) for s in some), _sweep_grid(results, parameter, some)
+
+
+def _dots(results: Results, sweep: Sweep) -> Figure:
+    """Accuracy as the document has it; for sections their running time stands in the table below."""
+    found = {value: results.summary(case, ACCURACY) for value, case in sweep.cases.items()}
+    shown = [Dot(value, s.mean, s.low, s.high) for value, s in found.items() if s]
+    case = next(iter(sweep.cases.values()))
+    pool = results.summary(Case(case.table, POOL, case.pool, case.epsilon), ACCURACY)
+    reference = Reference("pool alone", pool.mean) if pool else None
+    title = f"{_name(sweep.method)}: {sweep.parameter}"
+    return dots(shown, title=title, across="accuracy of a tree of depth 10", reference=reference, width=WIDTH)
+
+
+def _sweep_grid(results: Results, parameter: str, sweeps: Sequence[Sweep]) -> Grid:
+    rows = [
+        (_name(s.method), value, *(q.written(results.summary(case, q)) for q in QUANTITIES))
+        for s in sweeps
+        for value, case in s.cases.items()
+    ]
+    heads = ("rows", parameter, *(q.short for q in QUANTITIES))
+    return Grid(f"All figures by {parameter}", heads, tuple(rows))

@@ -1,0 +1,233 @@
+"""The experiments of seed 001 §5 on public tables: selection against its pool, honest and as printed, and five sweeps.
+
+    write("selection.html", folder, schemas)
+
+makes the whole page. Every trial is kept in a file beside the page as soon as it is made; the same call goes on where
+it was stopped. It reads real rows and spends no budget: its noise is seeded, and nothing of it is a release.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
+from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.opening import open as open_table
+from understudy.boundary.tables.reading import Rows
+from understudy.errors import InputError
+from understudy.files import write_atomically
+from understudy.inference.model import CodeColumns
+from understudy.lab.specimens import published_select
+from understudy.lab.studies.documents.closeness import auc_and_accuracy, total_variation
+from understudy.lab.studies.documents.selection_page import POOL, PUBLISHED, SELECT, Case, Sweep, Trial, render
+from understudy.methods.dp_select.dp_select import ENTROPY, POOL_SHARE, DpSelect
+from understudy.methods.method import Options, Recipe
+from understudy.methods.registry import METHODS
+from understudy.predictors.rows import codes_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TARGETS = {"adult": "income", "covertype": "cover_type"}
+FILES = {"adult": ("adult.train.csv", "adult.test.csv")}
+HELD_OUT = 1 / 6
+"""Of a table that has no test rows of its own: a sixth, as in the document."""
+RATIOS, FACTORS, SECTIONS = (0.1, 0.2, 0.3, 0.5, 0.8), (5.0, 10.0, 15.0, 20.0), (1, 2, 5, 10)
+DISTANCES = {SELECT: (ENTROPY, "L1", "L2", "Kolmogorov"), PUBLISHED: ("L1", "L2", "Kolmogorov")}
+PRINTED_RATIO, PRINTED_FACTOR, PRINTED_SECTIONS = 0.2, 20.0, 5
+"""Where the document found its method to be best."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is tried: tables, pools and ε, seeds of the comparison and of the sweeps, and the ε of the sweeps."""
+
+    pools: tuple[str, ...] = ("independent", "privbayes", "mst")
+    epsilons: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0)
+    seeds: int = 5
+    swept: str = "mst"
+    swept_epsilon: float = 2.0
+    swept_seeds: int = 2
+    rows: int | None = None
+    """At most so many training rows."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """A public table, split: rows to learn from, as they are and as codes, and rows to test with."""
+
+    name: str
+    schema: Schema
+    domain: Domain
+    target: str
+    rows: pa.Table
+    train: CodeColumns
+    test: CodeColumns
+
+    @classmethod
+    def read(cls, name: str, folder: Path, schema: Schema, most: int | None = None) -> Data:
+        if name not in TARGETS:
+            raise InputError(f"table ({name!r}) must be one of {', '.join(TARGETS)}", name)
+        tables = [Rows.of(folder / file).everything() for file in FILES.get(name, (f"{name}.csv",))]
+        train, test = tables if len(tables) == 2 else _split(tables[0])
+        domain, train = Domain.of(schema), train.slice(0, most or train.num_rows)
+        codes = [codes_of(t.select(list(domain.names)), domain, domain.names) for t in (train, test)]
+        return cls(name, schema, domain, TARGETS[name], train, dict(codes[0]), dict(codes[1]))
+
+    @property
+    def delta(self) -> float:
+        """That of the document."""
+        return float(self.rows.num_rows**-published_select.DELTA_POWER)
+
+
+def _split(table: pa.Table) -> tuple[pa.Table, pa.Table]:
+    order = np.random.default_rng(0).permutation(table.num_rows)
+    cut = round(HELD_OUT * table.num_rows)
+    return table.take(order[cut:]), table.take(order[:cut])
+
+
+def write(
+    path: str | Path,
+    folder: str | Path,
+    schemas: Mapping[str, Schema],
+    seed: int = 0,
+    size: Size | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """The page as a file; what was found so far is read from, and added to, the file of the same name in .jsonl."""
+    size, path = size or Size(), Path(path)
+    trials = list(study(path.with_suffix(".jsonl"), Path(folder), schemas, seed, size, progress or (lambda text: None)))
+    write_atomically(path, render(trials, sweeps(size, list(schemas)), size.swept).encode())
+    return path
+
+
+def study(
+    record: Path, folder: Path, schemas: Mapping[str, Schema], seed: int, size: Size, progress: Progress
+) -> Iterator[Trial]:
+    """Every trial of the page, recorded or made now."""
+    known = _recorded(record)
+    wanted = list(dict.fromkeys(replace(c, seed=c.seed + seed) for c in cases(size, list(schemas))))
+    data: dict[str, Data] = {}
+    for number, case in enumerate(wanted, 1):
+        if case not in known:
+            if case.table not in data:
+                data = {case.table: Data.read(case.table, folder, schemas[case.table], size.rows)}
+            known[case] = attempt(data[case.table], case)
+            with record.open("a") as file:
+                file.write(json.dumps(asdict(known[case])) + "\n")
+        progress(f"{number} of {len(wanted)}: {known[case].spoken}")
+        yield known[case]
+
+
+def _recorded(record: Path) -> dict[Case, Trial]:
+    """The trials of an earlier run; the last line may have been cut off."""
+    if not record.exists():
+        return {}
+    lines = record.read_bytes().decode().split("\n")[:-1]
+    found = [json.loads(line) for line in lines if line.endswith("}")]
+    trials = [Trial(**f | {"case": Case(**f["case"])}) for f in found]
+    return {t.case: t for t in trials}
+
+
+# --- What is tried
+
+
+def cases(size: Size, tables: Sequence[str]) -> Iterator[Case]:
+    """The comparison at every ε, and each sweep; by seed, so that a study that is stopped has the first of them all."""
+    for seed in range(size.seeds):
+        for table in tables:
+            yield from (replace(c, seed=seed) for c in compared(size, table))
+            if seed < size.swept_seeds:
+                yield from (replace(c, seed=seed) for s in sweeps(size, [table]) for c in s.cases.values())
+
+
+def compared(size: Size, table: str) -> Iterator[Case]:
+    """Each pool with all of the budget, and both selections out of a pool with a part of it."""
+    for epsilon, pool in itertools.product(size.epsilons, size.pools):
+        yield Case(table, POOL, pool, epsilon)
+        yield honest(table, pool, epsilon)
+        yield printed(table, pool, epsilon)
+
+
+def honest(table: str, pool: str, epsilon: float) -> Case:
+    return Case(table, SELECT, pool, epsilon, POOL_SHARE, 10.0, ENTROPY)
+
+
+def printed(table: str, pool: str, epsilon: float) -> Case:
+    return Case(table, PUBLISHED, pool, epsilon, PRINTED_RATIO, PRINTED_FACTOR, "L1", PRINTED_SECTIONS)
+
+
+def sweeps(size: Size, tables: Sequence[str]) -> list[Sweep]:
+    """§5.2.2 to §5.2.5: one parameter is varied, the others stay; sections are for rows that are chosen one by one."""
+    found = []
+    for table, make in itertools.product(tables, (honest, printed)):
+        base = make(table, size.swept, size.swept_epsilon)
+        one_by_one = replace(base, distance="L1")
+        grids: dict[str, dict[str, Case]] = {
+            "ε-ratio": {f"{r:g}": replace(base, ratio=r) for r in RATIOS},
+            "pool size": {f"{f:g}": replace(base, factor=f) for f in FACTORS},
+            "distance": {d: replace(base, distance=d) for d in DISTANCES[base.method]},
+            "sections": {str(s): replace(one_by_one, sections=s) for s in SECTIONS},
+        }
+        found += [Sweep(table, base.method, name, grid) for name, grid in grids.items()]
+    return found
+
+
+# --- One trial
+
+
+def attempt(data: Data, case: Case) -> Trial:
+    """Time is that of one core, and of making the rows: that of the pool's model is in it."""
+    begun = time.process_time()
+    made = published(data, case) if case.method == PUBLISHED else learned(data, case)
+    seconds = time.process_time() - begun
+    auc, accuracy, balanced = auc_and_accuracy(data.domain, data.target, made, data.test, case.seed)
+    single, pairs = (total_variation(data.domain, data.train, made, k) for k in (1, 2))
+    return Trial(case, seconds, single, pairs, auc, accuracy, balanced)
+
+
+def pool_of(case: Case, target: str) -> Recipe:
+    """The recipe of the pool; it is told the target, where it can be."""
+    if case.pool not in METHODS:
+        raise InputError(f"pool ({case.pool!r}) must be one of {', '.join(METHODS)}", case.pool)
+    return METHODS[case.pool].recipe(Options((target,)))
+
+
+def learned(data: Data, case: Case) -> CodeColumns:
+    """The pool itself, or what honest selection makes of it."""
+    recipe = pool_of(case, data.target)
+    if case.method == SELECT:
+        recipe = DpSelect(recipe, case.ratio, case.factor, case.distance, case.sections, (data.target,))
+    table, budget = open_table(data.rows, data.schema), Budget(case.epsilon, data.delta)
+    curator = Curator.on(table, budget, randomness=ExactRandomness.seeded(case.seed))
+    rng = np.random.default_rng(case.seed)
+    model = recipe.calibrate(data.domain, curator.remaining()).fit(curator, rng)
+    return model.sample(max(1, round(model.total)), rng)
+
+
+def published(data: Data, case: Case) -> CodeColumns:
+    made = published_select.synthesize(
+        data.rows,
+        data.schema,
+        case.epsilon,
+        pool=pool_of(case, data.target),
+        epsilon_ratio=case.ratio,
+        pool_size=case.factor,
+        distance=case.distance,
+        sections=case.sections,
+        seed=case.seed,
+    )
+    return dict(codes_of(made, data.domain, data.domain.names))

@@ -1,0 +1,235 @@
+"""A study in the layout of a source document: its own tables, with its printed figures beside ours where it has any.
+
+`seed-000` is a thesis on private forests, `seed-001` one on selection after a private GAN, and `seed-003` a plan for a
+study of model-first against statistics-first methods.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from understudy.errors import InputError
+from understudy.lab.evaluation.measure import Figure, Part
+from understudy.lab.studies.study import Study, Trial, summarize
+
+NOTHING = "–"
+QUANTITIES = {
+    "correlation": ("pearson", "Correlation"),
+    "wasserstein": ("wasserstein-1", "Wasserstein distance"),
+    "chi-square": ("chi2-seed", "Chi-square test"),
+    "rmse": ("rmse-seed", "RMSE"),
+    "mae": ("mae-seed", "MAE"),
+    "classification": ("trts-accuracy", "Classification accuracy"),
+    "reconstruction": ("reconstruction", "Reconstruction attack error"),
+}
+"""What the document calls each table, and the measure whose parts fill it."""
+LEFT_OUT = {"insurance": "charges", "healthcare": "Billing Amount", "adult": "income"}
+"""The column that the document leaves out before it looks for the nearest rows."""
+CLASSIFIER, TREE = "logistic regression", "decision tree"
+REMARKS = {
+    37: "Printed for the healthcare table, but a copy of table 4: the features are those of the insurance table.",
+    39: "Printed for the healthcare table, but its features are those of the insurance table.",
+    9: "The document leaves the target among the features of the insurance table, so its figures say little.",
+    19: "The document leaves the target among the features of the insurance table, so its figures say little.",
+    29: "The document leaves the target among the features of the insurance table, so its figures say little.",
+}
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table to be shown: texts, row by row."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+def check_layout(layout: str | None) -> None:
+    """Refuses a layout that is not known."""
+    if layout is not None and layout not in LAYOUTS:
+        raise InputError(f"layout ({layout!r}) must be one of {', '.join(LAYOUTS)}", layout)
+
+
+def lay_out(study: Study, layout: str) -> list[Grid]:
+    """The tables of a study as a source document would have printed them."""
+    check_layout(layout)
+    return list(LAYOUTS[layout](study))
+
+
+def _forest_tables(study: Study) -> Iterator[Grid]:
+    """Seed 000 §5: seven quantities for each ε, printed ones of its ARF and DP-ARF beside the methods of the study."""
+    data = _document(study)
+    for epsilon in study.epsilons:
+        for quantity, (measure, title) in QUANTITIES.items():
+            entry = _entry(data, epsilon, quantity)
+            rows = list(_rows(study, epsilon, quantity, measure, data, entry))
+            if rows:
+                real = ("real",) if quantity == "correlation" else ()
+                heads = ("feature", *real, "printed: ARF", "printed: DP-ARF", *study.methods)
+                where = f" (table {entry['table']})" if entry else ""
+                note = REMARKS.get(entry["table"], "") if entry else "The document prints none at this ε."
+                yield Grid(f"{title}, ε = {epsilon:g}{where}", heads, tuple(rows), note)
+
+
+def _rows(
+    study: Study, epsilon: float, quantity: str, measure: str, data: str, entry: Mapping[str, Any] | None
+) -> Iterator[tuple[str, ...]]:
+    printed = {_plain(row[0]): row[1:] for row in entry["rows"]} if entry else {}
+    parts = _parts(study, epsilon, measure)
+    if quantity in ("classification", "reconstruction"):
+        wanted = f"{CLASSIFIER}" if quantity == "classification" else f"without {LEFT_OUT.get(data, study.target)}"
+        parts = {name: found for name, found in parts.items() if name == wanted}
+    for name, found in parts.items():
+        alone = quantity in ("classification", "reconstruction")
+        row = printed.get("" if alone else _plain(name))
+        real = (_mean([p.reference for m in found.values() for p in m]),) if quantity == "correlation" else ()
+        ours = [_mean([_figure(p) for p in found.get(m, ())]) for m in study.methods]
+        yield ("all rows" if alone else name, *real, *_printed(row), *ours)
+
+
+def _parts(study: Study, epsilon: float, measure: str) -> dict[str, dict[str, list[Part]]]:
+    """Part by part, method by method: one for each seed."""
+    found: dict[str, dict[str, list[Part]]] = {}
+    for method in study.methods:
+        for trial in study.of(method, epsilon):
+            for part in trial.figures.get(measure, Figure(None)).parts:
+                found.setdefault(part.name, {}).setdefault(method, []).append(part)
+    return found
+
+
+def _figure(part: Part) -> float | None:
+    return part.value if part.raw is None else part.raw
+
+
+def _mean(values: Sequence[float | None]) -> str:
+    summary = summarize([v for v in values if v is not None])
+    return _spoken(summary.mean) if summary else NOTHING
+
+
+def _spoken(value: float) -> str:
+    return f"{value:,.4f}" if abs(value) < 1e4 else f"{value:,.1f}"
+
+
+def _printed(row: Sequence[float | None] | None) -> tuple[str, str]:
+    """Of ARF and of DP-ARF; what the document prints as infinite has no number."""
+    if row is None:
+        return NOTHING, NOTHING
+    first, second = ("∞" if value is None else _spoken(value) for value in row[:2])
+    return first, second
+
+
+def _plain(name: str) -> str:
+    """Names as the document and the data write them, made alike: "Education Num" and "education-num"."""
+    return " × ".join(re.sub(r"[^a-z0-9]", "", side) for side in re.split(r" vs | × ", name.lower()))
+
+
+def _document(study: Study) -> str:
+    """Which of the document's tables this is: the one whose features are all among the columns."""
+    columns = {_plain(p.name) for m in ("wasserstein-1", "chi2-seed") for t in study.trials for p in _parts_of(t, m)}
+    for data in LEFT_OUT:
+        entries = [e for e in _printed_tables() if e["data"] == data and e["quantity"] == "wasserstein"]
+        if all(_plain(row[0]) in columns for e in entries for row in e["rows"]):
+            return data
+    return ""
+
+
+def _parts_of(trial: Trial, measure: str) -> tuple[Part, ...]:
+    return trial.figures.get(measure, Figure(None)).parts
+
+
+def _entry(data: str, epsilon: float, quantity: str) -> Mapping[str, Any] | None:
+    keys = (data, epsilon, quantity)
+    return next((e for e in _printed_tables() if (e["data"], e["epsilon"], e["quantity"]) == keys), None)
+
+
+@cache
+def _printed_tables() -> list[dict[str, Any]]:
+    return json.loads((files("understudy.lab.studies.documents") / "printed" / "seed-000.json").read_text())
+
+
+SELECTION = {
+    2.0: {"DP-Select": 0.7366, "DP-GAN": 0.707},
+    8.0: {"DP-Select": 0.7445, "DP-GAN": 0.7355},
+}
+"""Seed 001, figure 5.2: accuracy of a tree of depth 10 on Adult, as its text states it."""
+
+
+def _selection_tables(study: Study) -> Iterator[Grid]:
+    """Seed 001 §5: accuracy of a tree of depth 10, trained on synthetic rows and tested on real ones, by ε."""
+    epsilons = sorted({*study.epsilons, *SELECTION})
+    heads = ("method", *(f"ε = {e:g}" for e in epsilons))
+    names = ("DP-Select", "DP-GAN")
+    printed = [(f"printed: {n}", *(_share(SELECTION.get(e, {}).get(n)) for e in epsilons)) for n in names]
+    ours = [(m, *(_tree_accuracy(study, m, e) for e in epsilons)) for m in study.methods]
+    yield Grid(
+        "Accuracy of a decision tree of depth 10 (figure 5.2)", heads, (*printed, *ours),
+        "The printed figures are of the Adult table, for other rows held out; they compare with nothing else.",
+    )  # fmt: skip
+    times = [(m, *(_cost(study, m, e) for e in epsilons)) for m in study.methods]
+    yield Grid("Running time in seconds", heads, tuple(times))
+
+
+def _tree_accuracy(study: Study, method: str, epsilon: float) -> str:
+    found = _parts(study, epsilon, "tstr-accuracy") if epsilon in study.epsilons else {}
+    values = [p.value for name, by in found.items() if name.startswith(TREE) for p in by.get(method, ())]
+    known = summarize([v for v in values if v is not None])
+    return _share(known.mean if known else None)
+
+
+def _share(value: float | None) -> str:
+    return NOTHING if value is None else f"{100 * value:.2f} %"
+
+
+def _cost(study: Study, method: str, epsilon: float) -> str:
+    found = study.cost(method, epsilon, "seconds")
+    return f"{found.mean:.1f}" if found else NOTHING
+
+
+ROADMAP = (
+    ("tstr-accuracy", "TSTR accuracy"),
+    ("tstr-auc", "TSTR AUC"),
+    ("propensity-auc", "AUC of telling real from synthetic rows"),
+    ("pmse", "pMSE"),
+    ("pearson", "Difference of correlations"),
+    ("tv1", "Difference of single columns"),
+)
+
+
+def _roadmap_tables(study: Study) -> Iterator[Grid]:
+    """Seed 003 §4: the two families side by side, one table for each measure of its plan. It prints no figures."""
+    heads = ("method", "family", *(f"ε = {e:g}" for e in study.epsilons))
+    for measure, title in ROADMAP:
+        rows = [_roadmap_row(study, m, measure) for m in study.methods]
+        baseline = study.baseline.get(measure)
+        if baseline is not None and baseline.value is not None:
+            rows.append(("real rows", NOTHING, *[_spoken(baseline.value)] * len(study.epsilons)))
+        if any(cell != NOTHING for row in rows for cell in row[2:]):
+            yield Grid(title, heads, tuple(rows))
+    rows = [(m, study.families[m], *(_cost(study, m, e) for e in study.epsilons)) for m in study.methods]
+    yield Grid("Running time in seconds", heads, tuple(rows))
+
+
+def _roadmap_row(study: Study, method: str, measure: str) -> tuple[str, ...]:
+    return (method, study.families[method], *(_summary(study, method, e, measure) for e in study.epsilons))
+
+
+def _summary(study: Study, method: str, epsilon: float, measure: str) -> str:
+    found = study.summary(method, epsilon, measure)
+    if found is None:
+        return NOTHING
+    half = (found.high - found.low) / 2
+    return f"{found.mean:.4f}" + (f" ± {half:.4f}" if found.seeds > 1 else "")
+
+
+LAYOUTS: dict[str, Callable[[Study], Iterator[Grid]]] = {
+    "seed-000": _forest_tables,
+    "seed-001": _selection_tables,
+    "seed-003": _roadmap_tables,
+}

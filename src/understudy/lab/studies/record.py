@@ -1,0 +1,225 @@
+"""What a study has found so far, on disk: a killed run goes on where it stopped, and asks nothing twice.
+
+A folder holds `trials.jsonl`: the question in its first line, then a line for each trial, on the disk before the next
+one is awaited. It is locked while a run writes to it. Beside it stands `study.key`, by which a later run knows the
+rows again: the question holds a keyed hash of them, which says nothing to whoever lacks the key.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from understudy.errors import ReleaseError
+from understudy.lab.evaluation.measure import Figure, Part
+from understudy.lab.studies.study import Trial
+
+FILE = "trials.jsonl"
+KEY = "study.key"
+KEY_BYTES = 32
+UNDEFINED = "the figure is not a finite number"
+HASH = 64
+
+
+@dataclass(frozen=True)
+class Question:
+    """All that the figures of a case depend on, but the case itself: more methods, ε or seeds may be added later."""
+
+    data: str
+    holdout: str
+    schema: str
+    delta: float
+    target: str | None
+    groups: tuple[str, ...]
+    measures: tuple[str, ...]
+    version: str
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> Question:
+        lists = {name: tuple(facts[name]) for name in ("groups", "measures")}
+        return cls(**(facts | lists))
+
+    def changes(self, before: Question) -> str:
+        """What differs from the question before, in words; empty where nothing does."""
+        now, then = dataclasses.asdict(self), dataclasses.asdict(before)
+        return "; ".join(_change(SPOKEN[k], now[k], then[k]) for k in now if now[k] != then[k])
+
+
+SPOKEN = {
+    "data": "the data",
+    "holdout": "the hold-out",
+    "schema": "the schema",
+    "delta": "delta",
+    "target": "the target",
+    "groups": "the groups",
+    "measures": "the measures",
+    "version": "the version of understudy",
+}
+
+
+def _change(name: str, now: Any, before: Any) -> str:
+    if any(isinstance(v, str) and len(v) == HASH for v in (now, before)):
+        return f"{name} changed"
+    if isinstance(now, tuple):
+        now, before = (", ".join(v) or "none" for v in (now, before))
+    return f"{name} changed from {before} to {now}"
+
+
+@dataclass
+class Record:
+    """The trials of one folder; `add` writes one more."""
+
+    trials: dict[tuple[str, float, int], Trial] = field(default_factory=dict)
+    _file: IO[bytes] | None = None
+
+    @classmethod
+    @contextmanager
+    def open(cls, folder: Path, question: Question) -> Iterator[Record]:
+        """The record in a folder, made if there is none; refused while another run has it, or for another question."""
+        path = folder / FILE
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            file = path.open("ab")
+        except OSError as error:
+            raise ReleaseError(f"{str(path)!r} can't be written: {error.strerror}", path) from None
+        with file:
+            _lock(file, folder)
+            lines = _whole_lines(path, file)
+            record = cls(_trials(path, lines, question), file)
+            if not lines:
+                record._write({"question": dataclasses.asdict(question)})
+            yield record
+
+    def add(self, trial: Trial) -> None:
+        self._write(to_dict(trial))
+        self.trials[trial.key] = trial
+
+    def _write(self, value: dict[str, Any]) -> None:
+        assert self._file is not None
+        try:
+            self._file.write(json.dumps(value, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise ReleaseError(f"{FILE} can't be written: {error.strerror}; make room and run again", value) from None
+
+
+def study_key(folder: Path) -> bytes:
+    """The secret key of the study in a folder, made if there is none; only this user may read it."""
+    path = folder / KEY
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            _make_key(path)
+        key = path.read_bytes()
+    except OSError as error:
+        raise ReleaseError(f"{str(path)!r} can't be written: {error.strerror}", path) from None
+    if len(key) != KEY_BYTES:
+        raise ReleaseError(f"{str(path)!r} is damaged; choose another folder", path)
+    return key
+
+
+def _make_key(path: Path) -> None:
+    found = path.with_name(FILE)
+    if found.exists() and found.stat().st_size:
+        raise ReleaseError(
+            f"{str(path.parent)!r} holds a study without its {KEY}, as earlier versions made them, with a plain "
+            "hash of the rows; choose another folder, and delete that one",
+            path,
+        )
+    with contextlib.suppress(FileExistsError):  # another run was first; its key is as good
+        path.touch(mode=0o600, exist_ok=False)
+        path.write_bytes(os.urandom(KEY_BYTES))
+
+
+def _lock(file: IO[bytes], folder: Path) -> None:
+    """Held until the file is closed, which the death of the process does too."""
+    try:
+        import fcntl
+    except ImportError:  # this system has no such locks
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise ReleaseError(
+            f"another run is writing to {str(folder)!r}; wait for it, or choose another folder", folder
+        ) from None
+
+
+def _whole_lines(path: Path, file: IO[bytes]) -> list[str]:
+    """The lines that were written to their end. What a killed run left of one more is cut off."""
+    content = path.read_bytes()
+    length = content.rfind(b"\n") + 1
+    if length < len(content):
+        file.truncate(length)
+    return content[:length].decode(errors="replace").split("\n")[:-1]
+
+
+def _trials(path: Path, lines: list[str], question: Question) -> dict[tuple[str, float, int], Trial]:
+    if not lines:
+        return {}
+    values = [_parsed(path, i, line) for i, line in enumerate(lines, 1)]
+    strange = ReleaseError(f"{str(path)!r} is not the record of a study; choose another folder", path)
+    try:
+        changes = question.changes(Question.from_dict(values[0]["question"]))
+    except (KeyError, TypeError):
+        raise strange from None
+    if changes:
+        where = f"{str(path.parent)!r} holds a study of another question"
+        raise ReleaseError(f"{where} ({changes}); choose another folder, or ask as before", path)
+    try:
+        return {t.key: t for t in map(from_dict, values[1:])}
+    except (KeyError, TypeError, AttributeError):
+        raise strange from None
+
+
+def _parsed(path: Path, number: int, line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        raise ReleaseError(
+            f"line {number} of {str(path)!r} can't be read; delete that line, and its trial is run again", path
+        ) from None
+
+
+def to_dict(trial: Trial) -> dict[str, Any]:
+    """The trial for JSON, which has no infinite numbers: a figure that is not finite becomes an undefined one."""
+    return dataclasses.asdict(
+        dataclasses.replace(trial, figures={name: _finite(figure) for name, figure in trial.figures.items()})
+    )
+
+
+def from_dict(value: dict[str, Any]) -> Trial:
+    return Trial(**value | {"figures": {name: _figure(f) for name, f in value["figures"].items()}})
+
+
+def _figure(value: dict[str, Any]) -> Figure:
+    return Figure(**value | {"parts": tuple(Part(**p) for p in value["parts"])})
+
+
+def _finite(figure: Figure) -> Figure:
+    parts = tuple(_finite_part(p) for p in figure.parts)
+    reason = figure.reason if _is_finite(figure.value) else UNDEFINED
+    return dataclasses.replace(figure, value=_known(figure.value), reason=reason, parts=parts)
+
+
+def _finite_part(part: Part) -> Part:
+    reason = part.reason if _is_finite(part.value) else UNDEFINED
+    value, raw, reference = map(_known, (part.value, part.raw, part.reference))
+    return dataclasses.replace(part, value=value, reason=reason, raw=raw, reference=reference)
+
+
+def _known(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def _is_finite(value: float | None) -> bool:
+    return value is None or math.isfinite(value)

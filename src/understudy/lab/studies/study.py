@@ -1,0 +1,135 @@
+"""What a comparison of methods found: one trial for each method, ε and seed, and what they say together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from understudy.lab.evaluation.all_measures import MEASURES
+from understudy.lab.evaluation.measure import LOWER, Figure, Measure
+
+MODEL_FIRST, STATISTICS_FIRST = "model-first", "statistics-first"
+RANKED = (
+    "tv1", "tv2", "tv3", "query-error", "wasserstein-1", "association", "pca-overlap", "propensity-auc", "tstr-auc",
+    "tstr-r2",
+)  # fmt: skip
+"""What a ranking goes by: one measure of each kind, so that none counts twice."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One release and what its rows are worth; or why there is none."""
+
+    method: str
+    epsilon: float
+    seed: int
+    seconds: float
+    megabytes: float
+    figures: dict[str, Figure]
+    failed: str = ""
+
+    @property
+    def key(self) -> tuple[str, float, int]:
+        return (self.method, self.epsilon, self.seed)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A measure over the seeds of one method at one ε: the mean, and a 95 % interval for it."""
+
+    mean: float
+    low: float
+    high: float
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A method among all at one ε: its mean rank over the measures, 1 being best, and its best and worst."""
+
+    method: str
+    mean: float
+    best: float
+    worst: float
+
+
+@dataclass(frozen=True)
+class Study:
+    """All trials on one table. It is internal: it was computed from real rows."""
+
+    table: str
+    rows: int
+    holdout_rows: int
+    delta: float
+    target: str | None
+    trials: tuple[Trial, ...]
+    baseline: dict[str, Figure]
+    """The figures of the real training rows in place of synthetic ones: what no release can beat by more than luck."""
+    families: dict[str, str]
+    """Of every method: model-first or statistics-first."""
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(t.method for t in self.trials))
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        return tuple(sorted({t.epsilon for t in self.trials}))
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """Those that some trial has a figure of."""
+        known = {name for t in self.trials for name, f in t.figures.items() if f.value is not None}
+        return tuple(m for m in MEASURES if m.name in known)
+
+    def of(self, method: str, epsilon: float) -> tuple[Trial, ...]:
+        return tuple(t for t in self.trials if (t.method, t.epsilon) == (method, epsilon) and not t.failed)
+
+    def failures(self) -> Iterator[Trial]:
+        return (t for t in self.trials if t.failed)
+
+    def summary(self, method: str, epsilon: float, measure: str) -> Summary | None:
+        """None where no seed gave a figure."""
+        found = [t.figures[measure].value for t in self.of(method, epsilon) if measure in t.figures]
+        return summarize([v for v in found if v is not None])
+
+    def ranking(self, epsilon: float) -> list[Rank]:
+        """Best first; only methods that have a figure of every measure that some method has one of."""
+        wanted = [m for m in self.measures if m.name in RANKED]
+        found = {m.name: {k: s.mean for k in self.methods if (s := self.summary(k, epsilon, m.name))} for m in wanted}
+        complete = [k for k in self.methods if wanted and all(k in found[m.name] for m in wanted if found[m.name])]
+        ranks: dict[str, list[float]] = {k: [] for k in complete}
+        for measure in wanted:
+            sign = 1.0 if measure.direction == LOWER else -1.0
+            signed = {k: sign * found[measure.name][k] for k in complete if k in found[measure.name]}
+            for method, value in signed.items():
+                below, equal = (sum(v < value for v in signed.values()), sum(v == value for v in signed.values()))
+                ranks[method].append(below + (equal + 1) / 2)
+        known = [Rank(k, math.fsum(r) / len(r), min(r), max(r)) for k, r in ranks.items() if r]
+        return sorted(known, key=lambda r: r.mean)
+
+    def best(self, epsilon: float, measure: Measure, family: str | None = None) -> tuple[str, Summary] | None:
+        """The method with the best mean, of all or of one family."""
+        methods = [m for m in self.methods if family in (None, self.families[m])]
+        found = [(m, s) for m in methods if (s := self.summary(m, epsilon, measure.name))]
+        sign = 1.0 if measure.direction == LOWER else -1.0
+        return min(found, key=lambda pair: sign * pair[1].mean, default=None)
+
+    def cost(self, method: str, epsilon: float, what: str) -> Summary | None:
+        """Of `seconds` or `megabytes`."""
+        return summarize([float(getattr(t, what)) for t in self.of(method, epsilon)])
+
+
+def summarize(values: Sequence[float]) -> Summary | None:
+    """Mean and 95 % interval of the mean by Student's t; of a single value the interval is that value."""
+    if not values:
+        return None
+    mean = math.fsum(values) / len(values)
+    if len(values) == 1:
+        return Summary(mean, mean, mean, 1)
+    from scipy.stats import t
+
+    spread = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1) / len(values))
+    half = float(t.ppf(0.975, len(values) - 1)) * spread
+    return Summary(mean, mean - half, mean + half, len(values))

@@ -1,0 +1,113 @@
+"""`aim`: an adaptive, iterative mechanism (after McKenna, Mullins, Sheldon & Miklau 2022).
+
+Round by round, the exponential mechanism picks the set of columns that the model gets most wrong, net of the noise
+that measuring it would bring; it is measured and fitted. Sets that would make the model too large are passed over.
+The number of rounds is settled from the noisy row count and the budget, not annealed: `docs/decisions/0007`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.boundary.privacy.budget import Amount
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.errors import MethodError
+from understudy.inference.graphical.junction import JunctionTree
+from understudy.inference.model import Model
+from understudy.methods.parts.groundwork import FIRST_SHARE, Groundwork
+from understudy.methods.parts.workload import MOST_TRIPLES, PAIRS, Stated, Workload, check_target_triples
+from understudy.methods.parts.worst_set import find_worst
+
+TARGET_SHARE, SELECTION_SHARE = 0.2, 0.1
+TARGET_SHARE_OF_REST = TARGET_SHARE / (1 - FIRST_SHARE)
+"""Of what single columns left: a fifth of all, or less where they took more."""
+ROUNDS_PER_SIGNAL, MOST_ROUNDS_PER_COLUMN = 0.4, 16
+PENALTY = 0.6
+"""The share of its noise that a measurement really costs: estimation shrinks the rest away."""
+SWEEPS = 5
+COLUMNS_PER_PICK, ROUNDS_PER_COLUMN = 50, 4
+"""Beyond so many columns, or so many rounds for each of them, a round picks several sets: few concern each other."""
+MEGABYTE = 1_000_000 // 8
+"""Cells of eight bytes."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """The recipe. Every pair with a target is measured first, and triples with a target are candidates."""
+
+    targets: ColumnSet = ()
+    weights: Stated = ()
+    workload: str = PAIRS
+    model_megabytes: float = 16.0
+
+    def calibrate(self, domain: Domain, amount: Amount) -> CalibratedAim:
+        if not 0.1 <= self.model_megabytes <= 10_000:
+            raise MethodError(f"model_megabytes ({self.model_megabytes}) must be from 0.1 to 10000", self)
+        workload = Workload.of(domain, self.targets, self.weights, self.workload)
+        check_target_triples(len(domain.names), len(self.targets), MOST_TRIPLES)
+        return CalibratedAim(domain, amount, self, workload)
+
+
+@dataclass(frozen=True)
+class CalibratedAim:
+    domain: Domain
+    amount: Amount
+    recipe: Aim
+    workload: Workload
+
+    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
+        ground = Groundwork.lay(self.domain, curator, self.amount)
+        if len(self.domain.names) == 1:
+            return ground.finish()
+        if self.recipe.targets:
+            ground.measure(self._pairs_with_targets(ground), curator.remaining().part(TARGET_SHARE_OF_REST), SWEEPS)
+        self._rounds(ground, curator)
+        return ground.finish()
+
+    def _pairs_with_targets(self, ground: Groundwork) -> list[ColumnSet]:
+        """Every pair with the first target, and with each other one for which the model has room.
+
+        All columns then share cliques with all these targets, so that each of them multiplies the size of the model.
+        It may grow as the budget is spent; the pairs with a target that would take more are left to the rounds.
+        """
+        pairs: list[ColumnSet] = []
+        for target in self.recipe.targets:
+            more = [(c, target) for c in self.domain.names if c != target and (target, c) not in pairs]
+            tree = JunctionTree.over([*ground.estimator.sets, *pairs, *more], ground.sizes)
+            if not pairs or tree.cells(ground.sizes) <= TARGET_SHARE * self.recipe.model_megabytes * MEGABYTE:
+                pairs += more
+        return pairs
+
+    def _rounds(self, ground: Groundwork, curator: Curator) -> None:
+        picks = self._count_picks(ground.signal)
+        at_once = self._picks_per_round(picks)
+        rounds = math.ceil(picks / at_once)
+        for i, amount in enumerate(curator.remaining().split([1.0] * rounds)):
+            select, measure = amount.split([SELECTION_SHARE, 1 - SELECTION_SHARE])
+            # The allowance of size grows with the budget spent, as in the paper: early rounds keep the model small.
+            cells = self.recipe.model_megabytes * MEGABYTE * (i + 1) / rounds
+            noise = PENALTY * self._noise(curator, measure.split([1.0] * at_once)[0])
+            worst = find_worst(
+                ground, self.workload, select, noise=noise, cells=cells, targets=self.recipe.targets, count=at_once
+            )
+            ground.measure(worst, measure, SWEEPS)
+
+    def _count_picks(self, signal: float) -> int:
+        """As many picks as the signal can feed, but at least one and at most sixteen for each column."""
+        columns = len(self.domain.names)
+        return round(min(max(ROUNDS_PER_SIGNAL * math.sqrt(signal), columns), MOST_ROUNDS_PER_COLUMN * columns))
+
+    def _picks_per_round(self, picks: int) -> int:
+        """More than one where there are many columns, or many picks for each of them; never for a few columns."""
+        columns = len(self.domain.names)
+        wanted = max(1 + columns // COLUMNS_PER_PICK, math.ceil(picks / (ROUNDS_PER_COLUMN * columns)))
+        return min(wanted, 1 + columns // 8)
+
+    def _noise(self, curator: Curator, amount: Amount) -> float:
+        """The expected absolute noise of one cell: √(2/π)·σ for Gaussian noise, about b for Laplace."""
+        scale = amount.noise_scale(curator.count_sensitivity(amount))
+        return scale if amount.pure else math.sqrt(2 / math.pi) * scale

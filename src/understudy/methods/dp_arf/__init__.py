@@ -1,0 +1,1 @@
+"""`dp-arf`: an adversarial forest whose leaves are counted with noise."""

@@ -1,0 +1,242 @@
+"""`dp-arf`: an adversarial forest whose structure costs nothing, and whose leaves are counted with noise.
+
+Part of the budget buys a proxy: the columns, a forest of the strongest pairs, and some rounds of pairs, as `rake` does.
+Trees are grown on rows drawn from the proxy, as many and as deep as one likes: they are post-processing. From then on
+the exponential mechanism picks, among these trees and the pairs, whatever proxy and rows differ in most; the real
+counts of its leaves are measured, and the proxy is raked to them, as far as they are more than noise. The next trees
+are grown on the corrected proxy. With very many columns the proxy is a tree that the rows choose (`direct`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.budget import Amount
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.mechanisms.admission import OneOfEach
+from understudy.boundary.privacy.mechanisms.score import Candidate
+from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.inference.model import CodeColumns, Model
+from understudy.inference.particles.leaf_particles import LeafyModel, LeafyParticles
+from understudy.inference.particles.particles import Floats
+from understudy.inference.structural_zeros import structural_zeros
+from understudy.methods.dp_arf.countable_trees import Cut, Planted
+from understudy.methods.dp_arf.first_tree import Known, grow_directly
+from understudy.methods.dp_arf.proxy_trees import Soil
+from understudy.methods.parts.groundwork import measure_columns, public_rows
+from understudy.methods.parts.workload import Workload
+from understudy.methods.rake import rake
+from understudy.methods.rake.rake import CalibratedRake, Raking, Schedule
+
+MOST_PAIRED_COLUMNS = 400
+"""With more columns their pairs, 80,000 by then, are not looked at: the first model is a tree that the rows choose."""
+FIRST_LEAF_ROUND = 0.0
+"""When leaves come in, as a share of the rounds after the forest of pairs: from the first on."""
+MOST_LEAF_ROUNDS = 10
+"""After so many rounds of growing trees what is left is for pairs alone: with a large budget rounds are many."""
+GRIDS_TOO = True
+"""Whether pairs go on competing with leaves."""
+POOL, PREDICTING = 20, 0.5
+"""Trees grown for each round, and the share of them that predict a target, where there is one."""
+FEWEST_COLUMNS, MOST_COLUMNS, PREDICTOR_COLUMNS = 2, 6, 8
+ROWS_TO_GROW = 6_000
+TARGET_GROUPS = 8
+LEAST_SIGNAL = 2.0
+"""The fewest rows that a leaf of the proxy may hold, in standard deviations of its noise."""
+
+
+@dataclass(frozen=True)
+class DpArf:
+    """The recipe. With targets, half of the trees predict them, and their leaves are counted by target."""
+
+    targets: ColumnSet = ()
+
+    def calibrate(self, domain: Domain, amount: Amount) -> CalibratedDpArf:
+        for target in self.targets:
+            domain[target]
+        return CalibratedDpArf(domain, amount, self.targets)
+
+
+@dataclass(frozen=True)
+class CalibratedDpArf:
+    domain: Domain
+    amount: Amount
+    targets: ColumnSet
+
+    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
+        rows = public_rows(curator)
+        one_ways = measure_columns(self.domain, curator, self.amount, rows)
+        plan = CalibratedRake(self.domain, self.amount, self.targets, Workload.of(self.domain))
+        grove = Grove.begin(plan, curator, rows, one_ways, rng)
+        assert isinstance(grove, Grove)
+        if len(self.domain.names) > 1:
+            grove.spend(Schedule.of(grove.total, curator, len(self.domain.names)))
+        return grove.finish()
+
+
+class Grove(Raking):
+    """The state of the method: that of `rake`, with leaves."""
+
+    particles: LeafyParticles
+
+    @property
+    def direct(self) -> bool:
+        return len(self.plan.domain.names) > MOST_PAIRED_COLUMNS
+
+    def spend(self, schedule: Schedule) -> None:
+        """The first model, rounds of pairs, and rounds in which leaves compete with them."""
+        self.sow(schedule) if self.direct else self.plant(schedule)
+        first = round(FIRST_LEAF_ROUND * len(schedule.rounds))
+        for number, amount in enumerate(schedule.rounds):
+            triples = number >= rake.FIRST_TRIPLE_ROUND
+            if self.direct or first <= number < first + MOST_LEAF_ROUNDS:
+                self.branch(schedule, amount, triples)
+            else:
+                self.advance(schedule, amount, triples)
+
+    def sow(self, schedule: Schedule) -> None:
+        """The first model without pairs: a tree that the rows choose, and all columns by leaf."""
+        self._start()
+        known = Known(self.plan.domain, self.weights, self.resolutions, self.total)
+        if not known.divisible:
+            return
+        mixture = grow_directly(known, self.curator, schedule.forest, self.rng)
+        if not self.whole:
+            self._replace(mixture.draw(rake.PARTICLES, self.rng))
+        self.readings += mixture.margins()
+        self._agree()
+        fixed = [self.particles.fix(partition, theta) for partition, theta in mixture.factors(known)]
+        for leaves, m in zip(fixed[1:], mixture.measured, strict=True):  # the first are those of the tree alone
+            leaves.learn(np.arange(m.counts.size), self._summing_up(m.counts), m.variance, self.particles)
+        self.particles.rake(rake.PASSES, sampling=not self.whole)
+
+    def _replace(self, codes: CodeColumns) -> None:
+        """Other particles, all of the same weight, but for those that break a rule of the schema."""
+        self.particles.move(codes)
+        kept = np.ones(self.particles.count, dtype=np.bool_)
+        for columns, forbidden in structural_zeros(self.plan.domain).items():
+            kept &= ~forbidden[tuple(codes[c] for c in columns)]
+        weights = kept.astype(np.float64) if kept.any() else np.ones(kept.size)
+        self.particles.weights = weights * (self.total / weights.sum())
+
+    def branch(self, schedule: Schedule, amount: Amount, triples: bool) -> None:
+        """One round: grow trees, pick what the model gets most wrong, leaves or grids, count it, and rake."""
+        options, candidates = self._leafy(schedule.noise)
+        if GRIDS_TOO and not self.direct:
+            grids, more = self._candidates(self._sets(triples), self.particles.histogram, schedule)
+            options, candidates = [*options, *grids], [*candidates, *more]
+        if not candidates:
+            return
+        chosen = self.curator.select(
+            self.plan.domain,
+            candidates,
+            rake._selecting(amount),
+            k=min(schedule.per_round, len(candidates)),
+            rule=Round.of(options),
+        )
+        self._count([options[i] for i in chosen], rake._measuring(amount))
+        self.particles.rake(rake.PASSES, sampling=not self.whole)
+        self._refresh(rake.PARTICLES, rake.REFRESH_PASSES)
+
+    def _leafy(self, noise: float) -> tuple[list[Cut | rake.Option], list[Candidate]]:
+        """Every tree at every number of leaves, scored as `rake` scores its grids."""
+        options: list[Cut | rake.Option] = []
+        candidates = []
+        for planted in self._pool(noise):
+            table = planted.table(self.particles)
+            for cut in planted.cuts():
+                options.append(cut)
+                candidates.append(self._candidate(cut.partition, cut.expected(table), noise))
+        return options, candidates
+
+    def _pool(self, noise: float) -> Iterator[Planted]:
+        """Trees over some columns each, grown on rows that the model draws."""
+        drawn = self.particles.draw(ROWS_TO_GROW, self.rng)
+        codes = {c: v[drawn] for c, v in self.particles.codes.items()}
+        soil = Soil(self.plan.domain, codes, LEAST_SIGNAL * noise * ROWS_TO_GROW / self.total)
+        predicting = round(PREDICTING * POOL) if self.plan.targets else 0
+        for i in range(POOL):
+            target = self.plan.targets[i % len(self.plan.targets)] if i < predicting else ""
+            planted = self._predictor(soil, target) if target else self._adversary(soil)
+            if planted.grown.splits:
+                yield planted
+
+    def _adversary(self, soil: Soil) -> Planted:
+        size = int(self.rng.integers(FEWEST_COLUMNS, MOST_COLUMNS + 1))
+        return Planted(soil.adversary(self._some(self.plan.domain.names, size), self.rng))
+
+    def _predictor(self, soil: Soil, target: str) -> Planted:
+        level = max(TARGET_GROUPS, min(self.resolutions.groupings[target]))
+        classes = self.resolutions.groups((target,), level)[0]
+        columns = self._some([c for c in self.plan.domain.names if c != target], PREDICTOR_COLUMNS)
+        grown = soil.predictor(columns, classes[soil.codes[target]], self.rng)
+        return Planted(grown, target, tuple(classes.tolist()))
+
+    def _some(self, columns: Sequence[str], most: int) -> ColumnSet:
+        chosen = self.rng.choice(len(columns), min(most, len(columns)), replace=False)
+        return tuple(columns[i] for i in np.sort(chosen))
+
+    def _count(self, picked: Sequence[Cut | rake.Option], amount: Amount) -> None:
+        cuts = [o for o in picked if isinstance(o, Cut)]
+        grids = [o for o in picked if isinstance(o, rake.Option)]
+        parts = iter(amount.split([float(len(x)) for x in (grids, cuts) if x]))
+        if grids:
+            first = len(self.readings)
+            self._measure(grids, next(parts))
+            self._agree()
+            for option, reading in zip(grids, self.readings[first:], strict=True):
+                self._learn(option, reading)
+        if cuts:
+            measured = self.curator.partition(self.plan.domain, [c.partition for c in cuts], next(parts))
+            for cut, m in zip(cuts, measured, strict=True):
+                leaves, counts = self.particles.grow(cut.partition), self._summing_up(m.counts)
+                for groups in cut.coarser():
+                    leaves.learn(groups, counts, m.variance, self.particles)
+
+    def _summing_up(self, counts: NDArray[np.int64]) -> Floats:
+        """Counts moved evenly to the total, which all measurements together know better than one."""
+        flat = counts.ravel().astype(np.float64)
+        return np.asarray(flat + (self.total - flat.sum()) / flat.size)
+
+    def _start(self) -> None:
+        super()._start()
+        self.particles = LeafyParticles.of(self.particles)
+
+    def _sweep(self) -> None:
+        self.particles.sweep(self.rng)
+
+    def _keep(self) -> Callable[[], None]:
+        return partial(self.particles.restore_all, self.particles.snapshot_all())
+
+    def finish(self) -> Model:
+        super().finish()
+        return LeafyModel(self.particles)
+
+
+@dataclass(frozen=True)
+class Round:
+    """The rule of one round: a tree is picked once, and grids that don't share two columns.
+
+    What is admissible only shrinks, since it does so for either rule, and what both admit is admissible.
+    """
+
+    trees: OneOfEach
+    grids: rake.Apart
+
+    @classmethod
+    def of(cls, options: Sequence[Cut | rake.Option]) -> Round:
+        """A grid has no tree, so that it is its own; a cut is no grid, so that it shares no columns with any."""
+        trees = [id(o.planted) if isinstance(o, Cut) else id(o) for o in options]
+        grids = [o.columns if isinstance(o, rake.Option) else () for o in options]
+        return cls(OneOfEach(trees), rake.Apart(grids))
+
+    def admits(self, candidate: int) -> bool:
+        return self.trees.admits(candidate) and self.grids.admits(candidate)
+
+    def after(self, picked: int) -> Round:
+        return Round(self.trees.after(picked), self.grids.after(picked))

@@ -1,0 +1,1 @@
+"""`dp-select`: rows selected out of another method's pool."""

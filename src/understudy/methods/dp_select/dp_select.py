@@ -1,0 +1,184 @@
+"""`dp-select`: rows selected out of another method's pool, by marginals that are measured with noise (after seed 001).
+
+A part of the budget buys the pool: any method's model, of which many more rows are drawn than are wanted. With the rest
+the exponential mechanism picks, round by round, sets of columns whose counts the pool gets most wrong, net of the noise
+that measuring them would bring; they are measured. The selection itself is post-processing: the pool is reweighted so
+that it has the measured counts and is otherwise as it was (an entropy projection), and rows are chosen from it.
+
+The printed form draws one exponential mechanism for each row that it selects (`specimens.published_select`), which
+leaves each of them next to no budget; it is no more private for that.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from understudy.boundary.privacy.budget import Amount
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.errors import MethodError
+from understudy.inference.model import CodeColumns, Model
+from understudy.inference.particles.particles import Factor
+from understudy.inference.pooled import PooledModel
+from understudy.inference.row_selection import DISTANCES
+from understudy.methods.dp_select.pool import draw_pool, within
+from understudy.methods.method import Calibrated, Recipe
+from understudy.methods.parts.groundwork import measure_columns, public_rows
+from understudy.methods.parts.networks import Report, Watch
+from understudy.methods.rake import rake
+from understudy.methods.rake.rake import CalibratedRake, Rake, Raking, Schedule
+
+POOL_SHARE = 0.3
+"""Settled in advance, like all that follows, by a sweep on public tables: `docs/concepts/selection`."""
+FACTOR, LEAST_FACTOR, MOST_FACTOR = 10.0, 1.0, 100.0
+MOST_SECTIONS = 1_000
+ROWS_OF_ROUNDS = 50_000
+"""So many rows of the pool are raked in every round; all of them at the end."""
+MOST_ROUNDS = 6
+"""More of them are slower, and were no better: a pool knows much already."""
+FINAL_PASSES, COLUMN_PASSES = 12, 3
+ENTROPY = "entropy"
+"""The pool reweighted; any other distance chooses row by row."""
+
+
+@dataclass(frozen=True)
+class DpSelect:
+    """The recipe. `candidates_factor` is how many rows of the pool there are for each row that is selected.
+
+    `distance` is what the selected rows are near by: "entropy" reweights the pool, "L1", "L2" and "Kolmogorov" choose
+    row by row, which may be done in parallel `sections`.
+    """
+
+    pool: Recipe
+    pool_share: float = POOL_SHARE
+    candidates_factor: float = FACTOR
+    distance: str = ENTROPY
+    sections: int = 1
+    targets: ColumnSet = ()
+    report: Report | None = field(default=None, compare=False)
+
+    def reporting(self, watch: Watch) -> DpSelect:
+        """The same recipe, which tells how far the pool is, where that can tell it, and then its own rounds."""
+        pool = self.pool.reporting(watch) if hasattr(self.pool, "reporting") else self.pool
+        return replace(self, pool=pool, report=partial(watch, "round"))
+
+    def prepare(self, curator: Curator) -> None:
+        """Refuses, before anything is spent, to buy values or bounds before a training has its part of the budget."""
+        private = curator.schema.private
+        if not hasattr(self.pool, "prepare"):
+            return
+        curator.demand_codes()
+        if private:
+            raise MethodError(
+                f"the values or bounds of {private[0].name!r} are private, and a pool that is trained can't wait for "
+                "them; state them in the schema, or use another pool",
+                private,
+            )
+
+    def calibrate(self, domain: Domain, amount: Amount) -> CalibratedSelect:
+        self._check()
+        parts = amount.split([self.pool_share, 1.0 - self.pool_share])
+        plan = Rake(self.targets).calibrate(domain, parts[1])
+        return CalibratedSelect(self, plan, self.pool.calibrate(domain, parts[0]))
+
+    def _check(self) -> None:
+        if self.distance not in (ENTROPY, *DISTANCES):
+            known = ", ".join((ENTROPY, *DISTANCES))
+            raise MethodError(f"distance ({self.distance!r}) must be one of {known}", self)
+        if not 0 < self.pool_share < 1:
+            raise MethodError(f"pool_share ({self.pool_share}) must be above 0 and below 1", self)
+        if not LEAST_FACTOR <= self.candidates_factor <= MOST_FACTOR:
+            raise MethodError(
+                f"candidates_factor ({self.candidates_factor}) must be from {LEAST_FACTOR:g} to {MOST_FACTOR:g}", self
+            )
+        if isinstance(self.sections, bool) or not 1 <= self.sections <= MOST_SECTIONS:
+            raise MethodError(f"sections ({self.sections}) must be a whole number from 1 to {MOST_SECTIONS:,}", self)
+        if self.sections > 1 and self.distance == ENTROPY:
+            raise MethodError(
+                f"sections ({self.sections}) are for rows that are chosen one by one; "
+                f"set distance to one of {', '.join(DISTANCES)}, or sections to 1",
+                self,
+            )
+
+
+@dataclass(frozen=True)
+class CalibratedSelect:
+    recipe: DpSelect
+    plan: CalibratedRake
+    """What is measured with the part for selecting: as `rake` measures."""
+    pool: Calibrated
+
+    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
+        source = self.pool.fit(within(curator, self.recipe.pool_share), rng)
+        rows = public_rows(curator)
+        one_ways = measure_columns(self.plan.domain, curator, curator.remaining(), rows)
+        state = Selecting.begin(self.plan, curator, rows, one_ways, rng)
+        assert isinstance(state, Selecting)
+        state.open(draw_pool(source, self.recipe.candidates_factor, rng))
+        if len(self.plan.domain.names) > 1:
+            schedule = rounds_of(state.total, curator, len(self.plan.domain.names))
+            for number, amount in enumerate(schedule.rounds):
+                state.advance(schedule, amount, triples=number >= rake.FIRST_TRIPLE_ROUND)
+                if self.recipe.report is not None:
+                    self.recipe.report(number + 1, len(schedule.rounds), curator.guarantee[0])
+        state.close()
+        distance = None if self.recipe.distance == ENTROPY else self.recipe.distance
+        return PooledModel(state.particles, source, distance, self.recipe.sections)
+
+
+def rounds_of(total: float, curator: Curator, columns: int) -> Schedule:
+    """As many picks as `rake` makes, all of them in rounds: the pool stands for its forest of pairs."""
+    usual, left = Schedule.of(total, curator, columns), curator.remaining()
+    picks = usual.edges + usual.per_round * len(usual.rounds)
+    rounds = min(max(1, round(picks / usual.per_round)), MOST_ROUNDS)
+    return Schedule(0, math.ceil(picks / rounds), left, left.split([1.0] * rounds), usual.noise)
+
+
+@dataclass
+class Selecting(Raking):
+    """The state of the method: that of `rake`, but its particles are rows of the pool, and stay where they are."""
+
+    pool: CodeColumns = field(default_factory=dict)
+
+    @property
+    def whole(self) -> bool:
+        return False
+
+    def open(self, pool: CodeColumns) -> None:
+        """Takes the pool in, and what is known of single columns."""
+        self.pool = pool
+        self._hold(ROWS_OF_ROUNDS)
+        self._forbid()
+        for coding in self.plan.domain:
+            name, every = coding.name, (np.arange(coding.size),)
+            factor = Factor.evidence((name,), every, self.weights[name], self.columns[name].variances)
+            self._link(factor, lambda name=name: self.weights[name])  # type: ignore[misc]
+        self.particles.rake(rake.PASSES)
+
+    def close(self) -> None:
+        """All rows of the pool, by what was learned from some of them."""
+        self._hold(len(next(iter(self.pool.values()))))
+        logs = np.zeros(self.particles.count)
+        for block in self.particles.blocks.values():
+            logs += np.take(block.theta(), block.cells(self.particles.codes))
+        weights = np.exp(logs - logs.max())
+        self.particles.weights = weights * (self.total / weights.sum())
+        self.particles.rake(FINAL_PASSES)
+        for _ in range(COLUMN_PASSES):  # single columns are known best, and to have them right costs few rows
+            for columns, block in self.particles.blocks.items():
+                if len(columns) == 1:
+                    block.rake(self.particles.codes, self.particles.weights, 0.0)
+        self.particles.weights *= self.total / self.particles.weights.sum()
+
+    def _hold(self, rows: int) -> None:
+        """The first rows of the pool, all of the same weight."""
+        self.particles.move({c: v[:rows] for c, v in self.pool.items()})
+        count = len(next(iter(self.particles.codes.values())))
+        self.particles.weights = np.full(count, self.total / count)
+
+    def _refresh(self, count: int, passes: int) -> None:
+        """Rows of a pool are weighed, never changed."""

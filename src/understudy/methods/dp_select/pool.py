@@ -1,0 +1,72 @@
+"""A pool: many rows from another method's model, which was bought with a part of the budget."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from understudy.boundary.privacy.budget import Amount, Budget
+from understudy.boundary.privacy.curator import Curator
+from understudy.errors import BudgetExhausted
+from understudy.inference.model import CodeColumns, Model
+
+FEWEST_ROWS, MOST_ROWS = 20_000, 2_000_000
+"""A pool of a small table is larger, since its rows must do for every cell; that of a large one fits into memory."""
+
+
+MOST_TRAINED_DELTA = 0.5
+"""A pool that is trained leaves half of δ to what is counted: ε depends on its logarithm alone."""
+
+
+class Allowance:
+    """A curator that speaks of one part of its budget only, so that a method that takes all that is left leaves some.
+
+    It is no boundary: the curator behind it meters every ask, whoever makes it.
+    """
+
+    def __init__(self, curator: Curator, share: float) -> None:
+        self._curator, self._share = curator, share
+        self._keep(share)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._curator, name)
+
+    def remaining(self) -> Amount:
+        """What is left, less what is kept for later."""
+        left = self._curator.remaining()
+        if left.value <= self._kept.value:
+            raise BudgetExhausted(
+                f"{left.currency} ({float(left.value):.4g}) that is left is kept for the selection of rows; "
+                "give the pool a larger share",
+                self,
+            )
+        return Amount(left.value - self._kept.value, left.pure)
+
+    def reserve(self, epsilon_share: float, delta_share: float) -> Budget:
+        """Shares of the pool's part are smaller shares of the whole; and of what is left to count with, it has less."""
+        trained = self._share * epsilon_share
+        budget = self._curator.reserve(trained, min(delta_share, MOST_TRAINED_DELTA))
+        self._keep((self._share - trained) / (1.0 - trained))
+        return budget
+
+    def _keep(self, share: float) -> None:
+        """All but this share of what is left now."""
+        self._kept = self._curator.remaining().split([share, 1.0 - share])[1]
+
+
+def within(curator: Curator, share: float) -> Curator:
+    """The curator, as far as this share of what is left goes."""
+    return cast(Curator, Allowance(curator, share))
+
+
+def pool_size(total: float, factor: float) -> int:
+    """How many rows a pool has, by the noisy number of private ones."""
+    return round(min(max(factor * total, FEWEST_ROWS), MOST_ROWS))
+
+
+def draw_pool(model: Model, factor: float, rng: np.random.Generator) -> CodeColumns:
+    """Rows of the model, in random order; what it was fitted to is all that they depend on."""
+    drawn = model.sample(pool_size(model.total, factor), rng)
+    order = rng.permutation(len(next(iter(drawn.values()))))
+    return {c: np.asarray(v, dtype=np.int32)[order] for c, v in drawn.items()}

@@ -1,0 +1,106 @@
+"""What each method will cost and how far off its table will be, before anything is spent: from public facts alone.
+
+The public facts are the schema, the budget and a guess of the number of rows; what a method makes of them is known from
+its own rules (`forecast_spending`), and so is what noise and sampling then do to pairs of columns (`forecast_error`).
+What public facts can't say is how closely the columns are related, on which much of the error rests: a forecast is that
+of a table as closely related as is typical, with a range that most tables fall into. The few numbers that remain are
+fitted to measured releases by `scripts/bench plan`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.schema.schema import Schema
+from understudy.errors import InputError
+from understudy.methods.forecast.coefficients import COEFFICIENTS, RELATED, SHAPE
+from understudy.methods.forecast.error import Setting, Shape, expected_error
+from understudy.methods.forecast.spending import Floats, Public, Spending, spending
+
+ASSUMED_ROWS = 10_000
+MOST_ROWS = 10**12
+FEWEST_TABLES = 5
+"""A forecast that rests on fewer tables says so."""
+FOUR_OF_FIVE = 1.2816
+"""Standard deviations either side of the mean that hold four fifths of a normal distribution."""
+COUNTED, LOUD = 1e6, 9.0
+"""Numbers that are counted before counting is felt; the logarithm of a signal from which on models become large."""
+COST_FACTS = ("counting", "columns", "values", "sets", "signal")
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What is to be expected of one method. The error is the mean total variation distance of pairs of columns."""
+
+    method: str
+    error: float
+    low: float
+    high: float
+    """Four of five tables lie between them."""
+    seconds: float
+    megabytes: float
+    tables: int = FEWEST_TABLES
+    """On how many tables the method was measured."""
+
+    @property
+    def firm(self) -> bool:
+        return self.tables >= FEWEST_TABLES
+
+
+def facts_of(schema: Schema, budget: Budget, rows: int) -> Public:
+    """What a forecast goes by."""
+    return Public.of(schema, budget, rows)
+
+
+def forecast(method: str, facts: Public) -> Forecast:
+    """By a method's own rules and its coefficients."""
+    bought, of = spending(method, facts), COEFFICIENTS[method]
+    setting, tables = Setting.of(facts, bought), round(of["tables"][0])
+    return Forecast(method, *_errors(setting, of["error"], of["range"][0]), *_costs(method, facts, bought), tables)
+
+
+def _errors(setting: Setting, coefficients: Sequence[float], reach: float) -> tuple[float, float, float]:
+    """Of a table as related as is typical, and the range: what relations leave open, and what else does (`reach`)."""
+    waste, unreached = (np.array([math.exp(c)]) for c in coefficients)
+    typical, between = RELATED
+    error, loosely, closely = (
+        float(expected_error(setting, Shape(*SHAPE), np.array([math.exp(typical + z * between)]), waste, unreached))
+        for z in (0.0, -FOUR_OF_FIVE, FOUR_OF_FIVE)
+    )
+    below, above = math.hypot(math.log(error / loosely), reach), math.hypot(math.log(closely / error), reach)
+    return error, error * math.exp(-below), min(error * math.exp(above), (1 + error) / 2)
+
+
+def _costs(method: str, facts: Public, bought: Spending) -> tuple[float, float]:
+    """Seconds and megabytes; facts beyond those that a method was measured with count as the nearest of these."""
+    costs, of = cost_facts(facts, bought), COEFFICIENTS[method]
+    seen = np.array([1.0, *np.clip(costs, of["lowest"], of["highest"])])
+    seconds, megabytes = (math.exp(float(seen @ of[name])) for name in ("seconds", "megabytes"))
+    # Time goes on growing with the rows, whatever was measured: each row is read and counted.
+    return seconds * math.exp(max(0.0, float(costs[0]) - of["highest"][0])), megabytes
+
+
+def cost_facts(facts: Public, bought: Spending) -> Floats:
+    """What time and memory go by: the numbers that are counted, and the size and number of what is fitted."""
+    columns = len(facts.domain.names)
+    counted = math.log1p(facts.rows * columns / COUNTED)
+    loud = max(0.0, math.log(facts.signal) - LOUD)
+    values = float(np.log(facts.sizes).mean())
+    return np.array([counted, math.log(columns), values, math.log(max(1, bought.sets)), loud])
+
+
+def check_rows(rows: int) -> int:
+    if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
+        raise InputError(f"rows ({rows}) must be a whole number from 1 to {MOST_ROWS:,}", rows)
+    return rows
+
+
+def forecasts(schema: Schema, budget: Budget, rows: int, methods: Sequence[str]) -> list[Forecast]:
+    """Of these methods, the smallest expected error first."""
+    facts = facts_of(schema, budget, check_rows(rows))
+    return sorted((forecast(m, facts) for m in methods), key=lambda f: f.error)

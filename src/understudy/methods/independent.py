@@ -1,0 +1,33 @@
+"""`independent`: a noisy one-way marginal per column. The baseline that every other method must beat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.boundary.privacy.budget import Amount
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.schema.domain import Domain
+from understudy.inference.product import IndependentModel
+from understudy.methods.parts.share import error_weights
+
+
+@dataclass(frozen=True)
+class Independent:
+    """The recipe, which has no parameters."""
+
+    def calibrate(self, domain: Domain, amount: Amount) -> CalibratedIndependent:
+        return CalibratedIndependent(domain, amount)
+
+
+@dataclass(frozen=True)
+class CalibratedIndependent:
+    domain: Domain
+    amount: Amount
+
+    def fit(self, curator: Curator, rng: np.random.Generator) -> IndependentModel:
+        sets = [(name,) for name in self.domain.names]
+        weights = error_weights([self.domain.cells(s) for s in sets], self.amount.pure)
+        rows = [curator.total()] if curator.public_rows else []
+        return IndependentModel.fit(rows + curator.measure(self.domain, sets, self.amount, weights))

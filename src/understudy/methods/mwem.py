@@ -1,0 +1,56 @@
+"""`mwem`: multiplicative weights with the exponential mechanism (Hardt, Ligett & McSherry 2012), on a factored domain.
+
+A fixed number of equal rounds; each picks the pair of columns with the largest error and measures it. The weights are
+those of a graphical model fitted to all measurements, which is where repeated multiplicative updates over the whole
+history end, and which never writes down the full domain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.boundary.privacy.budget import Amount
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.inference.model import Model
+from understudy.methods.parts.groundwork import Groundwork
+from understudy.methods.parts.workload import PAIRS, Stated, Workload
+from understudy.methods.parts.worst_set import find_worst
+
+SELECTION_SHARE = 0.2
+SWEEPS = 5
+MODEL_CELLS = 2_000_000
+
+
+@dataclass(frozen=True)
+class Mwem:
+    """The recipe; by default there are as many rounds as columns."""
+
+    targets: ColumnSet = ()
+    weights: Stated = ()
+    workload: str = PAIRS
+    rounds: int | None = None
+
+    def calibrate(self, domain: Domain, amount: Amount) -> CalibratedMwem:
+        rounds = self.rounds or max(3, len(domain.names))
+        return CalibratedMwem(domain, amount, Workload.of(domain, self.targets, self.weights, self.workload), rounds)
+
+
+@dataclass(frozen=True)
+class CalibratedMwem:
+    domain: Domain
+    amount: Amount
+    workload: Workload
+    rounds: int
+
+    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
+        ground = Groundwork.lay(self.domain, curator, self.amount)
+        if len(self.domain.names) == 1:
+            return ground.finish()
+        for amount in curator.remaining().split([1.0] * self.rounds):
+            select, measure = amount.split([SELECTION_SHARE, 1 - SELECTION_SHARE])
+            worst = find_worst(ground, self.workload, select, noise=0.0, cells=MODEL_CELLS)
+            ground.measure(worst, measure, SWEEPS)
+        return ground.finish()

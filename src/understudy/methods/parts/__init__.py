@@ -1,0 +1,1 @@
+"""What several methods are built of."""

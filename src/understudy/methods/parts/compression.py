@@ -1,0 +1,133 @@
+"""Rare values merged before columns are measured together, by noisy counts alone.
+
+A cell whose count is below its noise says nothing but costs error. Values of a column whose noisy one-way counts do
+not stand out of the noise share one group; joint tables are measured over groups; a drawn group is opened again by
+the one-way counts of its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.measurement import Measurement
+from understudy.boundary.schema.domain import ColumnSet
+from understudy.boundary.schema.partition import Grid
+from understudy.inference.graphical.estimation import Observation
+from understudy.inference.histogram import project_to_simplex
+from understudy.inference.model import CodeColumns, Model
+from understudy.inference.sampling import CODE, draw_rows
+from understudy.inference.structural_zeros import Mask, Zeros
+
+MOST_GROUPS = 1_000
+"""Of a column with more values only the heaviest keep their own cell, so that no pair has more than a million."""
+STANDS_OUT = 3.0
+"""A value keeps a cell of its own when its noisy count is at least this many standard deviations of its noise."""
+
+
+@dataclass(frozen=True)
+class Compression:
+    """Per column, the group of each code; and the non-negative one-way estimate by which groups are opened."""
+
+    groups: Mapping[str, tuple[int, ...]]
+    weights: Mapping[str, NDArray[np.float64]]
+
+    @classmethod
+    def of(cls, one_ways: Sequence[Measurement], total: float) -> Compression:
+        groups = {m.columns[0]: _groups(m) for m in one_ways}
+        return cls(groups, {m.columns[0]: project_to_simplex(m.counts, total) for m in one_ways})
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {c: max(g) + 1 for c, g in self.groups.items()}
+
+    def grid(self, columns: ColumnSet) -> Grid:
+        """The public partition that counts these columns by group."""
+        return Grid(columns, tuple(self.groups[c] for c in columns))
+
+    def base(self) -> dict[str, NDArray[np.float64]]:
+        """The one-way estimate of each column, by group."""
+        return {c: _sums(g, self.weights[c]) for c, g in self.groups.items()}
+
+    def merge(self, one_way: Measurement) -> Observation:
+        """A one-way measurement by group: counts add up, and so do variances."""
+        groups = self.groups[one_way.columns[0]]
+        variance = _sums(groups, np.full(len(groups), one_way.variance))
+        return Observation(one_way.columns, _sums(groups, one_way.counts.astype(np.float64)), variance)
+
+    def observe(self, measured: Measurement) -> Observation:
+        """A measurement over this compression's own grid."""
+        shape = tuple(self.sizes[c] for c in measured.columns)
+        return Observation(measured.columns, measured.counts.reshape(shape).astype(np.float64), measured.variance)
+
+    def merged(self, codes: CodeColumns) -> CodeColumns:
+        """Codes of groups from codes of the domain."""
+        return {c: np.array(self.groups[c], dtype=CODE)[v] for c, v in codes.items()}
+
+    def zeros(self, zeros: Zeros) -> dict[ColumnSet, Mask]:
+        """Cells of groups that can't occur: none of their cells can."""
+        found = {}
+        for columns, forbidden in zeros.items():
+            grid = self.grid(columns)
+            possible = np.zeros(grid.shape, dtype=bool)
+            np.logical_or.at(possible, np.ix_(*map(np.array, grid.groups)), ~forbidden)
+            if not possible.all():
+                found[columns] = ~possible
+        return found
+
+    def expand(self, codes: CodeColumns, rng: np.random.Generator) -> CodeColumns:
+        """Codes of the domain from codes of groups."""
+        return {c: self._open(c, groups, rng) for c, groups in codes.items()}
+
+    def _open(self, column: str, drawn: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.integer]:
+        """A group of one value is that value; the values of a merged group are drawn by their weights.
+
+        Where a merged group has no weight at all, its values are equally likely.
+        """
+        groups = np.array(self.groups[column])
+        first = np.zeros(groups.max() + 1, dtype=CODE)
+        first[groups[::-1]] = np.arange(len(groups))[::-1]
+        codes = first[drawn]
+        for group in np.flatnonzero(np.bincount(groups) > 1):
+            rows, values = np.flatnonzero(drawn == group), np.flatnonzero(groups == group)
+            codes[rows] = values[draw_rows(self.weights[column][values], len(rows), rng)]
+        return codes
+
+
+@dataclass(frozen=True)
+class OpenedModel:
+    """A model over groups, whose rows are opened to codes of the domain."""
+
+    model: Model
+    compression: Compression
+
+    @property
+    def total(self) -> float:
+        return self.model.total
+
+    def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:
+        return self.compression.expand(self.model.sample(rows, rng), rng)
+
+    def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
+        """A value tells of the other columns what its group tells: the groups are the evidence, the values stay."""
+        groups = self.model.complete(self.compression.merged(given), rng)
+        return self.compression.expand({c: g for c, g in groups.items() if c not in given}, rng) | given
+
+
+def _groups(one_way: Measurement) -> tuple[int, ...]:
+    """Values that stand out keep their own group, in order; the others share the last one."""
+    stands_out = one_way.counts >= STANDS_OUT * one_way.deviation
+    if np.count_nonzero(stands_out) > MOST_GROUPS:
+        heaviest = np.argsort(-one_way.counts, kind="stable")[:MOST_GROUPS]
+        stands_out[np.setdiff1d(np.arange(one_way.counts.size), heaviest)] = False
+    if np.count_nonzero(~stands_out) < 2:
+        return tuple(range(one_way.counts.size))
+    own = np.cumsum(stands_out) - 1
+    return tuple(int(g) for g in np.where(stands_out, own, np.count_nonzero(stands_out)))
+
+
+def _sums(groups: Sequence[int], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.bincount(groups, values), dtype=np.float64)

@@ -1,0 +1,146 @@
+"""What dp-gan and dp-ctgan share: one-way counts, groups, and a generator trained against a private critic.
+
+The budget is divided in two. A counting part buys noisy one-way counts: they say which values share a group, where the
+generator begins, and in the end what its columns must look like on their own. A training part buys noisy gradients of
+the critic; the generator meets the critic, and never a row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.budget import Amount, Budget
+from understudy.boundary.privacy.curator import Curator, gradients_spend
+from understudy.boundary.privacy.measurement import Measurement
+from understudy.boundary.privacy.mechanisms.subsampling import Course, check_trainable, noise_for
+from understudy.boundary.privacy.mechanisms.training import Shape, Training
+from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
+from understudy.inference.generators.adversarial_training import Pupil, School
+from understudy.inference.generators.generated_model import GeneratedModel
+from understudy.inference.generators.generator import Generator, Plan
+from understudy.inference.histogram import estimate_total, project_to_simplex
+from understudy.inference.model import Model
+from understudy.inference.product import IndependentModel
+from understudy.methods.parts.compression import Compression, OpenedModel
+from understudy.methods.parts.groundwork import denoised, measure_each, public_rows
+
+TRAINED_EPSILON, TRAINED_DELTA = 0.85, 0.9
+"""The training's shares of ε and δ."""
+LINE_GROUPS, MOST_WIDTH = 20, 1_200
+"""Groups of a column along a line, fewer where there are many columns."""
+RAREST = 0.002
+"""A category below this share of the rows shares a group with others, as does one that noise could have made."""
+STANDS_OUT = 3.0
+RATE, LARGEST_BATCH = 0.1, 20_000.0
+
+Report = Callable[[int, int, float], None]
+"""Of the step, of all steps, and of the ε that the release would have if it ended there, the counting part included."""
+Watch = Callable[[str, int, int, float], None]
+"""A report that is told what is counted: "step", "vote" or "round"."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """The recipe. `conditions` names the columns whose values a conditional generator is asked for most."""
+
+    school: School
+    targets: ColumnSet = ()
+    conditional: bool = False
+    report: Report | None = field(default=None, compare=False)
+
+    def reporting(self, watch: Watch) -> Network:
+        """The same recipe, which tells how far its training is."""
+        return replace(self, report=partial(watch, "step"))
+
+    def calibrate(self, domain: Domain, amount: Amount) -> CalibratedNetwork:
+        check_trainable(amount.pure, domain.schema)
+        return CalibratedNetwork(self, domain)
+
+    def prepare(self, curator: Curator) -> None:
+        """Divides the budget, before anything is bought: also before the values of private columns are."""
+        curator.reserve(TRAINED_EPSILON, TRAINED_DELTA)
+
+
+@dataclass(frozen=True)
+class CalibratedNetwork:
+    recipe: Network
+    domain: Domain
+
+    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
+        trained = curator.trained or curator.reserve(TRAINED_EPSILON, TRAINED_DELTA)
+        rows = public_rows(curator)
+        one_ways = measure_each(self.domain, curator, curator.remaining())
+        total = estimate_total(rows + one_ways)
+        if len(self.domain.names) == 1:
+            return IndependentModel.fit(rows + one_ways)
+        compression = grouped(self.domain, one_ways, total)
+        return OpenedModel(self._train(curator, trained, compression, total, rng), compression)
+
+    def _train(
+        self, curator: Curator, budget: Budget, compression: Compression, total: float, rng: np.random.Generator
+    ) -> GeneratedModel:
+        school, grid = self.recipe.school, compression.grid(self.domain.names)
+        laws = tuple(law / law.sum() for law in compression.base().values())
+        shape = Shape(grid.shape, school.hidden, school.deep_share)
+        rate = min(RATE, LARGEST_BATCH / total)
+        noise = noise_for(rate, school.steps, budget.epsilon, budget.delta, curator.replaced, shape.cells)
+        course = Course(rate, noise, school.steps, curator.replaced)
+        plan = Plan(grid.shape, conditional=self.recipe.conditional)
+        choices = self._choices(plan)
+        seed, tell = int(rng.integers(2**63)), self._telling(curator, budget, course, shape.cells)
+
+        def learn(training: Training) -> list[NDArray[np.float32]]:
+            pupil = Pupil(school, plan, laws, choices, total * rate, seed, tell)
+            return pupil.learn(training)
+
+        question = {"seed": seed, "school": school.describe(), "conditional": plan.conditional, "targets": [*choices]}
+        vector, _ = curator.train(self.domain, grid, shape, course, question, ("generator", "curve"), learn)
+        return GeneratedModel(Generator(plan, vector), self.domain.names, laws, choices, total)
+
+    def _choices(self, plan: Plan) -> tuple[float, ...]:
+        """How often each column is the condition: targets half of the time, else all columns alike."""
+        names = self.domain.names
+        even, targets = 1.0 / len(names), [n for n in names if n in self.recipe.targets]
+        return tuple(even / 2 + (n in targets) / len(targets) / 2 if targets else even for n in names)
+
+    def _telling(self, curator: Curator, budget: Budget, course: Course, cells: int) -> Callable[[int], None]:
+        report, epsilon = self.recipe.report, curator.ahead()
+
+        def tell(step: int) -> None:
+            if report is not None:
+                so_far = gradients_spend(replace(course, steps=step), budget.delta, cells, self.domain.names)
+                report(step, course.steps, epsilon(so_far))
+
+        return tell
+
+
+def grouped(domain: Domain, one_ways: list[Measurement], total: float) -> Compression:
+    """Values by group: about evenly filled ones along a line; of categories the frequent ones, and the rest as one."""
+    lines = sum(c.edges is not None for c in domain)
+    others = sum(c.size for c in domain if c.edges is None)
+    most = max(4, min(LINE_GROUPS, (MOST_WIDTH - others) // max(1, lines)))
+    rarest = total * max(RAREST, len(domain.names) / (8 * MOST_WIDTH))
+    weights, groups = {}, {}
+    for measured, coding in zip(one_ways, domain, strict=True):
+        counts = denoised(measured.counts.astype(np.float64), measured.variance, coding)
+        weights[coding.name] = project_to_simplex(counts, total)
+        groups[coding.name] = _groups(coding, weights[coding.name], max(rarest, STANDS_OUT * measured.deviation), most)
+    return Compression(groups, weights)
+
+
+def _groups(coding: Coding, weights: NDArray[np.float64], least: float, most: int) -> tuple[int, ...]:
+    if coding.edges is None:
+        own = weights >= least
+        groups = np.where(own, np.cumsum(own) - 1, np.count_nonzero(own))
+    else:
+        line = weights[: coding.levels]
+        middle = (np.cumsum(line) - line / 2) / max(line.sum(), 1e-9)
+        groups = np.minimum(np.arange(coding.levels) if coding.levels <= most else np.floor(middle * most), most - 1)
+        groups = np.concatenate([groups, np.full(coding.size - coding.levels, math.inf)])
+    return tuple(int(g) for g in np.unique(groups, return_inverse=True)[1])

@@ -1,0 +1,145 @@
+"""`pate-gan`: a generator against a student who learns from noisy votes of teachers, after Jordon et al. (2019).
+
+Teachers share the rows, each row having one teacher. The student meets made rows only, with the noisy number of
+teachers who took each for real. The votes are priced by zCDP whatever they are: no price tells anything of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.budget import Amount
+from understudy.boundary.privacy.curator import Curator, votes_spend
+from understudy.boundary.privacy.mechanisms.gradient import Floats, Groups, symmetric
+from understudy.boundary.privacy.mechanisms.subsampling import check_trainable
+from understudy.boundary.privacy.mechanisms.teachers import Teachers
+from understudy.boundary.schema.domain import Domain
+from understudy.inference.generators.adversarial_training import Pupil, School
+from understudy.inference.generators.generated_model import GeneratedModel
+from understudy.inference.generators.generator import Generator, Plan
+from understudy.inference.histogram import estimate_total
+from understudy.inference.model import Model
+from understudy.inference.product import IndependentModel
+from understudy.methods.parts.compression import Compression, OpenedModel
+from understudy.methods.parts.groundwork import measure_each, public_rows
+from understudy.methods.parts.networks import Report, Watch, grouped
+
+COUNTED = 0.15
+"""The share of the budget that buys one-way counts."""
+ROWS_PER_TEACHER, FEWEST_TEACHERS, MOST_TEACHERS = 60.0, 10, 1_000
+
+
+SCHOOL = School(hidden=0, deep_share=0.0, pace=2e-3)
+
+
+@dataclass(frozen=True)
+class Seminar:
+    """The public rules: in each round some made rows are voted on, the student learns, and then the generator does."""
+
+    rounds: int = 10
+    votes: int = 100
+    lessons: int = 60
+    ridge: float = 30.0
+    """How many votes it takes until the student believes them half."""
+
+    def describe(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class PateGan:
+    """The recipe."""
+
+    seminar: Seminar = Seminar()
+    school: School = SCHOOL
+    report: Report | None = field(default=None, compare=False)
+
+    def reporting(self, watch: Watch) -> PateGan:
+        """The same recipe, which tells how many votes were cast."""
+        return replace(self, report=partial(watch, "vote"))
+
+    def prepare(self, curator: Curator) -> None:
+        """Refuses, before anything is spent, a table that has no rows to vote on."""
+        curator.demand_codes()
+
+    def calibrate(self, domain: Domain, amount: Amount) -> CalibratedPateGan:
+        check_trainable(amount.pure, domain.schema)
+        return CalibratedPateGan(self, domain)
+
+
+@dataclass(frozen=True)
+class CalibratedPateGan:
+    recipe: PateGan
+    domain: Domain
+
+    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
+        rows, left = public_rows(curator), curator.remaining()
+        single = len(self.domain.names) == 1
+        one_ways = measure_each(self.domain, curator, left if single else left.part(COUNTED))
+        if single:
+            return IndependentModel.fit(rows + one_ways)
+        total = estimate_total(rows + one_ways)
+        compression = grouped(self.domain, one_ways, total)
+        return OpenedModel(self._consult(curator, compression, total, rng), compression)
+
+    def _consult(
+        self, curator: Curator, compression: Compression, total: float, rng: np.random.Generator
+    ) -> GeneratedModel:
+        seminar, grid = self.recipe.seminar, compression.grid(self.domain.names)
+        laws = tuple(law / law.sum() for law in compression.base().values())
+        teachers = int(np.clip(total / ROWS_PER_TEACHER, FEWEST_TEACHERS, MOST_TEACHERS))
+        seed, plan = int(rng.integers(2**63)), Plan(grid.shape)
+        even = (1.0 / len(laws),) * len(laws)
+        tell = self._telling(curator)
+
+        def learn(asked: Teachers) -> list[NDArray[np.float32]]:
+            pupil = Pupil(self.recipe.school, plan, laws, even, total, seed, lambda step: None)
+            return pupil.taught(lambda maker: _seminar(maker, asked, seminar, tell))
+
+        question = {"seed": seed, "seminar": seminar.describe(), "school": self.recipe.school.describe()}
+        votes = seminar.rounds * seminar.votes
+        (vector,) = curator.consult(
+            self.domain, grid, teachers, votes, curator.remaining(), question, ("generator",), learn
+        )
+        return GeneratedModel(Generator(plan, vector), self.domain.names, laws, even, total)
+
+    def _telling(self, curator: Curator) -> Callable[[int, Teachers], None]:
+        report, epsilon, seminar = self.recipe.report, curator.ahead(), self.recipe.seminar
+
+        def tell(votes: int, asked: Teachers) -> None:
+            if report is not None:
+                so_far = votes_spend(votes, asked.scale, asked.teachers)
+                report(votes, seminar.rounds * seminar.votes, epsilon(so_far))
+
+        return tell
+
+
+def _seminar(maker: Any, teachers: Teachers, seminar: Seminar, tell: Callable[[int, Teachers], None]) -> None:
+    groups = teachers.groups
+    seen, said = np.zeros((0, groups.width)), np.zeros(0)
+    for _ in range(seminar.rounds):
+        rows = maker.rows(seminar.votes)
+        heard = teachers.votes(rows, maker.shares()[groups.upper]) / teachers.teachers - 0.5
+        seen, said = np.concatenate([seen, rows]), np.concatenate([said, heard])
+        wishes = student(groups, seen, said, seminar.ridge)
+        for _ in range(seminar.lessons):
+            maker.please(wishes)
+        tell(len(said), teachers)
+
+
+def student(groups: Groups, rows: Floats, votes: Floats, ridge: float) -> Floats:
+    """What the student would rather see: a weight for each pair of groups, by ridge regression of the votes.
+
+    With kernel K = number of shared pairs, the fit is Σ αᵢ·(pairs of row i) for (K + ridge·J)·α = votes.
+    """
+    pairs = len(groups.sizes) * (len(groups.sizes) - 1) / 2
+    shared = rows @ rows.T
+    kernel = shared * (shared - 1) / 2 / pairs
+    alpha = np.linalg.solve(kernel + ridge * np.eye(len(rows)), votes - votes.mean())
+    return symmetric(groups, (rows.T @ (alpha[:, None] * rows))[groups.upper]) / pairs

@@ -1,0 +1,1 @@
+"""`polya-tree`: columns of numbers at full resolution."""

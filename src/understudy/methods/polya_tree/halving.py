@@ -1,0 +1,207 @@
+"""Columns of numbers from noisy counts of their halves, quarters, … at a few levels, and pairs of columns by groups.
+
+All columns are measured first: lines by the levels of a tree (`models.dyadic`), other columns value by value. Pairs are
+then chosen and measured along one spanning tree, as `mst` does, over groups of about equal mass; what is drawn of a
+group is opened by the column's own estimate, so that the resolution of single columns is kept.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.budget import Amount
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.measurement import Measurement
+from understudy.boundary.privacy.mechanisms.score import Candidate
+from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
+from understudy.inference.graphical.estimation import Estimator, Observation
+from understudy.inference.histogram import project_to_simplex, settled
+from understudy.inference.model import Model
+from understudy.inference.polya.dyadic import Dyadic, Level, Sums, best_levels
+from understudy.inference.product import IndependentModel
+from understudy.methods.mst import SELECTION_SHARE, Forest
+from understudy.methods.parts.compression import Compression
+from understudy.methods.parts.groundwork import Groundwork, denoised
+from understudy.methods.parts.share import error_weights
+
+Floats = NDArray[np.float64]
+
+TOTAL_SHARE = 0.05
+"""For the number of rows, where it is not public: it settles how deep trees go, and how many draws are worth it."""
+COLUMNS_SHARE = 0.4
+TREE_CELLS = 64
+"""A tree of a finer column costs about as much error as a histogram of this many cells."""
+MOST_GROUPS, CLEAR = 32, 3.0
+"""Groups per column in a pair: as many as leave a cell this many standard deviations of its noise."""
+LEAST_VARIANCE = 1e-9
+
+
+def is_line(coding: Coding) -> bool:
+    return coding.edges is not None and coding.levels > 1
+
+
+def noisy_rows(curator: Curator, amount: Amount) -> tuple[Measurement, Amount]:
+    """The number of rows, public or for a small share; and what is left of the amount."""
+    if curator.public_rows:
+        return curator.total(), amount
+    share, rest = amount.split([TOTAL_SHARE, 1 - TOTAL_SHARE])
+    return curator.total(share), rest
+
+
+def at_least(rows: Measurement) -> float:
+    """The number of rows to plan with: never below its own noise, which says nothing of so few."""
+    return max(1.0, float(rows.counts[0]), rows.deviation)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the one-way counts of a column say: its rows by code, and by how much sums of codes may be off."""
+
+    weights: Floats
+    variance: float
+
+
+@dataclass(frozen=True)
+class CalibratedNoise:
+    domain: Domain
+    amount: Amount
+
+    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
+        rows, rest = noisy_rows(curator, self.amount)
+        alone = len(self.domain.names) == 1
+        measured = self._measure(curator, rest if alone else rest.part(COLUMNS_SHARE), at_least(rows))
+        total = _pooled(rows, measured)
+        estimates = {c: m.estimate(self.domain[c], total) for c, m in measured.items()}
+        if alone:
+            return IndependentModel({c: e.weights for c, e in estimates.items()}, total)
+        return self._joint(estimates, total, curator)
+
+    def _measure(self, curator: Curator, amount: Amount, rows: float) -> dict[str, Measured]:
+        """All columns: levels of the lines, and plain counts of the others."""
+        cells = [min(c.size, TREE_CELLS) if is_line(c) else c.size for c in self.domain]
+        weight = dict(zip(self.domain.names, error_weights(cells, amount.pure), strict=True))
+        lines = [c for c in self.domain if is_line(c)]
+        plain = [(c.name,) for c in self.domain if not is_line(c)]
+        pots = amount.split([w for w in (sum(weight[c.name] for c in lines), sum(weight[c] for (c,) in plain)) if w])
+        found: dict[str, Measured] = {}
+        if lines:
+            found |= self._measure_lines(curator, lines, pots[0], [weight[c.name] for c in lines], rows)
+        if plain:
+            counts = curator.measure(self.domain, plain, pots[-1], [weight[c] for (c,) in plain])
+            found |= {m.columns[0]: Measured([m]) for m in counts}
+        return {c: found[c] for c in self.domain.names}
+
+    def _measure_lines(
+        self, curator: Curator, lines: Sequence[Coding], amount: Amount, weights: Sequence[float], rows: float
+    ) -> dict[str, Measured]:
+        asked: list[tuple[Dyadic, float]] = []
+        for line, weight, part in zip(lines, weights, amount.split(weights), strict=True):
+            scale = part.noise_scale(curator.count_sensitivity(part))
+            variance = 2 * scale**2 if amount.pure else scale**2
+            levels = best_levels(line.levels, rows, variance, amount.pure)
+            asked += [(Dyadic(line.name, line.levels, j, line.column.missing), weight * w) for j, w in levels]
+        counts = curator.partition(self.domain, [d.listed() for d, _ in asked], amount, [w for _, w in asked])
+        found = {line.name: Measured() for line in lines}
+        for (dyadic, _), measurement in zip(asked, counts, strict=True):
+            found[dyadic.column].counts.append(measurement)
+            found[dyadic.column].levels.append(dyadic)
+        return found
+
+    def _joint(self, estimates: dict[str, Estimate], total: float, curator: Curator) -> Model:
+        """A spanning tree of pairs over groups of equal mass, as `mst` finds and measures it."""
+        select, measure = curator.remaining().split([SELECTION_SHARE, 1 - SELECTION_SHARE])
+        pairs = measure.split([1.0] * (len(estimates) - 1))[0]
+        noise = pairs.noise_scale(curator.count_sensitivity(pairs))
+        groups = int(np.clip(np.sqrt(total / (CLEAR * noise)), 2, MOST_GROUPS))
+        compression = Compression(
+            {c: group_by_mass(e.weights, groups, self.domain[c]) for c, e in estimates.items()},
+            {c: e.weights for c, e in estimates.items()},
+        )
+        base = compression.base()
+        estimator = Estimator(compression.sizes, base, total, curator.public_rows)
+        estimator.observe([Observation((c,), base[c], e.variance) for c, e in estimates.items()])
+        ground = Groundwork(self.domain, curator, compression, estimator)
+        ground.measure(self._select(ground, select), measure, sweeps=0)
+        return ground.finish()
+
+    def _select(self, ground: Groundwork, amount: Amount) -> list[ColumnSet]:
+        pairs = list(itertools.combinations(self.domain.names, 2))
+        single = {c: ground.one_way(c) for c in self.domain.names}
+        candidates = [
+            Candidate((a, b), np.outer(single[a], single[b]) / ground.total, 1.0, grid=ground.compression.grid((a, b)))
+            for a, b in pairs
+        ]
+        most = len(self.domain.names) - 1
+        chosen = ground.curator.select(self.domain, candidates, amount, k=most, rule=Forest(pairs))
+        return [pairs[i] for i in chosen]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The noisy counts of one column: of some levels of its tree, or of each value."""
+
+    counts: list[Measurement] = field(default_factory=list)
+    levels: list[Dyadic] = field(default_factory=list)
+
+    @property
+    def total(self) -> tuple[float, float]:
+        """The sum of all counts, by the most precise of them; and its variance."""
+        return min(((float(m.counts.sum()), m.counts.size * m.variance) for m in self.counts), key=lambda t: t[1])
+
+    def estimate(self, coding: Coding, total: float) -> Estimate:
+        return self._tree(coding, total) if self.levels else self._plain(coding, total)
+
+    def _plain(self, coding: Coding, total: float) -> Estimate:
+        (measured,) = self.counts
+        shrunk = denoised(measured.counts.astype(np.float64), measured.variance, coding)
+        return Estimate(settled(project_to_simplex(shrunk, total)), max(measured.variance, LEAST_VARIANCE))
+
+    def _tree(self, coding: Coding, total: float) -> Estimate:
+        """Missing values first: they and the rest share the rows by how precisely each is known."""
+        nodes = [d.by_node(m.counts) for d, m in zip(self.levels, self.counts, strict=True)]
+        precision = np.array([1 / m.variance for m in self.counts])
+        levels = [Level(d.level, n, 1 / p) for d, (n, _), p in zip(self.levels, nodes, precision, strict=True)]
+        sums, rows, missing = Sums.of(coding.levels, levels), total, list[float]()
+        if coding.column.missing:
+            absent = float(precision @ [n for _, n in nodes] / precision.sum())
+            present, variance = sums.total
+            share = variance / (variance + 1 / float(precision.sum()))
+            rows = float(np.clip(present + (total - present - absent) * share, 0.0, total))
+            missing = [total - rows]
+        weights = settled(np.concatenate([sums.posterior_mean(rows), missing]))
+        middle = min(len(sums.variances) - 1, MOST_GROUPS.bit_length() - 1)
+        return Estimate(weights, max(float(sums.variances[middle].max()), LEAST_VARIANCE))
+
+
+def _pooled(rows: Measurement, measured: dict[str, Measured]) -> float:
+    """The number of rows from all counts, by inverse variance; a public one settles it."""
+    if rows.variance == 0:
+        return max(1.0, float(rows.counts[0]))
+    known = [(float(rows.counts[0]), rows.variance), *(m.total for m in measured.values())]
+    precision = np.array([1 / v for _, v in known])
+    return max(1.0, float(np.array([n for n, _ in known]) @ precision / precision.sum()))
+
+
+def group_by_mass(weights: Floats, groups: int, coding: Coding) -> tuple[int, ...]:
+    """Codes along a line in groups of about equal mass, a missing value apart; other values each by itself."""
+    if not is_line(coding):
+        return _common(weights, groups)
+    line = weights[: coding.levels]
+    middles = np.cumsum(line) - line / 2
+    wanted = np.minimum((middles / max(float(line.sum()), 1e-300) * groups).astype(np.int64), groups - 1)
+    ranks = np.unique(wanted, return_inverse=True)[1]
+    apart = [int(ranks.max()) + 1] if coding.column.missing else []
+    return (*(int(r) for r in ranks), *apart)
+
+
+def _common(weights: Floats, groups: int) -> tuple[int, ...]:
+    """Values that have a group's share of the rows keep their own group; the others share the last one."""
+    clear = weights >= float(weights.sum()) / groups**2
+    if np.count_nonzero(~clear) < 2:
+        return tuple(range(len(weights)))
+    return tuple(int(g) for g in np.where(clear, np.cumsum(clear) - 1, np.count_nonzero(clear)))

@@ -1,0 +1,1 @@
+"""`privbayes`: a Bayesian network chosen privately."""

@@ -1,0 +1,249 @@
+"""`privbayes`: a Bayesian network chosen privately, then its noisy conditionals (after Zhang et al. 2017).
+
+The exponential mechanism first picks a tree of pairs, which gives the columns their order and each its first parent;
+then a second parent for each column that gains by one. Tables are as large as *θ-usefulness* lets them be: the average
+cell must hold at least θ times its noise. Unlike in the paper, columns that are too fine for it are not passed over
+but taken at a coarser level; and one-way counts are sharpened by the margins of all joint tables.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from understudy.boundary.privacy.budget import Amount
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.measurement import Measurement
+from understudy.boundary.privacy.mechanisms.admission import OneOfEach
+from understudy.boundary.privacy.mechanisms.score import Candidate, Dependence
+from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.partition import Grid
+from understudy.inference.graphical.estimation import Estimator, Observation
+from understudy.inference.histogram import estimate_total, project_to_simplex
+from understudy.inference.model import Model
+from understudy.inference.product import IndependentModel
+from understudy.methods.mst import Forest
+from understudy.methods.parts.groundwork import (
+    FIRST_SHARE,
+    MORE_SHARE,
+    NOISY,
+    denoised,
+    measure_each,
+    public_rows,
+)
+from understudy.methods.parts.share import error_weights
+from understudy.methods.privbayes.levels import LevelledNetwork, Levels, Margin, Table, by_group, grid_of, sharpened
+
+TREE_SHARE, PARENTS_SHARE = 0.15, 0.15
+USEFULNESS = 1.0
+"""θ. The paper has 4 to 6; here a conditional is shrunk towards independence as far as its noise demands."""
+SMALLEST_TABLE = 4
+"""Two groups by two: a relation can't be said with less."""
+FEWEST_GROUPS = 16
+"""A second parent must leave every column this many groups, or all its values."""
+LARGEST_SLIP = 0.02
+"""Second parents are chosen only where the choice is likely to miss the best by no more than this share of the rows."""
+CONDITIONAL_SWEEPS = 10
+SETTLED = 0.1
+"""The share of a one-way variance that is left when the margins of the joint tables have been taken in."""
+
+
+@dataclass(frozen=True)
+class PrivBayes:
+    """The recipe."""
+
+    usefulness: float = USEFULNESS
+
+    def calibrate(self, domain: Domain, amount: Amount) -> CalibratedPrivBayes:
+        return CalibratedPrivBayes(domain, amount, self.usefulness)
+
+
+@dataclass(frozen=True)
+class CalibratedPrivBayes:
+    domain: Domain
+    amount: Amount
+    usefulness: float
+
+    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
+        counts = Counts.begin(self.domain, curator)
+        if len(self.domain.names) == 1:
+            return counts.unrelated(self.amount)
+        counts.measure_columns(self.amount.part(FIRST_SHARE))
+        if counts.expected_error() > NOISY:
+            counts.measure_columns(self.amount.part(MORE_SHARE))
+        largest = self._largest_table(counts.total, curator)
+        if largest < SMALLEST_TABLE:
+            return counts.unrelated(curator.remaining())
+        structure = Structure(Levels(self.domain, counts.weights(), largest), curator, counts.total)
+        families = structure.widen(structure.tree())
+        counts.measure_tables([structure.levels.grid(f) for f in families if len(f) > 1])
+        return counts.network(families)
+
+    def _largest_table(self, total: float, curator: Curator) -> float:
+        """θ-usefulness: rows/cells ≥ θ × noise, for the noise that one of d−1 equal parts of the rest buys."""
+        part = curator.remaining().part(1 - TREE_SHARE).split([1.0] * (len(self.domain.names) - 1))[0]
+        noise = part.noise_scale(curator.count_sensitivity(part)) * (1.0 if part.pure else math.sqrt(2 / math.pi))
+        return total / (self.usefulness * noise)
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The choice of the network: families are columns with their parents, in an order in which parents come first."""
+
+    levels: Levels
+    curator: Curator
+    total: float
+
+    def tree(self) -> list[ColumnSet]:
+        """Pairs by their distance from independence, in one selection that never closes a cycle.
+
+        The distance is from what the noisy one-way counts expect: one row moves it by one, and the paper's score R,
+        which is half of it but takes the exact margins, by nearly three.
+        """
+        domain = self.levels.domain
+        pairs = list(itertools.combinations(domain.names, 2))
+        chosen = self.curator.select(
+            domain,
+            [self._distance(pair) for pair in pairs],
+            self.curator.remaining().part(TREE_SHARE),
+            k=len(domain.names) - 1,
+            rule=Forest(pairs),
+        )
+        return _rooted(domain.names, [pairs[i] for i in chosen])
+
+    def widen(self, tree: Sequence[ColumnSet]) -> list[ColumnSet]:
+        """Each column with its first parent and, where R, the score of the paper, is larger with one, a second.
+
+        All columns choose in one pass over the rows. The first of a column's families in the noisy order is its
+        best one by noisy score, so this is one exponential mechanism for each column, and as many are paid.
+        """
+        choices = [self._wider(family, [f[0] for f in tree[:i]]) for i, family in enumerate(tree)]
+        choices = [c for c in choices if len(c) > 1]
+        amount = self.curator.remaining().part(PARENTS_SHARE)
+        if not choices or self._slip(amount, choices) > LARGEST_SLIP * self.total:
+            return list(tree)
+        families = list(itertools.chain(*choices))
+        scores = [Dependence(f, self.levels.grid(f)) for f in families]
+        one_family_each = OneOfEach([f[0] for f in families])
+        chosen = self.curator.select(self.levels.domain, scores, amount, k=len(choices), rule=one_family_each)
+        wider = {families[i][0]: families[i] for i in chosen}
+        return [wider.get(f[0], f) for f in tree]
+
+    def _distance(self, pair: ColumnSet) -> Candidate:
+        grid = self.levels.grid(pair)
+        one, other = (by_group(g, self.levels.weights[c]) for c, g in zip(pair, grid.groups, strict=True))
+        expected = np.outer(one, other) / self.total
+        # Independent columns differ from their expectation, too, and a fine table by more than a coarse one.
+        chance = math.sqrt(2 / math.pi) * float(np.sqrt(expected).sum())
+        return Candidate(pair, expected, offset=-chance, grid=grid)
+
+    def _wider(self, family: ColumnSet, before: Sequence[str]) -> list[ColumnSet]:
+        """The family itself, and with every further parent that leaves its table fine enough."""
+        if len(family) == 1:
+            return [family]
+        wider = [(*family, c) for c in before if c not in family]
+        return [family, *(f for f in wider if self._keeps_shape(f))]
+
+    def _keeps_shape(self, columns: ColumnSet) -> bool:
+        finest = max(self.levels.domain.shape(columns))
+        return self.levels.resolution(columns) >= min(FEWEST_GROUPS, finest)
+
+    def _slip(self, amount: Amount, choices: Sequence[Sequence[ColumnSet]]) -> float:
+        """By how much, in rows, a choice is likely to miss the best score: 2Δ·ln(families)/ε."""
+        epsilon = amount.split([1.0] * len(choices))[0].selection_epsilon()
+        sensitivity = Dependence(()).sensitivity(self.curator.schema.rows_per_unit, self.curator.replaced)
+        return 2 * sensitivity * math.log(max(map(len, choices))) / epsilon
+
+
+def _rooted(columns: ColumnSet, pairs: Sequence[ColumnSet]) -> list[ColumnSet]:
+    """A spanning tree as families, from the column with most links outwards."""
+    links: dict[str, list[str]] = {c: [] for c in columns}
+    for a, b in pairs:
+        links[a].append(b)
+        links[b].append(a)
+    root = max(columns, key=lambda c: len(links[c]))
+    families: list[ColumnSet] = [(root,)]
+    for column, *above in families:  # which grows while it is walked: first come, first served
+        families += [(c, column) for c in links[column] if c not in above]
+    return families
+
+
+@dataclass
+class Counts:
+    """All that was measured: single columns, and tables of families."""
+
+    domain: Domain
+    curator: Curator
+    measured: list[Measurement]
+    columns: dict[str, Observation] = field(default_factory=dict)
+    tables: dict[ColumnSet, Measurement] = field(default_factory=dict)
+
+    @classmethod
+    def begin(cls, domain: Domain, curator: Curator) -> Counts:
+        return cls(domain, curator, public_rows(curator))
+
+    @property
+    def total(self) -> float:
+        return estimate_total(self.measured)
+
+    def measure_columns(self, amount: Amount) -> None:
+        """Every single column, once more where that was done before."""
+        for m in measure_each(self.domain, self.curator, amount):
+            self.measured.append(m)
+            new = Observation(m.columns, m.counts.astype(np.float64), m.variance)
+            known = self.columns.get(m.columns[0])
+            self.columns[m.columns[0]] = new if known is None else known.averaged_with(new)
+
+    def measure_tables(self, grids: Sequence[Grid]) -> None:
+        """The tables of all families, with all that is left."""
+        amount = self.curator.remaining()
+        weights = error_weights([g.cells for g in grids], amount.pure)
+        tables = self.curator.partition(self.domain, grids, amount, weights)
+        self.measured += tables
+        self.tables = {m.columns: m for m in tables}
+
+    def expected_error(self) -> float:
+        """The mean total variation that noise alone puts between a column's measured and true distribution."""
+        noise = [0.4 * o.counts.size * math.sqrt(float(o.variance)) for o in self.columns.values()]
+        return float(np.mean(noise)) / self.total
+
+    def weights(self) -> dict[str, Table]:
+        """The distribution of each column, from everything that tells of it."""
+        margins: dict[str, list[Margin]] = {c: [] for c in self.domain.names}
+        for columns, table in self.tables.items():
+            for c in columns:
+                margins[c].append(Margin.of(table, c))
+        return {
+            c: project_to_simplex(denoised(sharpened(o, margins[c]), o.variance, self.domain[c]), self.total)
+            for c, o in self.columns.items()
+        }
+
+    def unrelated(self, amount: Amount) -> Model:
+        """No table is useful: single columns get the rest."""
+        self.measure_columns(amount)
+        return IndependentModel(self.weights(), self.total)
+
+    def network(self, families: Sequence[ColumnSet]) -> Model:
+        weights, total, network = self.weights(), self.total, LevelledNetwork()
+        for column, *parents in families:
+            if parents:
+                measured = self.tables[column, *parents]
+                network.add_child(weights[column], grid_of(measured), self._joint(measured, weights, total))
+            else:
+                network.add_root(column, weights[column])
+        return network.finish(self.domain.names, total)
+
+    def _joint(self, measured: Measurement, weights: Mapping[str, Table], total: float) -> Table:
+        """A family's noisy table, shrunk towards independence as far as noise demands; its one-way margins are kept."""
+        grid = grid_of(measured)
+        single = {c: by_group(g, weights[c]) for c, g in zip(grid.columns, grid.groups, strict=True)}
+        estimator = Estimator({c: w.size for c, w in single.items()}, single, total, fixed_total=True)
+        known = [Observation((c,), w, SETTLED * float(self.columns[c].variance)) for c, w in single.items()]
+        joint = Observation(grid.columns, measured.counts.reshape(grid.shape).astype(np.float64), measured.variance)
+        # A sweep goes through them in this order: the margins have the last word.
+        estimator.observe([joint, *known])
+        return estimator.fit(CONDITIONAL_SWEEPS).marginal(grid.columns)

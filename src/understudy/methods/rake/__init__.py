@@ -1,0 +1,1 @@
+"""`rake`: adaptive marginals at several resolutions, fitted by particles."""

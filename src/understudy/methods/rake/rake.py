@@ -1,0 +1,499 @@
+"""`rake`: adaptive marginals at several resolutions, fitted by particles.
+
+AIM's loop with two changes. Candidates have *resolutions*: each pair, and each triple with a target, is offered with
+its columns merged into 2, 3, 4, … groups, so that noise is spent on cells that can carry it. And the model is a set of
+weighted rows, raked softly to every measurement, so that a set of columns is never too large to be measured. It starts
+from a forest of the strongest pairs, whose rows are drawn exactly.
+
+Every question goes through the curator: histograms over public grids, and exponential mechanisms whose scores compare
+counts with what the model (earlier answers) expects. Groups, shrinkage, raking, Gibbs sampling and the choice of rows
+are post-processing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.budget import Amount
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.measurement import Measurement
+from understudy.boundary.privacy.mechanisms.score import Candidate
+from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
+from understudy.boundary.schema.partition import Partition
+from understudy.inference.agreement import Column, Reading, agree, shifted
+from understudy.inference.graphical.estimation import LOG_OF_ZERO
+from understudy.inference.histogram import project_to_simplex
+from understudy.inference.model import Model
+from understudy.inference.particles.gibbs import sweep
+from understudy.inference.particles.pair_forest import LEAST_MASS, Edge, draw_forest
+from understudy.inference.particles.particles import Factor, Groups, Particles, cells_of, summed, summing
+from understudy.inference.particles.rounding import ParticleModel
+from understudy.inference.shrinkage import dependence
+from understudy.inference.structural_zeros import structural_zeros
+from understudy.methods.mst import Forest
+from understudy.methods.parts.groundwork import denoised, measure_columns, public_rows
+from understudy.methods.parts.resolution import Resolutions, coarser
+from understudy.methods.parts.workload import PAIRS, Stated, Workload, check_target_triples, triples_with
+
+SELECTION_SHARE, KEEN_SELECTION_SHARE = 0.14, 0.2
+"""The second where few sets are picked out of all, each of which should then be a good one."""
+PICKS_PER_SIGNAL, FEWEST_PICKS, MOST_PICKS = 0.7, 3.0, 120.0
+PURE_PICKS_PER_SIGNAL, PURE_POWER = 0.5, 0.4
+USUAL_COLUMNS = 14.0
+USUAL_PICKS, SIGNAL_OF_A_PICK = 10.0, 8.0
+"""Ten sets are worth measuring on all but the smallest tables, of which fewer are known better."""
+PICKS_PER_PAIR = 3.0
+"""A table of few columns has few pairs: to measure one of them ever again would only split its budget."""
+EDGES_PER_PICK, ROUND_PICKS_PER_PICK = 1.6, 1.2
+FREE_EDGES_PER_PICK = 1.2
+"""Of the edges so many come on top; each further one takes the place of a pick in a round."""
+THRESHOLD, PENALTY = 0.3, 0.2
+"""The shares of its noise that a measurement really costs, where an error is found and where rows are expected:
+estimation shrinks the rest away."""
+MOST_HARM = 0.8
+MOST_PAIR_CELLS = 5_000
+MOST_TRIPLE_GROUPS = 12
+FIRST_TRIPLE_ROUND = 2
+FEW_PICKS, FEW_IN_ROUND, MANY_IN_ROUND = 20, 3, 5
+TARGETED = 2
+"""Where few sets can be measured, so many of a round are pairs with a target, until they are as many as there are such
+pairs: else too little would be known of it to predict it."""
+MOST_CANDIDATES, LEVELS_PER_PAIR = 20_000, 10
+MOST_TRIPLE_CANDIDATES, LEVELS_PER_TRIPLE = 36_000, 6
+PARTICLES, FINAL_PARTICLES = 50_000, 150_000
+FINAL_PER_ROW = 8.0
+"""Rows are chosen among so many particles each, within these bounds: a small table hardly gains by more of them."""
+WHOLE_DOMAIN = 200_000
+"""A domain of at most so many cells is held whole: every cell is a particle, and inference is exact."""
+PASSES, REFRESH_PASSES, FINAL_PASSES = 6, 3, 12
+FINAL_REFRESHES = 2
+ONE_WAY_SPREAD, EDGE_SPREAD = 0.3, 0.04
+COARSER = (4, 2)
+FEWEST_EFFECTIVE, MOST_LOSS = 0.05, 2.0
+CALM, USUAL_REDRAWS = 3.0, 3
+STORMY, MOST_REDRAWS = 15.0, 6
+"""Particles are drawn again where a sweep made the loss larger than that: three times, or six where by very much."""
+
+
+@dataclass(frozen=True)
+class Rake:
+    """The recipe. Triples with a target are candidates as well."""
+
+    targets: ColumnSet = ()
+    weights: Stated = ()
+    workload: str = PAIRS
+
+    def calibrate(self, domain: Domain, amount: Amount) -> CalibratedRake:
+        for target in self.targets:
+            domain[target]
+        check_target_triples(len(domain.names), len(self.targets), MOST_TRIPLE_CANDIDATES)
+        workload = Workload.of(domain, stated=self.weights, kind=self.workload)
+        return CalibratedRake(domain, amount, self.targets, workload)
+
+
+@dataclass(frozen=True)
+class CalibratedRake:
+    domain: Domain
+    amount: Amount
+    targets: ColumnSet
+    workload: Workload
+
+    @cached_property
+    def triples(self) -> tuple[ColumnSet, ...]:
+        """Every set of three columns that is ever a candidate: the wanted ones, and those with a target."""
+        return tuple(dict.fromkeys((*self.workload.triples(), *triples_with(self.domain.names, self.targets))))
+
+    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
+        rows = public_rows(curator)
+        one_ways = measure_columns(self.domain, curator, self.amount, rows)
+        state = Raking.begin(self, curator, rows, one_ways, rng)
+        if len(self.domain.names) > 1:
+            # With a target, most of few picks are out of its pairs: among so few it is easier to choose.
+            schedule = Schedule.of(state.total, curator, len(self.domain.names), keen=not self.targets)
+            state.plant(schedule)
+            for number, amount in enumerate(schedule.rounds):
+                state.advance(schedule, amount, triples=number >= FIRST_TRIPLE_ROUND)
+        return state.finish()
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How many sets are picked, when, and with what: settled by the noisy rows, the columns and the budget."""
+
+    edges: int
+    per_round: int
+    forest: Amount
+    rounds: list[Amount]
+    noise: float
+    """The standard deviation that each cell will be measured with."""
+    selection: float = SELECTION_SHARE
+    """The share of each amount that is spent on selecting."""
+
+    @classmethod
+    def of(cls, total: float, curator: Curator, columns: int, keen: bool = False) -> Schedule:
+        """`keen`: where few sets are picked, more is spent on choosing them."""
+        left = curator.remaining()
+        signal = total / left.noise_scale(curator.count_sensitivity(left))
+        pairs = columns * (columns - 1) // 2
+        picks = min(max(_worthwhile(signal, columns, left.pure), FEWEST_PICKS), MOST_PICKS, PICKS_PER_PAIR * pairs)
+        per_round = min(MANY_IN_ROUND if picks >= FEW_PICKS else FEW_IN_ROUND, pairs)
+        edges = min(columns - 1, round(EDGES_PER_PICK * picks))
+        later = ROUND_PICKS_PER_PICK * picks - max(0.0, edges - FREE_EDGES_PER_PICK * picks)
+        rounds = max(1, round(later / per_round))
+        forest, *each = left.split([float(edges), *[float(per_round)] * rounds])
+        share = KEEN_SELECTION_SHARE if keen and picks < FEW_PICKS else SELECTION_SHARE
+        scale = _measuring(forest, share).split([1.0] * edges)[0].noise_scale(curator.count_sensitivity(left))
+        return cls(edges, per_round, forest, each, scale * (math.sqrt(2.0) if left.pure else 1.0), share)
+
+
+def _worthwhile(signal: float, columns: int, pure: bool) -> float:
+    """How many sets to measure where all of the budget, spent on one count of all rows, errs by 1/signal of them.
+
+    With Gaussian noise, k sets err by a·√k/signal each, and what is not measured by b·columns/k^1.5: in sum least at a
+    multiple of √(signal·columns), and tables of all sizes were best at 0.7·√signal for 14 columns. Laplace noise of k
+    sets is a·√2·k/signal; with the same a and b that is least at 0.5·signal^0.4 for 14 columns, and ten sets are as
+    noisy as elsewhere where the signal is √20 times as large.
+    """
+    wide = signal * columns / USUAL_COLUMNS
+    if pure:
+        enough = SIGNAL_OF_A_PICK * math.sqrt(2.0 * USUAL_PICKS)
+        return max(PURE_PICKS_PER_SIGNAL * wide**PURE_POWER, min(USUAL_PICKS, signal / enough))
+    return max(PICKS_PER_SIGNAL * math.sqrt(wide), min(USUAL_PICKS, signal / SIGNAL_OF_A_PICK))
+
+
+def _selecting(amount: Amount, share: float = SELECTION_SHARE) -> Amount:
+    return amount.split([share, 1.0 - share])[0]
+
+
+def _measuring(amount: Amount, share: float = SELECTION_SHARE) -> Amount:
+    return amount.split([share, 1.0 - share])[1]
+
+
+@dataclass(frozen=True)
+class Option:
+    """A set of columns at one level."""
+
+    columns: ColumnSet
+    level: int
+
+
+@dataclass
+class Raking:
+    """The state of the method: what was read, how columns are merged, and the particles."""
+
+    plan: CalibratedRake
+    curator: Curator
+    rng: np.random.Generator
+    known_total: float | None
+    read: dict[str, Column]
+    columns: dict[str, Column]
+    weights: dict[str, NDArray[np.float64]]
+    resolutions: Resolutions
+    particles: Particles
+    readings: list[Reading] = field(default_factory=list)
+    links: list[tuple[Factor, Callable[[], NDArray[np.float64]]]] = field(default_factory=list)
+
+    @classmethod
+    def begin(
+        cls,
+        plan: CalibratedRake,
+        curator: Curator,
+        rows: list[Measurement],
+        one_ways: list[Measurement],
+        rng: np.random.Generator,
+    ) -> Raking:
+        known_total = float(rows[0].counts.sum()) if rows else None
+        read = {m.columns[0]: Column(m.counts.astype(np.float64), np.full(m.counts.size, m.variance)) for m in one_ways}
+        columns = agree(read, [], known_total)
+        weights = {c.name: _clean(columns[c.name], c) for c in plan.domain}
+        sizes = {c.name: c.size for c in plan.domain}
+        total = float(next(iter(weights.values())).sum())
+        particles = Particles(sizes, total, {}, np.zeros(0))
+        return cls(
+            plan, curator, rng, known_total, read, columns, weights, Resolutions.of(plan.domain, weights), particles
+        )
+
+    @property
+    def total(self) -> float:
+        return self.particles.total
+
+    @property
+    def whole(self) -> bool:
+        """Whether the particles are the whole domain."""
+        return self.plan.domain.cells(self.plan.domain.names) <= WHOLE_DOMAIN
+
+    def plant(self, schedule: Schedule) -> None:
+        """Picks a forest of pairs against independent columns, measures it, and draws the particles from it."""
+        pairs = itertools.combinations(self.plan.domain.names, 2)
+        options, candidates = self._candidates(pairs, self._independent, schedule)
+        chosen = self.curator.select(
+            self.plan.domain,
+            candidates,
+            _selecting(schedule.forest, schedule.selection),
+            k=schedule.edges,
+            rule=Forest([o.columns for o in options]),
+        )
+        self._measure([options[i] for i in chosen], _measuring(schedule.forest, schedule.selection))
+        self._agree()
+        self._start()
+        self.particles.rake(PASSES, sampling=not self.whole)
+
+    def advance(self, schedule: Schedule, amount: Amount, triples: bool) -> None:
+        """One round: pick the options that the model gets most wrong, measure them, and rake."""
+        picked = self._pick(schedule, _selecting(amount, schedule.selection), triples)
+        first = len(self.readings)
+        self._measure(picked, _measuring(amount, schedule.selection))
+        self._agree()
+        for option, reading in zip(picked, self.readings[first:], strict=True):
+            self._learn(option, reading)
+        self.particles.rake(PASSES, sampling=not self.whole)
+        self._refresh(PARTICLES, REFRESH_PASSES)
+
+    def _pick(self, schedule: Schedule, amount: Amount, triples: bool) -> list[Option]:
+        """The sets to measure in this round; where they are few, first of all pairs with a target."""
+        sets, picked = self._sets(triples), list[Option]()
+        asked = [(sets, schedule.per_round)]
+        wanted = [s for s in sets if self._is_aimed(s)]
+        if schedule.per_round == FEW_IN_ROUND and sum(self._is_aimed(r.columns) for r in self.readings) < len(wanted):
+            aimed = min(TARGETED, len(wanted))
+            asked = [(wanted, aimed), (sets, FEW_IN_ROUND - aimed)]
+        for part, (among, count) in zip(amount.split([float(k) for _, k in asked]), asked, strict=True):
+            options, candidates = self._candidates(among, self.particles.histogram, schedule)
+            chosen = self.curator.select(
+                self.plan.domain,
+                candidates,
+                part,
+                k=min(count, len(options)),
+                rule=Apart([o.columns for o in options], tuple(frozenset(o.columns) for o in picked)),
+            )
+            picked += [options[i] for i in chosen]
+        return picked
+
+    def _is_aimed(self, columns: ColumnSet) -> bool:
+        """Whether this is a pair with a target; not where the user gave other sets a greater weight."""
+        wanted = len(columns) == 2 and not set(columns).isdisjoint(self.plan.targets)
+        return wanted and self.plan.workload.weight(columns) == 1.0  # weights are relative to the greatest
+
+    def finish(self) -> Model:
+        if not self.particles.count:
+            self._start()
+        for _ in range(FINAL_REFRESHES):
+            self._refresh(round(min(max(FINAL_PER_ROW * self.total, PARTICLES), FINAL_PARTICLES)), REFRESH_PASSES)
+        self.particles.rake(FINAL_PASSES, sampling=False)
+        return ParticleModel(self.particles)
+
+    def _independent(self, columns: ColumnSet, groups: Sequence[Groups]) -> NDArray[np.float64]:
+        """What two columns that have nothing to do with each other would give."""
+        margins = [merged(self.weights[c], (g,)) for c, g in zip(columns, groups, strict=True)]
+        return np.outer(margins[0], margins[1]) / self.total
+
+    def _sets(self, triples: bool) -> list[ColumnSet]:
+        """Every set of columns that is a candidate, each in the order of the domain."""
+        pairs = itertools.combinations(self.plan.domain.names, 2)
+        return [*pairs, *(self.plan.triples if triples else self.plan.workload.triples())]
+
+    def _levels(self, columns: ColumnSet, schedule: Schedule) -> list[int]:
+        if len(columns) == 2:
+            levels = self.resolutions.levels(columns, MOST_PAIR_CELLS)
+            return levels[:: -self._thinning][::-1]
+        levels = self.resolutions.levels(columns, self.total / (2.0 * schedule.noise), MOST_TRIPLE_GROUPS)
+        return levels[:: -self._triple_thinning][::-1]
+
+    @property
+    def _thinning(self) -> int:
+        """With very many columns only every second, third, … level of a pair is a candidate."""
+        return math.ceil(math.comb(len(self.plan.domain.names), 2) * LEVELS_PER_PAIR / MOST_CANDIDATES)
+
+    @property
+    def _triple_thinning(self) -> int:
+        """The same for triples, by their number, which is public: beyond 6,000 only every second, third, … level, and
+        beyond 30,000 only the finest that the noise allows. More than 36,000 of several targets are refused before."""
+        return math.ceil(len(self.plan.triples) * LEVELS_PER_TRIPLE / MOST_TRIPLE_CANDIDATES)
+
+    def _candidates(
+        self,
+        sets: Iterable[ColumnSet],
+        expected: Callable[[ColumnSet, Sequence[Groups]], NDArray[np.float64]],
+        schedule: Schedule,
+    ) -> tuple[list[Option], list[Candidate]]:
+        """Every set at every level. What is expected is counted at the finest one, and summed up for the others."""
+        options, candidates = [], []
+        for columns in sets:
+            levels, weight = self._levels(columns, schedule), self.plan.workload.weight(columns)
+            table = expected(columns, self.resolutions.groups(columns, levels[-1])) if levels else np.zeros(0)
+            for level in levels:
+                estimate = summed(table, self.resolutions.matrices(columns, levels[-1], level))
+                options.append(Option(columns, level))
+                grid = self.resolutions.grid(columns, level)
+                candidates.append(self._candidate(grid, estimate, schedule.noise, weight))
+        return options, candidates
+
+    def _candidate(
+        self, grid: Partition, estimate: NDArray[np.float64], noise: float, weight: float = 1.0
+    ) -> Candidate:
+        """Scored by the error of what is expected, net of what noise would cost.
+
+        Some of the cost is taken off where an error is found, and no more than there is; some where rows are expected.
+        The latter alone makes a fine grid of linked columns look too dear, which before it was measured is expected to
+        be spread over more cells than it is; the former alone favours grids with many cells to be a little wrong in.
+        """
+        error = math.sqrt(2 / math.pi) * noise
+        # Noise in a cell that is nearly empty is shrunk away: it costs no more than what is expected there.
+        harm = min(float(np.minimum(PENALTY * error, estimate).sum()), MOST_HARM * self.total)
+        return Candidate(grid.columns, estimate, weight, -weight * harm, grid, THRESHOLD * error)
+
+    def _measure(self, options: list[Option], amount: Amount) -> None:
+        grids = [self.resolutions.grid(o.columns, o.level) for o in options]
+        measured = self.curator.partition(self.plan.domain, grids, amount)
+        for option, grid, m in zip(options, grids, measured, strict=True):
+            groups = self.resolutions.groups(option.columns, option.level)
+            counts = m.counts.reshape(grid.shape).astype(np.float64)
+            self.readings.append(Reading(option.columns, groups, counts, m.variance))
+
+    def _agree(self) -> None:
+        """All readings together say more of each column; and each is moved to what they say."""
+        self.columns = agree(self.read, self.readings, self.known_total)
+        for coding in self.plan.domain:
+            self.weights[coding.name] = _clean(self.columns[coding.name], coding)
+        self.particles.total = float(next(iter(self.weights.values())).sum())
+        for factor, counts in self.links:
+            factor.counts = counts()
+            if len(factor.columns) == 1:
+                factor.variance = self.columns[factor.columns[0]].variances
+
+    def _start(self) -> None:
+        """The first particles, with the factors that they were drawn by; or the whole domain."""
+        names = self.plan.domain.names
+        edges = [self._edge(r) for r in self.readings]
+        if self.whole:
+            shape = self.plan.domain.shape(names)
+            cells = np.unravel_index(np.arange(math.prod(shape)), shape)
+            self.particles.codes = dict(zip(names, cells, strict=True))
+            logs = sum(np.log(np.maximum(self.weights[c], LEAST_MASS))[self.particles.codes[c]] for c in names)
+            for edge in edges:
+                logs += np.log(edge.factor).ravel()[cells_of(self.particles.codes, edge.columns, edge.groups)]
+            weights = np.exp(logs - np.max(logs))
+        else:
+            self.particles.codes = draw_forest(self.weights, edges, PARTICLES, self.rng)
+            weights = np.ones(PARTICLES)
+        self.particles.weights = weights * (self.total / weights.sum())
+        for name in names:
+            every = (np.arange(self.plan.domain.size(name)),)
+            log = np.log(np.maximum(self.weights[name], LEAST_MASS) / self.total)
+            self.particles.add(Factor((name,), every, log))
+            own = Factor.evidence((name,), every, self.weights[name], self.columns[name].variances, ONE_WAY_SPREAD)
+            self._link(own, lambda name=name: self.weights[name])  # type: ignore[misc]
+        self._forbid()
+        for edge in edges:
+            self.particles.add(Factor(edge.columns, edge.groups, np.log(edge.factor)))
+        for reading in self.readings:
+            counts = shifted(reading, self.columns)
+            factor = Factor.evidence(reading.columns, reading.groups, counts, reading.variance, EDGE_SPREAD)
+            self._link(factor, lambda reading=reading: shifted(reading, self.columns))  # type: ignore[misc]
+
+    def _forbid(self) -> None:
+        """Cells that a constraint of the schema rules out: particles there have no weight, and none is drawn there."""
+        for columns, forbidden in structural_zeros(self.plan.domain).items():
+            every = tuple(np.arange(n) for n in forbidden.shape)
+            self.particles.add(Factor(columns, every, np.where(forbidden, LOG_OF_ZERO, 0.0)))
+            left = self.particles.weights * ~forbidden[tuple(self.particles.codes[c] for c in columns)]
+            if left.any():  # else Gibbs sampling has to find the way out
+                self.particles.weights = left * (self.total / left.sum())
+
+    def _edge(self, reading: Reading) -> Edge:
+        margins = [
+            np.asarray(np.bincount(g, self.weights[c]), np.float64)
+            for c, g in zip(reading.columns, reading.groups, strict=True)
+        ]
+        factor = dependence(shifted(reading, self.columns), (margins[0], margins[1]), reading.variance)
+        return Edge(reading.columns, reading.groups, factor)
+
+    def _learn(self, option: Option, reading: Reading) -> None:
+        """A reading, and before it what it says at coarser levels: sums of many cells are known better than each."""
+        levels = self.resolutions.levels(option.columns, math.inf)
+        for divisor in COARSER:
+            level = max((x for x in levels if x <= option.level // divisor), default=0)
+            if level:
+                self._learn_at(reading, self.resolutions.groups(option.columns, level))
+        self._learn_at(reading, reading.groups)
+
+    def _learn_at(self, reading: Reading, groups: tuple[Groups, ...]) -> None:
+        coarse = tuple(coarser(fine, g) for fine, g in zip(reading.groups, groups, strict=True))
+        variance = merged(np.full(reading.counts.shape, reading.variance), coarse)
+
+        def counts() -> NDArray[np.float64]:
+            return merged(shifted(reading, self.columns), coarse)
+
+        self._link(Factor.evidence(reading.columns, groups, counts(), variance), counts)
+
+    def _link(self, factor: Factor, counts: Callable[[], NDArray[np.float64]]) -> None:
+        self.particles.add(factor)
+        self.links.append((factor, counts))
+
+    def _refresh(self, count: int, passes: int) -> None:
+        """New particles under the same factors; the old ones, where the new are worse by far.
+
+        Factors are fitted to particles. Where columns all but determine each other they may allow rows that no particle
+        was near, and a sweep runs there. To rake what it found, and sweep again, takes these rows away.
+        """
+        if self.whole:
+            return
+        restore, loss = self._keep(), self.particles.loss()
+        for redraws in range(MOST_REDRAWS):
+            self.particles.resample(count, self.rng)
+            self._sweep()
+            drift = self.particles.loss()
+            self.particles.rake(passes)
+            if drift <= (CALM if redraws + 1 < USUAL_REDRAWS else STORMY):
+                break
+        healthy = self.particles.effective >= FEWEST_EFFECTIVE * count
+        # A loss below 1 is less than the noise: nothing is lost by a larger one, as long as it is about that small.
+        if not (healthy and self.particles.loss() <= MOST_LOSS * max(loss, 1.0)):
+            restore()
+
+    def _sweep(self) -> None:
+        sweep(self.particles, self.rng)
+
+    def _keep(self) -> Callable[[], None]:
+        """What brings the particles back to where they are now."""
+        return partial(self.particles.restore, self.particles.snapshot())
+
+
+@dataclass(frozen=True)
+class Apart:
+    """The rule that no two sets of one round share two columns: the second would be chosen on stale grounds.
+
+    What is admissible only shrinks, since `taken` only grows.
+
+    >>> Apart([("a", "b"), ("a", "b", "c"), ("b", "c")]).after(0).admits(1)
+    False
+    """
+
+    sets: Sequence[ColumnSet]
+    taken: tuple[frozenset[str], ...] = ()
+    """The sets picked before, in this selection or in an earlier one of the round."""
+
+    def admits(self, candidate: int) -> bool:
+        columns = self.sets[candidate]
+        return all(len(taken.intersection(columns)) < 2 for taken in self.taken)
+
+    def after(self, picked: int) -> Apart:
+        return replace(self, taken=(*self.taken, frozenset(self.sets[picked])))
+
+
+def _clean(column: Column, coding: Coding) -> NDArray[np.float64]:
+    """Non-negative counts with the same total."""
+    counts = denoised(column.counts, column.variances, coding)
+    return project_to_simplex(counts, max(1.0, float(column.counts.sum())))
+
+
+def merged(table: NDArray[np.float64], groups: Sequence[Groups]) -> NDArray[np.float64]:
+    """A table summed by groups along every axis."""
+    return summed(table, [summing(g) for g in groups])

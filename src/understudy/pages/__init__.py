@@ -1,0 +1,1 @@
+"""How anything is shown: pages, pictures and colours. They compute nothing."""

@@ -1,0 +1,200 @@
+"""Axes: from values to places on the canvas, where the ticks are, and what they are called."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from understudy.pages.figure import SMALL, TEXT, line, text, width_of
+from understudy.pages.palette import var
+
+OVERHANG = 16.0
+"""How far a label may reach beyond the axis."""
+STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From the values low…high to the places start…end; constant data gets a range around its value."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    logarithmic: bool = False
+
+    @classmethod
+    def over(cls, values: Iterable[float], start: float, end: float, *, logarithmic: bool = False) -> Scale:
+        """Over the values that can be drawn."""
+        known = [v for v in values if math.isfinite(v) and (v > 0 or not logarithmic)]
+        low, high = (min(known), max(known)) if known else (1.0, 1.0) if logarithmic else (0.0, 1.0)
+        if low == high:
+            low, high = (low / 2, high * 2) if logarithmic else (low - _slack(low), high + _slack(high))
+        return cls(low, high, start, end, logarithmic)
+
+    def __call__(self, value: float) -> float:
+        """Its place; what lies outside is put on the border."""
+        share = self._along(min(max(value, self.low), self.high))
+        return self.start + share * (self.end - self.start)
+
+    def _along(self, value: float) -> float:
+        if self.logarithmic:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        half = self.high / 2 - self.low / 2  # halves, since the range of two finite numbers may be infinite
+        return (value / 2 - self.low / 2) / half
+
+    def widened(self, share: float) -> Scale:
+        """With room at both ends."""
+        if self.logarithmic:
+            factor = (self.high / self.low) ** share
+            return Scale(self.low / factor, self.high * factor, self.start, self.end, True)
+        room = share * (self.high - self.low)
+        return Scale(self.low - room, self.high + room, self.start, self.end)
+
+    def ticks(self, most: int = 6) -> tuple[float, ...]:
+        return log_ticks(self.low, self.high, most) if self.logarithmic else ticks(self.low, self.high, most)
+
+
+def _slack(value: float) -> float:
+    return max(0.5, abs(value) * 0.05)
+
+
+def ticks(low: float, high: float, most: int = 6) -> tuple[float, ...]:
+    """Round numbers from low to high, evenly spaced: steps of 1, 2, 2.5 or 5 times a power of ten.
+
+    >>> ticks(17, 90), ticks(0, 1, 5)
+    ((20.0, 40.0, 60.0, 80.0), (0.0, 0.25, 0.5, 0.75, 1.0))
+    """
+    least = (high / most - low / most) or 1.0
+    power = 10.0 ** math.floor(math.log10(least))
+    fits = [power * s for s in STEPS if _number_of_ticks(low, high, power * s) <= most] or [power * 10]
+    first = math.ceil(low / fits[0] - 1e-9)
+    return tuple(i * fits[0] + 0.0 for i in range(first, first + _number_of_ticks(low, high, fits[0])))
+
+
+def _number_of_ticks(low: float, high: float, step: float) -> int:
+    return math.floor(high / step + 1e-9) - math.ceil(low / step - 1e-9) + 1
+
+
+def log_ticks(low: float, high: float, most: int = 6) -> tuple[float, ...]:
+    """Powers of ten, with 2 and 5 times them, or 3 times them, between where there is room.
+
+    >>> log_ticks(0.1, 10)
+    (0.1, 0.3, 1.0, 3.0, 10.0)
+    """
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    every = max(1, math.ceil(len(powers) / most))
+    for factors in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
+        found = [float(f"{f}e{p}") for p in powers for f in factors]
+        inside = [t for t in found if low * (1 - 1e-9) <= t <= high * (1 + 1e-9)]
+        if 2 <= len(inside) <= most:
+            return tuple(inside)
+    return tuple(t for t in (float(f"1e{p}") for p in powers[::every]) if low <= t <= high) or (low, high)
+
+
+def written(value: float) -> str:
+    """A number beside a tick.
+
+    >>> written(0.25), written(20000.0), written(2.5e6), written(-0.0)
+    ('0.25', '20,000', '2.5 M', '0')
+    """
+    for limit, unit in ((1e9, 1e9), (1e6, 1e6)):
+        if limit <= abs(value) < 1e12:
+            return f"{value / unit:.6g} {'G' if unit == 1e9 else 'M'}"
+    if value == 0:
+        return "0"
+    return f"{value:,.6g}" if 1e-4 <= abs(value) < 1e6 else f"{value:.3g}"
+
+
+def valued(value: float) -> str:
+    """A figure for display: three decimals, or as many digits as a small or large one needs.
+
+    >>> valued(0.5), valued(0.00123), valued(-12.345), valued(123456.7), valued(0.0)
+    ('0.500', '0.0012', '−12.3', '123,457', '0')
+    """
+    size = abs(value)
+    if not size:
+        return "0"
+    limits = ((1e-5, ".1e"), (0.01, ".2g"), (10, ".3f"), (1000, ".1f"), (1e9, ",.0f"), (math.inf, ".1e"))
+    form = next(form for limit, form in limits if size < limit or limit == math.inf)
+    return ("−" if value < 0 else "") + f"{size:{form}}"
+
+
+def percent(share: float) -> str:
+    """A share for display, whose sign no line break parts from it.
+
+    >>> percent(0.256) == "25.6\N{NO-BREAK SPACE}%", percent(0.00001) == "< 0.1\N{NO-BREAK SPACE}%"
+    (True, True)
+    """
+    if share == 0:
+        return "0\N{NO-BREAK SPACE}%"
+    shown = "< 0.1" if 0 < share < 0.001 else f"{100 * share:.1f}"
+    return f"{shown}\N{NO-BREAK SPACE}%"
+
+
+def round_percent(share: float) -> str:
+    """A share beside a tick, where all are round.
+
+    >>> round_percent(0.2)
+    '20 %'
+    """
+    return f"{100 * share:.4g} %"
+
+
+def bottom_axis(
+    scale: Scale,
+    y: float,
+    top: float | None = None,
+    *,
+    at: Sequence[float] | None = None,
+    name: Callable[[float], str] = written,
+) -> list[str]:
+    """Ticks under the canvas, with faint lines up to `top`; a label that would touch the one before is left out."""
+    marks, free = [], -math.inf
+    for value in scale.ticks(5) if at is None else at:
+        place, label = scale(value), name(value)
+        if top is not None:
+            marks.append(line(place, top, place, y, var("rule")))
+        half = width_of(label, SMALL) / 2
+        centre = min(max(place, scale.start + half - OVERHANG), max(scale.end + OVERHANG - half, scale.start))
+        if centre - half > free:
+            marks.append(text(centre, y + 14, label, size=SMALL, anchor="middle", quiet=True))
+            free = centre + half + 4
+    return marks
+
+
+def left_axis(scale: Scale, x: float, right: float, *, name: Callable[[float], str] = written) -> list[str]:
+    """Ticks at the left of the canvas, with faint lines to `right`."""
+    marks = []
+    for value in scale.ticks(6):
+        place = scale(value)
+        marks.append(line(x, place, right, place, var("rule")))
+        marks.append(text(x - 6, place + 3.5, name(value), size=SMALL, anchor="end", quiet=True))
+    return marks
+
+
+def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Places as near to the wanted ones as a gap between any two allows, within low…high where they fit.
+
+    >>> spread([10, 11, 50], 10, 0, 100)
+    [5.5, 15.5, 50.0]
+    """
+    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    blocks: list[list[float]] = []  # sum of the wanted starts, and how many labels share it
+    for place, i in enumerate(order):
+        blocks.append([wanted[i] - place * gap, 1.0])
+        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
+            last = blocks.pop()
+            blocks[-1] = [blocks[-1][0] + last[0], blocks[-1][1] + last[1]]
+    starts = list(itertools.chain.from_iterable([total / n] * int(n) for total, n in blocks))
+    most = high - gap * (len(wanted) - 1)
+    placed = [0.0] * len(wanted)
+    for place, i in enumerate(order):
+        placed[i] = max(min(starts[place], most), low) + place * gap
+    return placed
+
+
+def line_height(size: float = TEXT) -> float:
+    return size + 3.0

@@ -1,0 +1,208 @@
+"""The certificate: what a release claims, and everything that is needed to check the claim without the rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from understudy.boundary.privacy.accountant import upper_float
+from understudy.boundary.privacy.budget import Budget, Spend, compose
+from understudy.boundary.privacy.ledger.ledger import Receipt
+from understudy.boundary.schema.schema import DRAFT
+from understudy.errors import CheckFailed
+
+FIRST_FORMAT, FORMAT = "understudy-certificate/1", "understudy-certificate/2"
+"""The first said neither which ledger paid nor where the schema came from, claimed the sum of the spends, and claimed
+it for drafts too. Releases that have it stay readable: they are written as they were, and read by today's rules."""
+TEST_ONLY, UNCONFIRMED_DRAFT = "TEST-ONLY", "UNCONFIRMED-DRAFT"
+SEEDED_REASON = "the noise was drawn from a seed, and whoever knows the seed can take it off again"
+DRAFT_REASON = "the schema is a draft that was read off the rows, and nobody confirmed that its facts are public"
+BOUGHT = "bought"
+UNCONFIRMED = "draft accepted as public"
+NEVER_READ = "never read"
+ARITHMETIC = (
+    "gradients clipped and summed in float64, rounded to a grid; discrete Gaussian noise on the grid, drawn exactly; "
+    "batches by exact coins; all from one source of random bits"
+)
+"""How the noise of a training is made; `secure_randomness` says which source the bits came from."""
+READ_TO_CAP = "read only to cap the rows of a person"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Claim and evidence of one release. `guarantee` is None where there is none: a seeded run, a draft, a specimen."""
+
+    method: str
+    parameters: dict[str, Any]
+    reason: str
+    asked: Budget
+    neighbours: str
+    unit: dict[str, Any]
+    spends: tuple[Spend, ...]
+    columns: dict[str, str]
+    rows: int
+    rows_rule: str
+    seed: int
+    secure: bool
+    created: str
+    versions: dict[str, str]
+    files: dict[str, str] = field(default_factory=dict)
+    audit: dict[str, Any] | None = None
+    """What an audit of the method found before the release was made, where one was asked for."""
+    ledger: Receipt | None = None
+    """Which debit of which ledger paid; None where none did."""
+    schema_status: str | None = None
+    """Whether the schema was declared, confirmed or a draft; None in the first format, which left it to `columns`."""
+    format: str = FORMAT
+
+    @property
+    def composed(self) -> tuple[float, float]:
+        """What the recorded spends amount to, recomputed: for information, and at most what is claimed."""
+        return compose(self.spends, self.asked.delta)
+
+    @property
+    def epsilon(self) -> float:
+        """The claimed ε: what was asked for.
+
+        The curator is a filter that stops before the sum passes it, which is a theorem however the prices were chosen
+        (docs/mechanisms/composition.md). The sum itself is one only where no price depended on an answer; that of a
+        training, or of a tree whose size follows the noisy total, does.
+        """
+        return self.asked.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The claimed δ."""
+        return self.asked.delta
+
+    @property
+    def accountant(self) -> str:
+        if self.asked.pure:
+            return "pure epsilon, summed"
+        counted = "zCDP, summed, then converted at delta"
+        trained = any(s.steps for s in self.spends)
+        return f"{counted}; plus the privacy loss distribution of the training" if trained else counted
+
+    @property
+    def draft(self) -> bool:
+        """Whether facts of the schema were read off the rows, and confirmed by nobody."""
+        return self.schema_status == DRAFT or UNCONFIRMED in self.columns.values()
+
+    @property
+    def stamp(self) -> str | None:
+        """A warning in one word, where nothing is guaranteed."""
+        if not self.secure:
+            return TEST_ONLY
+        return UNCONFIRMED_DRAFT if self.draft else None
+
+    @property
+    def void(self) -> str | None:
+        """Why nothing is guaranteed, in words."""
+        if not self.secure:
+            return SEEDED_REASON
+        return DRAFT_REASON if self.draft else None
+
+    @property
+    def guarantee(self) -> dict[str, Any] | None:
+        """The claim, in a form for programs; null where there is none, and `void` says why."""
+        return None if self.void else self._claim(self.epsilon)
+
+    def _claim(self, epsilon: float) -> dict[str, Any]:
+        return {
+            "epsilon": epsilon,
+            "delta": self.delta,
+            "neighbours": self.neighbours,
+            "unit": self.unit,
+            "accountant": self.accountant,
+            "assumes": "the table has at least 2 rows, and the schema holds public facts only",
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        body = self._head() | {
+            "asked": {"epsilon": self.asked.epsilon, "delta": self.asked.delta},
+            "method": {"name": self.method, "parameters": self.parameters, "reason": self.reason},
+            "neighbours": self.neighbours,
+            "unit": self.unit,
+            "spends": [_spend_record(s) for s in self.spends],
+            "columns": self.columns,
+            "rows": {"synthetic": self.rows, "rule": self.rows_rule},
+            "postprocessing_seed": self.seed,
+            "secure_randomness": self.secure,
+            "created": self.created,
+            "versions": self.versions,
+            "files": self.files,
+        }
+        body |= {} if self.audit is None else {"audit": self.audit}
+        if self.format != FIRST_FORMAT:
+            body["schema_status"] = self.schema_status
+            body["ledger"] = None if self.ledger is None else self.ledger.to_dict()
+        return body | {"digest": digest(body)}
+
+    def _head(self) -> dict[str, Any]:
+        """Format and claim; in the first format as they were then, so that a release of that time still verifies."""
+        if self.format == FIRST_FORMAT:
+            claimed = self._claim(self.composed[0]) if self.secure else None
+            return {"format": self.format, "stamp": None if self.secure else TEST_ONLY, "guarantee": claimed}
+        spent = {"epsilon": self.composed[0], "delta": self.delta}
+        head = {"format": self.format, "stamp": self.stamp, "guarantee": self.guarantee}
+        return head | {"no_guarantee_because": self.void, "spent": spent}
+
+    def to_bytes(self) -> bytes:
+        return _canonical(self.to_dict())
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Certificate:
+        """Reads a certificate back; a single changed byte is a failed check."""
+        try:
+            raw = json.loads(content)
+            body = {k: v for k, v in raw.items() if k != "digest"}
+            sound = (
+                raw["format"] in (FIRST_FORMAT, FORMAT) and raw["digest"] == digest(body) and content == _canonical(raw)
+            )
+        except (ValueError, KeyError, TypeError, AttributeError):
+            sound = False
+        if not sound:
+            raise CheckFailed("certificate.json was changed: its content does not match its own digest", content)
+        return cls._from_dict(raw)
+
+    @classmethod
+    def _from_dict(cls, raw: dict[str, Any]) -> Certificate:
+        return cls(
+            method=raw["method"]["name"],
+            parameters=raw["method"]["parameters"],
+            reason=raw["method"]["reason"],
+            asked=Budget(raw["asked"]["epsilon"], raw["asked"]["delta"]),
+            neighbours=raw["neighbours"],
+            unit=raw["unit"],
+            spends=tuple(Spend.from_dict(s) for s in raw["spends"]),
+            columns=raw["columns"],
+            rows=raw["rows"]["synthetic"],
+            rows_rule=raw["rows"]["rule"],
+            seed=raw["postprocessing_seed"],
+            secure=raw["secure_randomness"],
+            created=raw["created"],
+            versions=raw["versions"],
+            files=raw["files"],
+            audit=raw.get("audit"),
+            ledger=None if raw.get("ledger") is None else Receipt.from_dict(raw["ledger"]),
+            schema_status=raw.get("schema_status"),
+            format=raw["format"],
+        )
+
+
+def digest(body: dict[str, Any]) -> str:
+    """SHA-256 of the certificate's content. It detects accidents and careless edits; it is not a signature."""
+    return hashlib.sha256(_canonical(body)).hexdigest()
+
+
+def _canonical(body: dict[str, Any]) -> bytes:
+    return (json.dumps(body, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _spend_record(spend: Spend) -> dict[str, Any]:
+    cost = spend.cost
+    price = {"rho": float(cost.rho)} | ({} if cost.epsilon is None else {"epsilon": float(cost.epsilon)})
+    trained = {"epsilon_at_delta": upper_float(cost.direct), "arithmetic": ARITHMETIC} if spend.steps else {}
+    return spend.to_dict() | price | trained

@@ -1,0 +1,497 @@
+"""The publishable report of a release: what the certificate claims, in words and pictures, on one page.
+
+Everything on it is public: the certificate, the domain, and the synthetic table, which is post-processing of paid noise
+(Dwork & Roth 2014, Proposition 2.1). Nothing is estimated here; numbers are only counted and rounded for display, and
+whatever is part of a claim is rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import ROUND_CEILING, Context, Decimal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.budget import Spend
+from understudy.boundary.privacy.measurement import Answer
+from understudy.boundary.schema.column import Column, Datetime, Identifier, Integer
+from understudy.boundary.schema.domain import Coding, Domain
+from understudy.boundary.schema.schema import CONFIRMED, DECLARED, REPLACE_ONE
+from understudy.methods.forecast.coefficients import COEFFICIENTS
+from understudy.methods.forecast.forecast import Forecast, facts_of, forecast
+from understudy.pages.dial import Slice, donut
+from understudy.pages.figure import Figure
+from understudy.pages.page import plain_environment
+from understudy.pages.palette import DARK, LIGHT, SERIES
+from understudy.releases.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, UNCONFIRMED, Certificate
+from understudy.releases.training_curve import MEANING, curve_of, training_curve
+
+if TYPE_CHECKING:
+    import jinja2
+    import pyarrow as pa
+
+OPEN_SPENDS = 30
+MOST_BARS = 40
+MOST_NAMED_BARS = 10
+MOST_LISTED = 200
+BELIEFS = (0.01, 0.1, 0.5, 0.9)
+
+ORIGINS = {
+    DECLARED: "Declared public in the schema.",
+    CONFIRMED: "Drafted from the data, then confirmed as public by a person.",
+    BOUGHT: "Learned with a part of the budget.",
+    UNCONFIRMED: "Drafted from the data and accepted as public by a flag; so this release has no guarantee.",
+    NEVER_READ: "An identifier: never modelled.",
+    READ_TO_CAP: "Tells people apart, so that each counts with a bounded number of rows; never modelled.",
+}
+
+ROW_RULES = {"as asked": "the one that was asked for", "noisy total": "the noisy total of the private rows"}
+
+
+@dataclass(frozen=True)
+class _Noise:
+    """A mechanism as the page speaks of it: its names, and how far 95 % of its noise reaches, per unit of scale."""
+
+    words: str
+    norm: str = ""
+    scale: str = ""
+    reach: float | None = None
+
+
+NOISES = {
+    "discrete-gaussian": _Noise("Gaussian noise", "L2", "σ", 1.96),
+    "discrete-laplace": _Noise("Laplace noise", "L1", "b", math.log(20)),
+    "thresholded-gaussian": _Noise("Gaussian noise and a threshold", "L2", "σ", 1.96),
+    "exponential": _Noise("noisy choice", "L∞", "ε"),
+    "posterior-draws": _Noise("draws from a posterior", "rows", "m"),
+    "public": _Noise("public fact, no noise"),
+    "sampled-gaussian": _Noise("noisy gradients", "L2", "σ"),
+}
+
+
+def render(certificate: Certificate, domain: Domain, table: pa.Table, record: Sequence[Answer] = ()) -> str:
+    """One self-contained page for whoever decides about publication and whoever gets the table; same input, same bytes.
+
+    Of the record it shows the curve of a training, where there is one.
+
+    >>> import pyarrow as pa, understudy as us
+    >>> schema = us.Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
+    >>> release = us.synthesize(us.open(pa.table({"age": [31, 47, 52]}), schema), epsilon=1.0, rows=5)
+    >>> "<h1>" in render(release.certificate, release.domain, release.arrow)
+    True
+    """
+    lines, curve = _lines(certificate), curve_of(record)
+    margins = [line.margin for line in lines if line.margin is not None]
+    return _template().render(
+        certificate=certificate,
+        claim=_Claim.of(certificate),
+        lines=lines,
+        open_lines=OPEN_SPENDS,
+        margins=(min(margins), max(margins)) if margins else None,
+        parts=_parts(lines, domain),
+        trained=_trained(certificate),
+        curve=training_curve(curve) if curve else None,
+        meaning=MEANING,
+        expected=_expected(certificate, domain),
+        columns=[_Entry.of(c, certificate, domain, table) for c in domain.schema],
+        origins=_origin_counts(certificate),
+        origin_words=ORIGINS,
+        spent=certificate.composed[0],
+        rules=domain.schema.rules,
+        row_words=ROW_RULES.get(certificate.rows_rule, certificate.rows_rule),
+        method=_method(certificate.method),
+        parameters=_parameters(certificate.parameters),
+        most_listed=MOST_LISTED,
+    )
+
+
+@lru_cache(maxsize=1)
+def _template() -> jinja2.Template:
+    environment = plain_environment()
+    environment.filters |= {"upward": upward, "percent": percent, "plain": plain, "clipped": clipped}
+    environment.globals |= {"series": {n: (LIGHT[n], DARK[n]) for n in SERIES}}
+    return environment.get_template("release.html.j2")
+
+
+# --- numbers as texts
+
+
+def upward(value: float, digits: int = 4) -> str:
+    """A number of a claim, rounded up, so that what is shown is never smaller than the truth.
+
+    >>> upward(0.43001), upward(0.9999999999990906), upward(float("inf"))
+    ('0.4301', '1', '∞')
+    """
+    if math.isinf(value):
+        return "∞"
+    shown = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(repr(float(value)))).normalize()
+    return f"{shown:,f}" if not shown or Decimal("1e-4") <= shown < 10**9 else f"{shown:e}"
+
+
+def percent(share: float) -> str:
+    """A share for display.
+
+    >>> percent(0.25), percent(0.00001), percent(0.0)
+    ('25.0 %', '< 0.1 %', '0 %')
+    """
+    if share == 0:
+        return "0 %"
+    return "< 0.1 %" if share < 0.001 else f"{100 * share:.1f} %"
+
+
+def plain(value: float) -> str:
+    """A number in full (a bound's last decimal may tell where it came from), with commas where they help to read it.
+
+    >>> plain(2019), plain(1484705), plain(27.0), plain(0.5)
+    ('2019', '1,484,705', '27', '0.5')
+    """
+    whole = int(value) if float(value).is_integer() and abs(value) < 1e15 else value
+    return f"{whole:,}" if abs(whole) >= 10_000 else f"{whole}"
+
+
+def clipped(text: str, most: int) -> str:
+    """The text, or its beginning.
+
+    >>> clipped("abcdef", 4)
+    'abc…'
+    """
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+# --- the claim
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """The guarantee in words for people."""
+
+    epsilon: float
+    delta: float
+    factor: str
+    one_in: str
+    beliefs: tuple[tuple[float, float], ...]
+    person: bool
+    max_rows: int
+    unit_column: str
+    replace_one: bool
+
+    @classmethod
+    def of(cls, certificate: Certificate) -> _Claim:
+        epsilon, delta = certificate.epsilon, certificate.delta
+        unit = certificate.unit
+        return cls(
+            epsilon=epsilon,
+            delta=delta,
+            factor=_factor(epsilon),
+            one_in=_one_in(delta),
+            beliefs=tuple((p, _belief(p, epsilon)) for p in BELIEFS),
+            person=unit.get("what") == "person",
+            max_rows=int(unit.get("max_rows", 1)),
+            unit_column=str(unit.get("column", "")),
+            replace_one=certificate.neighbours == REPLACE_ONE,
+        )
+
+
+def _factor(epsilon: float) -> str:
+    """e^ε, rounded up; as a power of ten where nobody would read the digits."""
+    if math.isinf(epsilon):
+        return "∞"
+    if epsilon > 16:
+        return f"10^{math.ceil(epsilon / math.log(10))}"
+    return upward(math.exp(epsilon), 3 if epsilon < 6 else 8)
+
+
+def _one_in(delta: float) -> str:
+    """δ as "1 in n", n rounded down; through its decimal digits, since 1/1e-5 isn't 100,000 in binary."""
+    return f"1 in {int(1 / Decimal(repr(delta))):,}" if delta else ""
+
+
+def _belief(before: float, epsilon: float) -> float:
+    """The most that odds multiplied by e^ε make of a belief, rounded up to a tenth of a per cent."""
+    after = before / (before + (1 - before) * math.exp(-epsilon))
+    return min(1.0, math.ceil(1000 * after) / 1000)
+
+
+# --- the budget
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One spend as a line of the budget table."""
+
+    spend: Spend
+    noise: _Noise
+    price: float
+    currency: str
+    share: float
+    start: float
+    margin: int | None
+
+
+def _lines(certificate: Certificate) -> list[_Line]:
+    """Every spend with its share of the total: by its cost, or where something was trained by what it adds to ε."""
+    pure, trained, lines, start = certificate.asked.pure, _trained(certificate), list[_Line](), 0.0
+    counted = sum(_price(s, pure) for s in certificate.spends if not s.steps) or 1.0
+    whole = certificate.composed[0] if trained else 1.0
+    for spend in certificate.spends:
+        noise, direct = NOISES.get(spend.mechanism, _Noise(spend.mechanism)), spend.steps > 0
+        price = _price(spend, pure)
+        share = price / whole if direct else price / counted * (1.0 - trained / whole)
+        currency = "ε" if pure or direct else "ρ"
+        lines.append(_Line(spend, noise, price, currency, share, start, _margin(spend, noise)))
+        start += share
+    return lines
+
+
+def _price(spend: Spend, pure: bool) -> float:
+    """In the currency that the budget was asked in, or of a training, which has none but its own, in ε."""
+    cost = spend.cost
+    return float(cost.direct or ((cost.epsilon or 0) if pure else cost.rho))
+
+
+def _trained(certificate: Certificate) -> float:
+    """The ε of what was trained."""
+    return float(sum(s.cost.direct for s in certificate.spends))
+
+
+def _margin(spend: Spend, noise: _Noise) -> int | None:
+    """How many rows 95 % of the noise stays within. Noise is whole, so rounding up keeps the 95 %."""
+    return None if noise.reach is None else math.ceil(noise.reach * spend.scale)
+
+
+def _parts(lines: list[_Line], domain: Domain) -> Figure:
+    """The budget by what it was spent on."""
+    single = {f"counts by {name}" for name in domain.names}
+    names = ["single columns", "columns together", "choosing what to count", "training a network", "other questions"]
+    amounts = dict.fromkeys(names, 0.0)
+    for line in lines:
+        amounts[_part(line.spend, single)] += line.share
+    slices = [Slice(name, amount) for name, amount in amounts.items()]
+    return donut(slices, title="What it was spent on", note="By cost, over all questions.", width=480)
+
+
+def _part(spend: Spend, single: set[str]) -> str:
+    if spend.mechanism == "exponential":
+        return "choosing what to count"
+    if spend.steps or " votes of " in spend.asked:
+        return "training a network"
+    if spend.asked in single:
+        return "single columns"
+    return "columns together" if spend.asked.startswith("counts ") else "other questions"
+
+
+def _expected(certificate: Certificate, domain: Domain) -> Forecast | None:
+    """What releases of other tables lead to expect of this one: from public facts and the noisy number of rows."""
+    if certificate.method not in COEFFICIENTS or certificate.parameters.get("given"):
+        return None
+    return forecast(certificate.method, facts_of(domain.schema, certificate.asked, max(1, certificate.rows)))
+
+
+# --- the columns
+
+
+@dataclass(frozen=True)
+class _Bar:
+    """A bar of a chart: its share of all rows, and its height (or length) as a part of the tallest one."""
+
+    label: str
+    count: int
+    share: float
+    height: float
+    absent: bool = False
+
+
+@dataclass(frozen=True)
+class _Chart:
+    """The distribution of a synthetic column. Named bars lie, with a label each; others stand, labelled at the ends."""
+
+    bars: tuple[_Bar, ...]
+    named: bool
+    ends: tuple[str, str]
+    missing: _Bar | None = None
+    merged: int = 1
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One column of the schema as a line of the column table."""
+
+    column: Column
+    origin: str
+    codes: str
+    values: tuple[str, ...]
+    chart: _Chart | None
+    margin: int | None = None
+    """How many rows 95 % of the noise of its own counts stays within, where it was counted by itself."""
+
+    @classmethod
+    def of(cls, column: Column, certificate: Certificate, domain: Domain, table: pa.Table) -> _Entry:
+        origin = certificate.columns.get(column.name, DECLARED)
+        if isinstance(column, Identifier):
+            return cls(column, origin, _identifier_words(column), (), None)
+        coding = domain[column.name]
+        values = () if coding.labels is None else tuple(map(str, coding.labels))
+        margin = min((m for s in certificate.spends if (m := _own_margin(s, column)) is not None), default=None)
+        return cls(column, origin, _codes_words(coding), values, _chart(coding, table[column.name]), margin)
+
+
+def _own_margin(spend: Spend, column: Column) -> int | None:
+    own = spend.asked == f"counts by {column.name}"
+    return _margin(spend, NOISES.get(spend.mechanism, _Noise(spend.mechanism))) if own else None
+
+
+def _identifier_words(column: Identifier) -> str:
+    made_up = column.made_up
+    return "left out of the table" if made_up is None else f"made-up values such as {made_up.format(1)}"
+
+
+def _codes_words(coding: Coding) -> str:
+    """What the codes of a column stand for, in a few words."""
+    kind = "value" if coding.labels is not None or _single_values(coding) else "bin"
+    number = f"{coding.levels:,} {kind}{'' if coding.levels == 1 else 's'}"
+    span = "" if coding.edges is None else f", {_point(coding, 0)} to {_last_point(coding)}"
+    resolution = f", by the {coding.column.resolution}" if isinstance(coding.column, Datetime) else ""
+    return number + span + resolution + (", or missing" if coding.column.missing else "")
+
+
+def _single_values(coding: Coding) -> bool:
+    edges = coding.edges or ()
+    return isinstance(coding.column, Integer | Datetime) and edges[-1] - edges[0] == coding.levels
+
+
+def _chart(coding: Coding, values: Any) -> _Chart:
+    counts, rows = _counts(coding, values), max(len(values), 1)
+    if coding.labels is not None and (coding.levels <= MOST_NAMED_BARS or not coding.column.ordered):
+        return _named_chart(coding, counts, values.null_count, rows)
+    return _standing_chart(coding, counts, values.null_count, rows)
+
+
+def _counts(coding: Coding, values: Any) -> NDArray[np.int64]:
+    """How many synthetic rows each code has, missing ones aside."""
+    present = values.drop_null()
+    if coding.labels is not None:
+        tally = {entry["values"]: entry["counts"] for entry in present.value_counts().to_pylist()}
+        return np.array([tally.get(label, 0) for label in coding.labels], dtype=np.int64)
+    bins = np.searchsorted(np.array(coding.edges), _on_line(coding, present), side="right") - 1
+    return np.bincount(bins.clip(0, coding.levels - 1), minlength=coding.levels)
+
+
+def _on_line(coding: Coding, present: Any) -> NDArray[Any]:
+    """The values where the column's edges are: a datetime as units of its resolution since its `min`."""
+    column = coding.column
+    if not isinstance(column, Datetime):
+        return present.to_numpy()
+    seconds = present.to_numpy().astype("datetime64[s]") - np.datetime64(column.minimum, "s")
+    return seconds.astype(np.int64) // column.unit_seconds
+
+
+def _named_chart(coding: Coding, counts: NDArray[np.int64], missing: int, rows: int) -> _Chart:
+    """A bar for each value; of many, the most frequent ones (ties in the order of the schema) and one for the rest."""
+    labels = list(map(str, coding.labels or ()))
+    named = [(labels[i], int(counts[i])) for i in _shown(counts)]
+    if len(named) < len(labels):
+        named.append((f"{len(labels) - len(named):,} other values", int(counts.sum()) - sum(n for _, n in named)))
+    entries = [(label, n, False) for label, n in named]
+    if coding.column.missing:
+        entries.append(("missing", missing, True))
+    tallest = max(1, *(n for _, n, _ in entries))
+    bars = tuple(_Bar(label, n, n / rows, n / tallest, absent) for label, n, absent in entries)
+    return _Chart(bars, True, ("", ""))
+
+
+def _shown(counts: NDArray[np.int64]) -> list[int]:
+    if len(counts) <= MOST_NAMED_BARS:
+        return list(range(len(counts)))
+    return [int(i) for i in np.argsort(-counts, kind="stable")[: MOST_NAMED_BARS - 1]]
+
+
+def _standing_chart(coding: Coding, counts: NDArray[np.int64], missing: int, rows: int) -> _Chart:
+    """Neighbouring codes merged to at most MOST_BARS bars, as high as the codes under them are full on average."""
+    step = math.ceil(coding.levels / MOST_BARS)
+    groups = [(a, min(a + step, coding.levels)) for a in range(0, coding.levels, step)]
+    totals = [int(counts[a:b].sum()) for a, b in groups]
+    heights = [n / _width(coding, a, b) for n, (a, b) in zip(totals, groups, strict=True)]
+    tallest = max(heights) or 1.0
+    bars = tuple(
+        _Bar(_range(coding, a, b), n, n / rows, h / tallest)
+        for (a, b), n, h in zip(groups, totals, heights, strict=True)
+    )
+    absent = _Bar("missing", missing, missing / rows, missing / rows, True) if coding.column.missing else None
+    return _Chart(bars, False, (_point(coding, 0), _last_point(coding)), absent, step)
+
+
+def _width(coding: Coding, first: int, end: int) -> float:
+    """Length on the line for bins of equal width, of which the last may be shorter; else the number of codes."""
+    if coding.edges is None or getattr(coding.column, "cuts", None) is not None:
+        return float(end - first)
+    return float(coding.edges[end] - coding.edges[first])
+
+
+def _point(coding: Coding, code: int) -> str:
+    """Where a code begins, as its column writes it."""
+    return str(coding.labels[code]) if coding.labels is not None else _written(coding, (coding.edges or ())[code])
+
+
+def _last_point(coding: Coding) -> str:
+    return _end_point(coding, coding.levels)
+
+
+def _end_point(coding: Coding, end: int) -> str:
+    """The last value before code `end`; a number's bin has its upper edge for want of a last value."""
+    if coding.labels is not None:
+        return str(coding.labels[end - 1])
+    whole = isinstance(coding.column, Integer | Datetime)
+    return _written(coding, (coding.edges or ())[end] - whole)
+
+
+def _written(coding: Coding, at: float) -> str:
+    column = coding.column
+    if not isinstance(column, Datetime) or column.minimum is None:
+        return plain(at)
+    moment = column.minimum + timedelta(seconds=int(at) * column.unit_seconds)
+    return moment.date().isoformat() if column.resolution == "day" else moment.isoformat(" ")
+
+
+def _range(coding: Coding, first: int, end: int) -> str:
+    low, high = _point(coding, first), _end_point(coding, end)
+    return low if low == high else f"{low} to {high}"
+
+
+# --- the rest
+
+
+def _origin_counts(certificate: Certificate) -> list[tuple[str, int]]:
+    """How many columns came about in each way, in a fixed order."""
+    tally = Counter(certificate.columns.values())
+    return [(origin, tally[origin]) for origin in (*ORIGINS, *sorted(set(tally) - set(ORIGINS))) if tally[origin]]
+
+
+def _method(name: str) -> Any:
+    from understudy.methods.registry import METHODS
+
+    return METHODS.get(name)
+
+
+def _parameters(parameters: dict[str, Any]) -> list[tuple[str, str]]:
+    """What was set, leaving out what was left as it is, and the rows, which have a line of their own."""
+    shown = {k: v for k, v in parameters.items() if k != "rows" and v not in (None, [], (), "", {})}
+    return [(k, _setting(k, v)) for k, v in shown.items() if (k, v) != ("workload", "pairs")]
+
+
+def _setting(name: str, value: Any) -> str:
+    if name == "weights":
+        return "; ".join(f"{_joined(columns)} = {weight:g}" for columns, weight in value)
+    if name == "given":
+        return "; ".join(f"{column} = {'missing' if stated is None else stated}" for column, stated in value.items())
+    return "; ".join(map(_joined, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _joined(item: Any) -> str:
+    return ", ".join(map(str, item)) if isinstance(item, list | tuple) else str(item)

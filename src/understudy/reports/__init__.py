@@ -1,1 +1,0 @@
-"""Typed results in, HTML out. Nothing here computes anything."""

@@ -1,1 +1,0 @@
-"""Studies: methods × budgets × seeds on one table, run in child processes, recorded as they come."""

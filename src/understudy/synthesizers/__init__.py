@@ -1,1 +1,0 @@
-"""Strategies: what to ask the curator, and which model to fit to its answers."""

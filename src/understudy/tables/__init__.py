@@ -1,1 +1,0 @@
-"""Where private rows live. Nothing outside `tables/` and `privacy/` may ask them anything."""

@@ -1,0 +1,270 @@
+"""`understudy.compare`: the same figures as by hand, in children that may fail; a run that is killed goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import understudy as us
+from understudy.lab.evaluation.holdout import Split
+from understudy.lab.studies import worker
+from understudy.lab.studies.case import BASELINE, Case, cases
+from understudy.lab.studies.comparing import Step, compare
+from understudy.lab.studies.evaluating import evaluate
+from understudy.lab.studies.record import FILE, KEY
+from understudy.lab.studies.study import STATISTICS_FIRST, Study
+from understudy.lab.studies.worker import Crew, Task, cause_of_death, peak_megabytes, sentence
+
+SCHEMA = """
+status = "draft"
+[columns.age]
+type = "integer"
+min = 0
+max = 99
+bins = 10
+[columns.job]
+type = "categorical"
+values = ["clerk", "cook", "nurse"]
+[columns.smoker]
+type = "boolean"
+"""
+WATCHDOG = 600
+"""Seconds. It ends what hangs; a busy machine may need minutes for what else takes a second."""
+FAST = {"epsilons": [1], "seeds": 1, "measures": ["tv1", "tv2"], "jobs": 1}
+
+
+def people(rows: int = 300) -> pa.Table:
+    rng = np.random.default_rng(5)
+    job = rng.choice(["clerk", "cook", "nurse"], rows)
+    return pa.table({"age": rng.integers(0, 100, rows), "job": job, "smoker": rng.random(rows) < 0.3})
+
+
+def schema() -> us.Schema:
+    return us.Schema.loads(SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Study, list[Step]]]:
+    """A study in which one method refuses."""
+    out = tmp_path_factory.mktemp("study")
+    steps: list[Step] = []
+    study = compare(people(), schema(), methods=["mst", "marginals"], out=out, progress=steps.append, **FAST)
+    yield out, study, steps
+
+
+def test_figures_are_those_of_the_same_release_by_hand(done: tuple[Path, Study, list[Step]]):
+    split = Split.of(people(), schema())
+    study = done[1]
+    release = us.synthesize(
+        us.open(split.train, schema()), method="mst", epsilon=1, seed=0, test_only_noise_seed=0,
+        accept_draft_as_public=True,
+    )  # fmt: skip
+    by_hand = evaluate(split.train, release.arrow, holdout=split.holdout, schema=schema(), measures=["tv1", "tv2"])
+    (trial,) = study.of("mst", 1.0)
+    assert trial.figures == by_hand.figures
+    assert study.rows == 240 and study.holdout_rows == 60
+    assert trial.seconds > 0 and trial.megabytes > 10
+
+
+def test_a_method_that_refuses_is_recorded_and_the_study_goes_on(done: tuple[Path, Study, list[Step]]):
+    (failed,) = done[1].failures()
+    assert failed.method == "marginals" and failed.failed.startswith("method marginals needs marginals or a target")
+    assert done[1].methods == ("mst", "marginals")
+    assert done[1].families == dict.fromkeys(("mst", "marginals"), STATISTICS_FIRST)
+
+
+def test_the_baseline_is_the_real_table(done: tuple[Path, Study, list[Step]]):
+    assert {name: figure.value for name, figure in done[1].baseline.items()} == {"tv1": 0.0, "tv2": 0.0}
+
+
+def test_progress_is_told(done: tuple[Path, Study, list[Step]]):
+    assert [(s.done, s.total, s.recorded) for s in done[2]] == [(0, 3, 0), (1, 3, 0), (2, 3, 0), (3, 3, 0)]
+    assert done[2][0].trial is None
+    assert {s.trial.key for s in done[2][1:] if s.trial} == {BASELINE.key, ("mst", 1.0, 0), ("marginals", 1.0, 0)}
+
+
+def test_no_row_and_no_release_is_kept(done: tuple[Path, Study, list[Step]]):
+    assert {p.name for p in done[0].iterdir()} == {FILE, KEY, "results.parquet", "results.csv"}
+    assert pq.read_table(done[0] / "results.parquet").filter(pa.compute.field("method") == "mst").num_rows == 8
+
+
+def test_what_is_on_record_is_not_run_again(done: tuple[Path, Study, list[Step]], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(worker.subprocess, "Popen", None)  # a child could not even begin
+    steps: list[Step] = []
+    again = compare(people(), schema(), methods=["mst", "marginals"], out=done[0], progress=steps.append, **FAST)
+    assert again == done[1]
+    assert [(s.done, s.total, s.recorded) for s in steps] == [(3, 3, 3)]
+    fewer = compare(people(), schema(), methods=["mst"], out=done[0], **FAST)
+    assert fewer.methods == ("mst",)
+
+
+def test_another_question_is_refused_before_it_is_run(done: tuple[Path, Study, list[Step]]):
+    with pytest.raises(us.ReleaseError, match="the data changed"):
+        compare(people(301), schema(), methods=["mst"], out=done[0], **FAST)
+
+
+RUN = """
+import signal, sys
+import pyarrow.parquet as pq
+import understudy as us
+from understudy.lab.studies.comparing import compare
+data, schema, out = sys.argv[1:]
+
+def progress(step):
+    print(step.done, flush=True)
+    if step.done == 2:
+        signal.pause()  # until it is killed: else the third trial might be faster
+
+compare(
+    data, us.Schema.load(schema), methods=["independent"], epsilons=[1, 2], seeds=1, measures=["tv1"], jobs=1, out=out,
+    progress=progress,
+)
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path):
+    """It is killed with SIGKILL after two of three trials, from a script without any guard."""
+    data, rules, out = tmp_path / "people.parquet", tmp_path / "people.toml", tmp_path / "out"
+    pq.write_table(people(), data)
+    rules.write_text(SCHEMA)
+    (tmp_path / "run.py").write_text(RUN)
+    command = [sys.executable, str(tmp_path / "run.py"), str(data), str(rules), str(out)]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE)
+    assert run.stdout is not None
+    with run.stdout:
+        assert [int(run.stdout.readline()) for _ in range(3)] == [0, 1, 2]
+        os.kill(run.pid, signal.SIGKILL)
+        assert run.wait() == -signal.SIGKILL
+    before = (out / FILE).read_bytes()
+    assert before.count(b"\n") == 3 and not (out / "results.csv").exists()
+    steps: list[Step] = []
+    study = compare(
+        data, rules, methods=["independent"], epsilons=[1, 2], seeds=1, measures=["tv1"], jobs=1, out=out,
+        progress=steps.append,
+    )  # fmt: skip
+    assert (steps[0].recorded, len(steps)) == (2, 2)  # one beginning, one trial
+    assert (out / FILE).read_bytes().startswith(before)
+    assert [t.key for t in study.trials] == [("independent", 1.0, 0), ("independent", 2.0, 0)]
+    assert not list(study.failures()) and (out / "results.csv").exists()
+
+
+def task() -> Task:
+    return Task(people(), people(20), schema(), 1e-6, "job", ("smoker",), ("tv1",))
+
+
+def test_a_task_travels_unchanged():
+    assert Task.from_bytes(task().to_bytes()) == task()
+
+
+def child(code: str) -> str:
+    return f"import os, signal, sys; sys.stdin.buffer.read(); {code}"
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("os.kill(os.getpid(), signal.SIGKILL)", "the process was killed, most likely because the machine ran out of"),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "the process was ended by signal SIGSEGV"),
+        ("print('x', file=sys.stderr); sys.exit(3)", "the process broke off with exit code 3"),
+        ("sys.exit(0)", "the process broke off with exit code 0"),
+    ],
+)
+def test_the_death_of_a_child_is_a_failed_trial(monkeypatch: pytest.MonkeyPatch, code: str, said: str):
+    monkeypatch.setattr(worker, "BEGIN", child(code))
+    (trial,) = Crew(task(), 1).trials([Case("mst", 1.0, 0)])
+    assert trial.failed.startswith(said) and trial.key == ("mst", 1.0, 0)
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_the_children(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(worker, "BEGIN", child("import time; time.sleep(3600)"))
+    crew = Crew(task(), 2)
+    seen: list[subprocess.Popen[bytes]] = []
+
+    def interrupt(*_: object) -> None:
+        """As soon as there is something to interrupt, however long that takes."""
+        if len(crew._children) < 2:
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            return
+        seen.extend(crew._children)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(KeyboardInterrupt):
+            next(crew.trials([Case("mst", 1.0, seed) for seed in range(5)]))
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert [c.returncode for c in seen] == [-signal.SIGKILL] * 2  # and the other three never began
+
+
+def test_a_child_ends_with_the_study_that_began_it():
+    lines = (
+        json.dumps({"case": {"method": "mst", "epsilon": 1.0, "seed": 0}, "parent": os.getpid() + 1}).encode() + b"\n"
+    )
+    begun = [sys.executable, "-c", worker.BEGIN, *sys.path]
+    run = subprocess.Popen(begun, stdin=subprocess.PIPE)
+    assert run.stdin is not None
+    with run.stdin:
+        run.stdin.write(lines)
+        run.stdin.flush()
+        assert run.wait(WATCHDOG) == 1  # though there is more to come on its standard input
+
+
+def test_reasons_are_one_line():
+    assert sentence(us.MethodError("too large")) == "too large"
+    assert sentence(MemoryError()) == "there was not enough memory"
+    assert sentence(ValueError("first\nsecond")) == "a bug of ours (ValueError)"
+    assert cause_of_death(1, b"") == "the process broke off with exit code 1"
+    assert cause_of_death(1, b"  File\nmod.SomeError: Ada") == "the process broke off with exit code 1 (mod.SomeError)"
+
+
+def test_memory_is_that_of_this_process():
+    before = peak_megabytes()
+    block = np.ones(30_000_000)
+    assert peak_megabytes() >= before and peak_megabytes() > block.nbytes / 2**20
+
+
+def test_cases_are_distinct_and_in_order():
+    found = cases(["mst", "mst", "aim"], [3, 1.0, 1], 2, 0.0)
+    assert [c.key for c in found[:4]] == [("mst", 3.0, 0), ("aim", 3.0, 0), ("mst", 1.0, 0), ("aim", 1.0, 0)]
+    assert len(set(found)) == len(found) == 8
+    assert {c.method for c in cases(None, [1], 1, 1e-6)} == set(us.METHODS)
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        ({"methods": ["msst"]}, "method 'msst' is not known; did you mean 'mst'?"),
+        ({"methods": []}, "at least one method"),
+        ({"epsilons": []}, "one epsilon"),
+        ({"epsilons": [0]}, "epsilon (0) must"),
+        ({"epsilons": [float("nan")]}, "epsilon (nan) must"),
+        ({"delta": 2.0}, "delta (2.0) must"),
+        ({"seeds": 0}, "seeds (0) must be a whole number from 1"),
+        ({"seeds": 1.5}, "seeds (1.5) must be a whole number from 1"),
+        ({"jobs": 0}, "jobs (0) must be a whole number from 1"),
+        ({"target": "wage"}, "the target 'wage' is not a column"),
+        ({"groups": ["age"]}, "the group 'age' is a number"),
+        ({"measures": ["tv9"]}, "measure 'tv9' is not known; the measures are tv1, tv2"),
+        ({"measures": []}, "at least one measure"),
+        ({"holdout": people(0)}, "the hold-out has 0 rows"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_is_written(tmp_path: Path, wish: dict[str, object], said: str):
+    with pytest.raises(us.InputError) as refused:
+        compare(people(), schema(), **{**FAST, "out": tmp_path / "out", **wish})
+    assert said in str(refused.value)
+    assert not (tmp_path / "out").exists()

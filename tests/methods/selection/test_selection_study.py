@@ -1,0 +1,166 @@
+"""The study of seed 001: what it tries, that it goes on where it stopped, and that its page holds what was found."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+import understudy as us
+from understudy.boundary.schema.domain import Domain
+from understudy.errors import InputError
+from understudy.lab.studies.documents import selection_study as selection
+from understudy.lab.studies.documents.closeness import auc_and_accuracy, mean_auc, total_variation
+from understudy.lab.studies.documents.selection_page import (
+    POOL,
+    PUBLISHED,
+    SELECT,
+    Case,
+    Results,
+    Trial,
+    render,
+    verdict,
+)
+from understudy.lab.studies.documents.selection_study import Size, attempt, cases, compared, sweeps, write
+
+SCHEMA = us.Schema.loads(
+    """
+[columns.age]
+type = "integer"
+min = 0
+max = 3
+[columns.sex]
+type = "integer"
+min = 0
+max = 1
+[columns.income]
+type = "integer"
+min = 0
+max = 1
+"""
+)
+SMALL = Size(("independent",), (2.0,), 1, "independent", 2.0, 1)
+
+
+def table(rows: int, seed: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    age, sex = rng.integers(0, 4, rows), rng.integers(0, 2, rows)
+    return pa.table({"age": age, "sex": sex, "income": ((age > 1) ^ (rng.random(rows) < 0.1)).astype(int)})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, seed in (("train", 0), ("test", 1)):
+        pyarrow.csv.write_csv(table(400, seed), tmp_path / f"adult.{name}.csv")
+    return tmp_path
+
+
+def test_a_study_is_written_and_not_made_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "attempt", lambda data, case: trial(case, case.ratio / 10, case.factor / 100))
+    said: list[str] = []
+    page = write(folder / "page.html", folder, {"adult": SCHEMA}, 0, SMALL, said.append)
+    text = page.read_text()
+    assert "Rows selected out of a private pool" in text and "dp-select over independent" in text
+    lines = (folder / "page.jsonl").read_text().splitlines()
+    assert len(lines) == len(said) == len(set(cases(SMALL, ["adult"])))
+    monkeypatch.setattr(selection, "attempt", None)  # nothing is tried again
+    with (folder / "page.jsonl").open("a") as file:
+        file.write('{"case": {"table"')  # a run that was killed in the middle of a line
+    assert write(folder / "page.html", folder, {"adult": SCHEMA}, 0, SMALL).read_text() == text
+
+
+def test_selection_finds_what_its_pool_does_not_know(folder: Path) -> None:
+    """The pool has independent columns, so that nothing can be learned of income; selected rows show that age tells.
+
+    Age decides for nine of ten rows: the pool's AUC is ½ by construction, the other's about 0.9.
+    """
+    data = selection.Data.read("adult", folder, SCHEMA)
+    pool = attempt(data, Case("adult", POOL, "independent", 8.0))
+    selected = attempt(data, selection.honest("adult", "independent", 8.0))
+    assert pool.auc < 0.65 < 0.8 < selected.auc
+    assert selected.tv2 < pool.tv2
+    printed = selection.published(data, replace(selection.printed("adult", "independent", 8.0), distance="L2"))
+    assert {len(v) for v in printed.values()} == {400}
+
+
+def test_the_plan_of_a_study() -> None:
+    size = Size(("independent", "mst"), (1.0, 8.0), 3, "mst", 2.0, 1)
+    planned = list(cases(size, ["adult", "covertype"]))
+    assert len(list(compared(size, "adult"))) == 2 * 2 * 3
+    assert {c.seed for c in planned} == {0, 1, 2}
+    assert {c.epsilon for c in planned if c.seed} == {1.0, 8.0}  # sweeps have one seed
+    names = {(s.method, s.parameter) for s in sweeps(size, ["adult"])}
+    assert names == {(m, p) for m in (SELECT, PUBLISHED) for p in ("ε-ratio", "pool size", "distance", "sections")}
+
+
+def test_unknown_tables_and_pools_are_refused(folder: Path) -> None:
+    with pytest.raises(InputError, match=r"table \('votes'\) must be one of adult, covertype"):
+        selection.Data.read("votes", folder, SCHEMA)
+    with pytest.raises(InputError, match=r"pool \('gan'\) must be one of"):
+        selection.pool_of(Case("adult", SELECT, "gan", 1.0), "income")
+
+
+def trial(case: Case, tv2: float, auc: float) -> Trial:
+    return Trial(case, 1.0, 0.01, tv2, auc, 0.8, 0.7)
+
+
+def test_the_verdict_counts_means_over_seeds() -> None:
+    pool, ours = Case("adult", POOL, "mst", 1.0), selection.honest("adult", "mst", 1.0)
+    trials = [trial(pool, 0.05, 0.8), trial(ours, 0.06, 0.9), trial(replace(ours, seed=1), 0.02, 0.6)]
+    said = verdict(Results(trials), [pool, ours])
+    assert "pairs in 1 of 1" in said and "boosting in 0 of 1" in said
+
+
+def test_a_page_escapes_and_shows_what_it_is_given() -> None:
+    case = Case("<adult>", POOL, "mst", 1.0)
+    page = render([trial(case, 0.0512, 0.8)], [], "mst")
+    assert "&lt;adult&gt;" in page and "<adult>" not in page
+    assert "0.0512" in page and "Internal" in page
+    assert page == render([trial(case, 0.0512, 0.8)], [], "mst")
+
+
+def test_a_trial_survives_its_record(tmp_path: Path) -> None:
+    made = trial(selection.honest("adult", "mst", 1.0), 0.1, 0.2)
+    (tmp_path / "x.jsonl").write_text(json.dumps({"case": vars(made.case), **_figures(made)}) + "\n")
+    assert selection._recorded(tmp_path / "x.jsonl") == {made.case: made}
+
+
+def _figures(made: Trial) -> dict[str, float]:
+    return {name: value for name, value in vars(made).items() if name != "case"}
+
+
+# --- Closeness
+
+
+DOMAIN = Domain.of(SCHEMA)
+
+
+def codes(rows: pa.Table) -> dict[str, np.ndarray]:
+    return {c: rows.column(c).to_numpy() for c in rows.column_names}
+
+
+def test_total_variation_by_hand() -> None:
+    one = {"age": np.array([0, 0]), "sex": np.array([0, 1]), "income": np.array([0, 0])}
+    other = {"age": np.array([0, 1]), "sex": np.array([0, 1]), "income": np.array([0, 0])}
+    assert total_variation(DOMAIN, one, other, 1) == pytest.approx((0.5 + 0 + 0) / 3)
+    assert total_variation(DOMAIN, one, other, 2) == pytest.approx((0.5 + 0.5 + 0) / 3)
+
+
+def test_real_rows_teach_and_rows_of_one_class_do_not() -> None:
+    """Age decides for nine of ten rows, and both classes are as common."""
+    train, test = codes(table(2000, 0)), codes(table(2000, 1))
+    auc, accuracy, balanced = auc_and_accuracy(DOMAIN, "income", train, test, 0)
+    assert auc > 0.85 and accuracy > 0.87 and balanced > 0.87
+    constant = train | {"income": np.zeros(2000, dtype=int)}
+    assert auc_and_accuracy(DOMAIN, "income", constant, test, 0)[0] == 0.5
+
+
+def test_the_mean_auc_of_several_classes_by_hand() -> None:
+    """The first class is told apart, the second the wrong way round, the third does not occur."""
+    chances = np.array([[0.9, 0.8, 0.0], [0.8, 0.7, 0.0], [0.1, 0.2, 0.0], [0.2, 0.1, 0.0]])
+    assert mean_auc(chances, np.array([0, 0, 1, 1])) == pytest.approx((1.0 + 0.0) / 2)
