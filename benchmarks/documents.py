@@ -1,10 +1,12 @@
-"""The study of seed 000 §5: real rows, ARF, its published private form and honest methods, beside its printed figures.
+"""Adversarial forests (Merchant 2024, §5): real rows, ARF, its published private form and honest methods.
+
+The printed figures stand beside them.
 
 `scripts/bench documents [--seeds N] [--methods M …] [--tables T …] [--no-pictures]`
 
 On the insurance, healthcare and Adult tables at the document's three budgets, with every metric of its §4.5.2. Writes
-benchmarks/results/seed-000.md and, with the densities and principal components, benchmarks/results/seed-000.html. A run
-that was stopped goes on where it was. Neither ARF nor its published form has any guarantee, whatever ε is named.
+adversarial-forests.md to benchmarks/results and, with densities and principal components, adversarial-forests.html. A
+run that was stopped goes on where it was. Neither ARF nor its published form has any guarantee, whatever ε is named.
 """
 
 from __future__ import annotations
@@ -37,13 +39,17 @@ from understudy.lab.studies.study import MODEL_FIRST, Study, Trial
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED, BENCH = ROOT.parent / "shared" / "data", ROOT / ".bench"
-RESULTS = ROOT / "benchmarks" / "results" / "seed-000"
+RESULTS = ROOT / "benchmarks" / "results" / "adversarial-forests"
 TARGETS = {"insurance": "smoker", "healthcare": "Medical Condition", "adult": "income"}
 FILES = {"adult": "adult.train.csv"}
 EPSILONS = (0.1, 0.5, 1.0)
 MEASURES = tuple(measure for measure, _ in QUANTITIES.values())
 REAL = "real rows"
 HONEST = tuple(method for method in ("dp-arf", "rake") if method in us.METHODS)
+TITLE = (
+    "# The tables of “Enhancing Generative Tree Based Modeling With Differential Privacy” (§5): "
+    "real, ARF, published, honest"
+)
 REMARKS = (
     "“Real rows” stand for the training rows in place of synthetic ones.",
     "arf is the adversarial random forest without any privacy; it is the same at every ε.",
@@ -96,7 +102,7 @@ def _kept(method: str, make: Maker) -> Maker:
     def find(subject: Subject, epsilon: float, seed: int) -> pa.Table:
         import pyarrow.parquet as pq
 
-        path = BENCH / f"seed-000-{subject.name}-specimens" / f"{method}-{epsilon:g}-{seed}.parquet"
+        path = BENCH / f"adversarial-forests-{subject.name}-specimens" / f"{method}-{epsilon:g}-{seed}.parquet"
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             pq.write_table(make(subject, epsilon, seed), path)
@@ -137,12 +143,14 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", choices=TARGETS, default=list(TARGETS))
     parser.add_argument("--no-pictures", action="store_true")
     asked = parser.parse_args()
-    parts = ["# The tables of seed 000 §5: real, ARF, published, honest", *(f"- {remark}" for remark in REMARKS)]
-    parts = ["\n".join([parts[0], "", *parts[1:]]), f"Means over {asked.seeds} seeds; by `scripts/bench documents`."]
+    parts = [
+        "\n".join([TITLE, "", *(f"- {remark}" for remark in REMARKS)]),
+        f"Means over {asked.seeds} seeds; by `scripts/bench documents`.",
+    ]
     chapters = []
     for name in asked.tables:
         subject = Subject.of(name)
-        grids = tuple(_without_double(grid) for grid in lay_out(_study(subject, asked), "seed-000"))
+        grids = tuple(_without_double(grid) for grid in lay_out(_study(subject, asked), "adversarial-forests"))
         parts += [f"## {name}", *(_markdown(grid) for grid in grids)]
         pictures = {} if asked.no_pictures else dict(_pictures(subject, asked.methods))
         chapters.append(Chapter(name, _facts(subject, asked.seeds), subject.numbers, grids, pictures))
@@ -166,7 +174,7 @@ def _study(subject: Subject, asked: argparse.Namespace) -> Study:
         seeds=asked.seeds,
         target=subject.target,
         measures=MEASURES,
-        out=BENCH / f"seed-000-{subject.name}",
+        out=BENCH / f"adversarial-forests-{subject.name}",
         jobs=asked.jobs,
         progress=lambda step: print(f"{subject.name}: {step.done} of {step.total}", flush=True),
     )
@@ -177,7 +185,7 @@ def _study(subject: Subject, asked: argparse.Namespace) -> Study:
 
 
 def _specimen_trials(subject: Subject, seeds: int) -> Iterator[Trial]:
-    with Record.open(BENCH / f"seed-000-{subject.name}-specimens", subject.question) as record:
+    with Record.open(BENCH / f"adversarial-forests-{subject.name}-specimens", subject.question) as record:
         for method, make in SPECIMENS.items():
             for epsilon in EPSILONS:
                 for seed in range(seeds):

@@ -12,7 +12,7 @@ EPSILONS = (0.01, 0.1, 1.0, 10.0)
 SEEDS = 10
 TRAINING_SHARE = 0.75
 LARGE = {"trees": 100, "depth": 7}
-"""The seed document's largest forest, for which it needed hours."""
+"""Hanisch's largest forest, for which he needed hours."""
 
 
 def files(table: str) -> tuple[Path, Path | None]:

@@ -1,4 +1,4 @@
-"""Seed 002's evaluation as one command: `python -m predictors.grid FOLDER --out DIR`, from the folder `benchmarks`."""
+"""Hanisch's evaluation: `python -m predictors.grid FOLDER --out DIR`, from the folder `benchmarks`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The study of seed 001: `PYTHONPATH=src:benchmarks .venv/bin/python -m selection [--tables adult …] [--seeds 5] …`.
+"""The study of DP-Select: `PYTHONPATH=src:benchmarks .venv/bin/python -m selection [--tables adult …] [--seeds 5] …`.
 
 Trials are kept in benchmarks/results/selection.jsonl; what is there is not measured again. Writes the page
 benchmarks/results/selection.html, and prints its tables as Markdown. `--report` measures nothing.

@@ -177,10 +177,10 @@ def test_compare_writes_a_folder(desk: Path, capsys: pytest.CaptureFixture[str])
 
 
 def _same_again_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    show_comparison(as_json=True, layout="seed-003", figures=Path("drawn"))
+    show_comparison(as_json=True, layout="model-or-statistics", figures=Path("drawn"))
     printed = capsys.readouterr()
     found = json.loads(printed.out)
-    assert printed.err == "" and "The tables of seed-003" in (folder / "study.html").read_text()
+    assert printed.err == "" and "The tables of model-or-statistics" in (folder / "study.html").read_text()
     assert {(r["method"], r["measure"], r["seeds"]) for r in found["results"]} == {
         ("independent", "tv1", 1),
         ("independent", "tv2", 1),
@@ -206,7 +206,10 @@ def _same_again_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
         ({"holdout": "absent.csv"}, "'absent.csv' does not exist"),
         ({"target": "wage"}, "the target 'wage' is not a column"),
         ({"out": Path("people.csv")}, "can't be written"),
-        ({"layout": "seed-7"}, "layout ('seed-7') must be one of seed-000, seed-001, seed-003"),
+        (
+            {"layout": "unheard-of"},
+            "layout ('unheard-of') must be one of adversarial-forests, selection, model-or-statistics",
+        ),
         ({"figure_format": "gif"}, "the format of figures ('gif') must be one of svg, png"),
     ],
 )

@@ -1,8 +1,8 @@
 """Noise conformance: residuals of the leaves' counts, through the curator, against the scale that the spend declares.
 
-Each check is a Chernoff bound, as for all noise here: P[Σx ≥ s] ≤ exp(n·ln M(t) − t·s) for every t ≥ 0. Up to four trees
-with two sides each are refused below 1.25·10⁻¹⁰: false alarms are rarer than 10⁻⁹ a run, over the randomness of the
-operating system. Mutants draw the same noise in every run.
+Each check is a Chernoff bound, as for all noise here: P[Σx ≥ s] ≤ exp(n·ln M(t) − t·s) for every t ≥ 0. Up to four
+trees with two sides each are refused below 1.25·10⁻¹⁰: false alarms are rarer than 10⁻⁹ a run, over the randomness of
+the operating system. Mutants draw the same noise in every run.
 """
 
 from __future__ import annotations

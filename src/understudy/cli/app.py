@@ -469,7 +469,10 @@ def compare(
     jobs: Annotated[int, typer.Option(help="How many cases run at a time.")] = 2,
     layout: Annotated[
         str | None,
-        typer.Option(help="Add the tables of a source document: seed-000, seed-001 or seed-003.", show_default=False),
+        typer.Option(
+            help="Add the tables of a published work: adversarial-forests, selection or model-or-statistics.",
+            show_default=False,
+        ),
     ] = None,
     figures: Figures = None,
     figure_format: FigureFormat = "svg",

@@ -1,6 +1,6 @@
 """Choosing rows out of a pool one by one, each so that the marginals of what was chosen come nearest to what is wanted.
 
-Distances are between distributions, as in seed 001 §4.3.2: the area between densities (L1), L2, and Kolmogorov's. A
+Distances are between distributions, as in the thesis on DP-Select (§4.3.2): between densities (L1, L2) or Kolmogorov. A
 candidate touches one cell of each marginal, and what it does to a distance follows from that cell and from a few sums
 that are kept up to date. So a candidate costs as much as there are marginals, however many rows there are.
 

@@ -17,7 +17,7 @@ from understudy.errors import InputError, SchemaError
 from understudy.lab.evaluation.measures.anonymity import SHORTCOMINGS, anonymity, counterexample
 
 SEED_TABLE = pa.table({"age": [50, 50], "zip": ["38xxx", "38xxx"], "disease": ["yellow fever", "dementia"]})
-"""Table I of the seed document: 2-anonymous and 2-diverse."""
+"""Table I of Hanisch: 2-anonymous and 2-diverse."""
 
 
 def test_the_table_of_the_document() -> None:

@@ -129,14 +129,16 @@ def test_broken_tables_give_figures_or_reasons(measure, broken_comparison: Compa
 def test_the_printed_chi_squared_is_that_of_scipy():
     real = pa.table({"c": ["a"] * 30 + ["b"] * 10})
     synthetic = pa.table({"c": ["a"] * 12 + ["b"] * 8})
-    found = BY_NAME["chi2-seed"].of(Comparison.of(real, synthetic))
+    found = BY_NAME["chi2-one-sided"].of(Comparison.of(real, synthetic))
     assert found.value == pytest.approx(stats.chisquare([15, 5], [12, 8]).statistic)
 
 
 def test_the_printed_chi_squared_is_infinite_where_a_category_is_lacking():
-    found = BY_NAME["chi2-seed"].of(
+    found = BY_NAME["chi2-one-sided"].of(
         Comparison.of(pa.table({"c": ["a", "b", "c"] * 9}), pa.table({"c": ["a", "b"] * 9}))
     )
     assert found.value is None and "which makes it infinite" in found.parts[0].reason
-    more = BY_NAME["chi2-seed"].of(Comparison.of(pa.table({"c": ["a", "b"] * 9}), pa.table({"c": ["a", "b", "c"] * 6})))
+    more = BY_NAME["chi2-one-sided"].of(
+        Comparison.of(pa.table({"c": ["a", "b"] * 9}), pa.table({"c": ["a", "b", "c"] * 6}))
+    )
     assert more.value == pytest.approx(9.0)  # 3²/6 + 3²/6 + 6²/6

@@ -17,7 +17,7 @@ from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.measures.moments import MEASURES
 
 BY_NAME = {m.name: m for m in MEASURES}
-PAIRED = ("rmse-seed", "mae-seed")
+PAIRED = ("rmse-paired", "mae-paired")
 
 
 def value_of(name: str, comparison: Comparison) -> float:
@@ -52,7 +52,7 @@ def test_the_log_ratio_has_no_side() -> None:
 def test_one_synthetic_value_pairs_with_all_real_ones() -> None:
     """Where all synthetic values are alike, the order of the real rows does not matter."""
     comparison = compared([0, 0, 6, 6], [1, 1, 1, 1])
-    for kind in ("seed", "sorted"):
+    for kind in ("paired", "sorted"):
         assert value_of(f"rmse-{kind}", comparison) == pytest.approx(math.sqrt((1 + 1 + 25 + 25) / 4) / 3)
         assert value_of(f"mae-{kind}", comparison) == pytest.approx((1 + 1 + 5 + 5) / 4 / 3)
 
@@ -61,7 +61,7 @@ def test_paired_errors_are_those_of_scikit_learn_on_a_seeded_sample(people: pa.T
     comparison = Comparison.of(people, others.slice(0, 900), seed=7)
     rows = np.random.Generator(np.random.PCG64(7)).choice(2000, 900, replace=False)
     real, synthetic = comparison.real.values["age"], comparison.synthetic.values["age"]
-    for name, error in (("rmse-seed", root_mean_squared_error), ("mae-seed", mean_absolute_error)):
+    for name, error in (("rmse-paired", root_mean_squared_error), ("mae-paired", mean_absolute_error)):
         part = BY_NAME[name].of(comparison).parts[0]
         assert part.raw == pytest.approx(error(real[rows], synthetic))
         assert part.value == pytest.approx(part.raw / real.std())
@@ -73,11 +73,11 @@ def test_paired_errors_are_those_of_scikit_learn_on_a_seeded_sample(people: pa.T
 def test_file_order_punishes_a_perfect_table_and_sorting_does_not(people: pa.Table, others: pa.Table) -> None:
     comparison = Comparison.of(people, others)
     # Independent rows of one population differ by √2 standard deviations on average.
-    assert value_of("rmse-seed", comparison) == pytest.approx(math.sqrt(2), rel=0.1)
+    assert value_of("rmse-paired", comparison) == pytest.approx(math.sqrt(2), rel=0.1)
     assert value_of("rmse-sorted", comparison) < 0.1
     middles = {c: [float(np.mean(comparison.real.present(c)))] * 2000 for c in ("age", "income")}
     dull = Comparison.of(people.select(["age", "income"]), pa.table(middles))
-    assert value_of("rmse-seed", dull) < 1.1 < value_of("rmse-seed", comparison)
+    assert value_of("rmse-paired", dull) < 1.1 < value_of("rmse-paired", comparison)
     assert value_of("rmse-sorted", dull) > 0.9
 
 
@@ -91,7 +91,7 @@ def test_sorted_errors_of_equal_tables_are_wasserstein(people: pa.Table, others:
 
 def test_more_synthetic_than_real_rows_are_paired_with_repeated_ones() -> None:
     comparison = compared([3, 5], [4] * 9)
-    assert value_of("mae-seed", comparison) == pytest.approx(1.0)
+    assert value_of("mae-paired", comparison) == pytest.approx(1.0)
 
 
 def test_identical_and_shuffled_tables_agree_in_all_that_is_sorted(people: pa.Table, shuffled: pa.Table) -> None:
@@ -109,12 +109,12 @@ def test_constant_columns() -> None:
     assert BY_NAME["variance"].of(compared(varied, constant)).parts[0].reason == (
         "the synthetic column is constant, so the variances have no ratio"
     )
-    assert BY_NAME["rmse-seed"].of(compared(constant, varied)).value is None
+    assert BY_NAME["rmse-paired"].of(compared(constant, varied)).value is None
 
 
 def test_rows_of_which_no_pair_has_both_values() -> None:
     seeds = [compared([None, 1], [None, 1], seed) for seed in range(8)]
-    reasons = {BY_NAME["mae-seed"].of(c).parts[0].reason for c in seeds}
+    reasons = {BY_NAME["mae-paired"].of(c).parts[0].reason for c in seeds}
     assert reasons == {"", "no pair of rows has both values"}
     assert value_of("mean", seeds[0]) == 0.0
 

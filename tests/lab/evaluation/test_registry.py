@@ -18,7 +18,7 @@ from understudy.lab.evaluation.measures import prediction, propensity
 ROUNDING = 1e-9
 NOT_OF_LIKENESS = ("Prediction", "Reconstruction")
 """Sections about models and about rows, in which identical tables are not the best there can be."""
-UNRELATED_ROWS = ("rmse-seed", "mae-seed", "tstr-gap-groups")
+UNRELATED_ROWS = ("rmse-paired", "mae-paired", "tstr-gap-groups")
 """About rows in their order, and about people whom a model serves unequally even if it learnt from real rows."""
 OF_SINGLE_COLUMNS = ("tv1", "js", "hellinger", "ks", "wasserstein-1", "mean", "group-size", "missingness")
 OF_SEVERAL = ("tv2", "tv3", "association", "pearson", "query-error", "pca-variance", "tstr-gap", "group-tv")

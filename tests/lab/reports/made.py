@@ -95,7 +95,7 @@ def study_figures(scale: float) -> dict[str, Figure]:
         "tv2": Figure(scale / 50),
         "pearson": Figure(scale / 10, parts=(pair,)),
         "wasserstein-1": Figure(scale / 10, parts=lines),
-        "chi2-seed": Figure(scale, parts=(Part("smoker", scale, raw=scale),)),
+        "chi2-one-sided": Figure(scale, parts=(Part("smoker", scale, raw=scale),)),
         "tstr-auc": Figure(0.9 - scale / 100),
         "tstr-accuracy": Figure(0.8, parts=(Part("decision tree", 0.8 - scale / 100), Part("random forest", 0.1))),
         "trts-accuracy": Figure(0.8, parts=(Part("logistic regression", 0.75), Part("decision tree", 0.1))),

@@ -42,7 +42,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("reports")
     paths = {name: folder / f"{name}.html" for name in (EVALUATION, STUDY, RELEASE)}
     evaluation().save(paths[EVALUATION])
-    study().save(paths[STUDY], "seed-000")
+    study().save(paths[STUDY], "adversarial-forests")
     paths[RELEASE].write_bytes(release().files()["report.html"])
     return paths
 

@@ -1,4 +1,4 @@
-"""The page of the study of seed 000: tables, pictures in the order of the columns, and nothing that is not escaped."""
+"""The page on adversarial forests: tables, pictures in the order of the columns, and nothing that is not escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The study of seed 004: its exact figures against enumeration, its findings, and its page."""
+"""The study of nonparametric Bayes: its exact figures against enumeration, its findings, and its page."""
 
 from __future__ import annotations
 

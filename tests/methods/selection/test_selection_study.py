@@ -1,4 +1,4 @@
-"""The study of seed 001: what it tries, that it goes on where it stopped, and that its page holds what was found."""
+"""The study of DP-Select: what it tries, that it goes on where it stopped, and that its page holds what was found."""
 
 from __future__ import annotations
 

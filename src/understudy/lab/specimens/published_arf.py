@@ -1,4 +1,4 @@
-"""`published-dp-arf`: the private adversarial forest of seed 000 as it is printed. It has no finite ε.
+"""`published-dp-arf`: a private adversarial forest as it is printed (Merchant 2024). It has no finite ε.
 
 What is printed (§4.3, appendix A.1): the forest is grown on raw rows; in each leaf the mean of a number gets Laplace
 noise of scale (largest − smallest)/(n·ε), the deviation is taken anew around that mean, and the probabilities p of the

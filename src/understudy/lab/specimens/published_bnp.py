@@ -1,4 +1,4 @@
-"""`published-bnp`: the Pitman–Yor urn of seed 004 as it is printed. It has no finite ε, and a δ of about one half.
+"""`published-bnp`: a printed Pitman–Yor urn (Mele et al. 2024). It has no finite ε, and a δ of about one half.
 
 Each synthetic value is a copy of an earlier one with probability (count − σ)/(θ + n), and new from a base measure with
 probability (θ + σk)/(θ + n), where k distinct values were seen. A base measure without atoms never makes a value that

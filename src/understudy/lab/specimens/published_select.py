@@ -1,4 +1,4 @@
-"""`published-dp-select`: DP-Select of seed 001 as it is printed, over any private pool. It has no finite ε.
+"""`published-dp-select`: DP-Select as Ebrahimianghazani's thesis prints it, over any private pool, without a finite ε.
 
 What is printed (algorithms 1 to 3): ε is divided between a pool and the selection. The pairs of columns with the most
 mutual information are taken, weighted by it. Row by row, T random rows of the pool are scored by minus the weighted

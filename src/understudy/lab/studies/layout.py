@@ -1,7 +1,8 @@
 """A study in the layout of a source document: its own tables, with its printed figures beside ours where it has any.
 
-`seed-000` is a thesis on private forests, `seed-001` one on selection after a private GAN, and `seed-003` a plan for a
-study of model-first against statistics-first methods.
+`adversarial-forests`: H. Merchant, "Enhancing Generative Tree Based Modeling With Differential Privacy" (2024).
+`selection`: F. Ebrahimianghazani, "DP-Select: Improving Utility and Privacy in Tabular Data Synthesis …" (Waterloo).
+`model-or-statistics`: "Comparative Study of DP Synthetic Data Generation: Model-First vs Stat-First", a plan.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ NOTHING = "–"
 QUANTITIES = {
     "correlation": ("pearson", "Correlation"),
     "wasserstein": ("wasserstein-1", "Wasserstein distance"),
-    "chi-square": ("chi2-seed", "Chi-square test"),
-    "rmse": ("rmse-seed", "RMSE"),
-    "mae": ("mae-seed", "MAE"),
+    "chi-square": ("chi2-one-sided", "Chi-square test"),
+    "rmse": ("rmse-paired", "RMSE"),
+    "mae": ("mae-paired", "MAE"),
     "classification": ("trts-accuracy", "Classification accuracy"),
     "reconstruction": ("reconstruction", "Reconstruction attack error"),
 }
@@ -64,7 +65,7 @@ def lay_out(study: Study, layout: str) -> list[Grid]:
 
 
 def _forest_tables(study: Study) -> Iterator[Grid]:
-    """Seed 000 §5: seven quantities for each ε, printed ones of its ARF and DP-ARF beside the methods of the study."""
+    """Merchant §5: seven quantities for each ε, printed ones of its ARF and DP-ARF beside the methods of the study."""
     data = _document(study)
     for epsilon in study.epsilons:
         for quantity, (measure, title) in QUANTITIES.items():
@@ -132,7 +133,9 @@ def _plain(name: str) -> str:
 
 def _document(study: Study) -> str:
     """Which of the document's tables this is: the one whose features are all among the columns."""
-    columns = {_plain(p.name) for m in ("wasserstein-1", "chi2-seed") for t in study.trials for p in _parts_of(t, m)}
+    columns = {
+        _plain(p.name) for m in ("wasserstein-1", "chi2-one-sided") for t in study.trials for p in _parts_of(t, m)
+    }
     for data in LEFT_OUT:
         entries = [e for e in _printed_tables() if e["data"] == data and e["quantity"] == "wasserstein"]
         if all(_plain(row[0]) in columns for e in entries for row in e["rows"]):
@@ -151,18 +154,18 @@ def _entry(data: str, epsilon: float, quantity: str) -> Mapping[str, Any] | None
 
 @cache
 def _printed_tables() -> list[dict[str, Any]]:
-    return json.loads((files("understudy.lab.studies.documents") / "printed" / "seed-000.json").read_text())
+    return json.loads((files("understudy.lab.studies.documents") / "printed" / "adversarial-forests.json").read_text())
 
 
 SELECTION = {
     2.0: {"DP-Select": 0.7366, "DP-GAN": 0.707},
     8.0: {"DP-Select": 0.7445, "DP-GAN": 0.7355},
 }
-"""Seed 001, figure 5.2: accuracy of a tree of depth 10 on Adult, as its text states it."""
+"""Ebrahimianghazani, figure 5.2: accuracy of a tree of depth 10 on Adult, as its text states it."""
 
 
 def _selection_tables(study: Study) -> Iterator[Grid]:
-    """Seed 001 §5: accuracy of a tree of depth 10, trained on synthetic rows and tested on real ones, by ε."""
+    """Ebrahimianghazani §5: accuracy of a tree of depth 10, trained on synthetic rows and tested on real ones, by ε."""
     epsilons = sorted({*study.epsilons, *SELECTION})
     heads = ("method", *(f"ε = {e:g}" for e in epsilons))
     names = ("DP-Select", "DP-GAN")
@@ -203,7 +206,7 @@ ROADMAP = (
 
 
 def _roadmap_tables(study: Study) -> Iterator[Grid]:
-    """Seed 003 §4: the two families side by side, one table for each measure of its plan. It prints no figures."""
+    """§4 of the plan: the two families side by side, one table for each measure of its plan. It prints no figures."""
     heads = ("method", "family", *(f"ε = {e:g}" for e in study.epsilons))
     for measure, title in ROADMAP:
         rows = [_roadmap_row(study, m, measure) for m in study.methods]
@@ -229,7 +232,7 @@ def _summary(study: Study, method: str, epsilon: float, measure: str) -> str:
 
 
 LAYOUTS: dict[str, Callable[[Study], Iterator[Grid]]] = {
-    "seed-000": _forest_tables,
-    "seed-001": _selection_tables,
-    "seed-003": _roadmap_tables,
+    "adversarial-forests": _forest_tables,
+    "selection": _selection_tables,
+    "model-or-statistics": _roadmap_tables,
 }

@@ -1,4 +1,4 @@
-"""`dp-select`: rows selected out of another method's pool, by marginals that are measured with noise (after seed 001).
+"""`dp-select`: rows selected out of another method's pool, by marginals that are measured with noise.
 
 A part of the budget buys the pool: any method's model, of which many more rows are drawn than are wanted. With the rest
 the exponential mechanism picks, round by round, sets of columns whose counts the pool gets most wrong, net of the noise

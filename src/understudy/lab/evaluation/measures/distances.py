@@ -266,7 +266,7 @@ MEASURES: tuple[Measure, ...] = (
         partial(over_lists, compute=_homogeneity),
     ),
     _measure(
-        "chi2-seed",
+        "chi2-one-sided",
         "χ² of real counts against synthetic ones",
         INFINITY,
         "As it has been printed: the synthetic counts are taken for the truth, so a rare category that they lack makes "

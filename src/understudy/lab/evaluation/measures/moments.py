@@ -105,13 +105,13 @@ MEASURES: tuple[Measure, ...] = (
         _quantiles,
     ),
     _measure(
-        "rmse-seed",
+        "rmse-paired",
         "RMSE of rows in file order",
         "Unrelated rows are paired, so it shows the spread of both tables only: two perfect samples have about 1.4.",
         partial(_in_file_order, power=2),
     ),
     _measure(
-        "mae-seed",
+        "mae-paired",
         "MAE of rows in file order",
         "As before with absolute errors; it says nothing about fidelity, and a table of nothing but means does better.",
         partial(_in_file_order, power=1),

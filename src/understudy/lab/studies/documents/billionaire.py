@@ -1,6 +1,6 @@
 """The billionaire example: why a mean can't be private and useful at once where a median can.
 
-(Bambauer, Muralidhar & Sarathy 2014, in seed 002.) A town of a hundred people with small incomes, made up here; then a
+(Bambauer, Muralidhar & Sarathy 2014, in Hanisch.) A town of a hundred people with small incomes, made up here; then a
 billionaire moves in. Noise that hides a billionaire drowns the town's mean. One person moves a median by one place.
 """
 

@@ -1,4 +1,4 @@
-"""Adult as the seed document made it: seven columns in few bins, cut by public facts."""
+"""Adult as Hanisch made it for his decision trees: seven columns in few bins, cut by public facts."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from understudy.inference.model import CodeColumns
 from understudy.inference.particles.particles import cells_of
 
 DEPTH = 10
-"""Of the decision tree, as in seed 001."""
+"""Of the decision tree, as in the thesis on DP-Select."""
 MOST_BOOSTED = 20_000
 """Rows that gradient boosting learns from, and is tested with; more are drawn from by the seed."""
 

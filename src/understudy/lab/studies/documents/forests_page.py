@@ -1,4 +1,4 @@
-"""The page of the study of seed 000: its tables beside its printed figures, densities of numbers and clouds of rows."""
+"""The page on adversarial forests: tables beside printed figures, densities of numbers and clouds of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The figures of seed 004 on made-up data: what Polya trees learn, and what their draws cost, exactly and simulated.
+"""What Polya trees learn, and what their draws cost: the figures of Mele et al., exactly and simulated.
+
+("Synthetic Data Generation with Nonparametric Bayesian Methods", 2024.) All data are made up.
 
     write("nonparametric.html")
 

@@ -1,4 +1,6 @@
-"""The evaluation of seed 002: trees and forests of every size on public tables (`understudy study prediction`).
+"""Trees and forests of every size on public tables (`understudy study prediction`).
+
+It is the evaluation of S. Hanisch, "Differential Privacy for Decision Trees".
 
 Private and not, of depth 1 to 7, with 1 to 100 trees, at ε from 0.001 to 10. Adult is made as the document made it:
 seven columns in few bins, and as many rich as poor. Private predictors take the document's form (random structure,
@@ -61,7 +63,7 @@ class Data:
 
     @classmethod
     def read(cls, name: str, folder: Path, schema: Schema, seed: int = 0) -> Data:
-        """As the seed document has it: Adult binned and balanced, the others as they are."""
+        """As Hanisch has it: Adult binned and balanced, the others as they are."""
         rows = Rows.of(folder / FILES.get(name, f"{name}.csv")).everything()
         schema = ADULT_BINNED if name == "adult" else schema
         frame = grouped_education(rows) if name == "adult" else rows

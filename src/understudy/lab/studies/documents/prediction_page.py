@@ -11,7 +11,7 @@ from understudy.pages.page import fill
 from understudy.pages.palette import var
 
 LOW, HIGH = 0.45, 1.0
-"""Of an accuracy, as the seed document draws it, up to all rows right."""
+"""Of an accuracy, as Hanisch draws it, up to all rows right."""
 SIDE, HEAD = 44.0, 44.0
 TREE, FOREST = "decision tree, not private", "random forest, not private"
 PRIVATE_TREE, PRIVATE_FOREST, GREEDY = "private random tree", "private random forest", "private greedy tree"

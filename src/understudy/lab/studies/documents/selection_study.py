@@ -1,4 +1,4 @@
-"""The experiments of seed 001 §5 on public tables: selection against its pool, honest and as printed, and five sweeps.
+"""The experiments of the thesis on DP-Select (§5): selection against its pool, honest and as printed; five sweeps.
 
     write("selection.html", folder, schemas)
 
