@@ -23,9 +23,9 @@ import pyarrow.csv as pacsv
 
 from understudy.boundary.schema.column import Integer
 from understudy.datasets import schema
-from understudy.inference.forest.adversarial_forest import Grown
-from understudy.inference.forest.boxes import Leaves
-from understudy.inference.forest.density import Density, Normal
+from understudy.inference.forest.adversarial_forest import FittedForest
+from understudy.inference.forest.boxes import LeafBoxes
+from understudy.inference.forest.density import ForestDensity, Normal
 from understudy.inference.forest.trees import Trees
 from understudy.lab.specimens import arf as adversarial
 from understudy.lab.specimens import published_arf
@@ -167,16 +167,16 @@ def _theirs(case: Case, npz: Path, synthetic: Path) -> tuple[Score, float]:
     names = {"left": "children_left", "right": "children_right", "feature": "feature", "threshold": "threshold"}
     nodes = {ours: found[theirs] for ours, theirs in names.items()}
     trees = Trees.joined(found["sizes"], nodes | {"missing_left": np.zeros(len(nodes["left"]), dtype=bool)})
-    leaves = Leaves.of(trees, len(points.columns))
+    leaves = LeafBoxes.of(trees, len(points.columns))
     leaf = leaves.number[trees.apply(points.values)]
-    grown = Grown(trees, leaves, leaf, np.ones_like(leaf, dtype=bool), tuple(found["accuracy"]))
+    grown = FittedForest(trees, leaves, leaf, np.ones_like(leaf, dtype=bool), tuple(found["accuracy"]))
     wall, processor = found["seconds"].T
     score = Score(wall, processor, *_likelihood(points, grown, case.test), _auc(case, points, _csv(synthetic)))
     return score, _agreement(points, grown, found)
 
 
-def _agreement(points: Points, grown: Grown, found: np.lib.npyio.NpzFile) -> float:
-    density = Density.fit(grown.leaves, points.values, points.sizes, grown.leaf)
+def _agreement(points: Points, grown: FittedForest, found: np.lib.npyio.NpzFile) -> float:
+    density = ForestDensity.fit(grown.leaves, points.values, points.sizes, grown.leaf)
     leaf = grown.leaves.number[grown.trees.roots[found["tree"].astype(int)] + found["nodeid"].astype(int)]
     worst = 0.0
     for j, name in enumerate(points.names):
@@ -202,11 +202,11 @@ def _lexical(points: Points) -> Points:
     return dataclasses.replace(points, values=values, labels=tuple(labels))
 
 
-def _likelihood(points: Points, grown: Grown, test: pa.Table) -> tuple[float, float]:
+def _likelihood(points: Points, grown: FittedForest, test: pa.Table) -> tuple[float, float]:
     rows = points.read(test)
     leaf = grown.locate(rows)
     plain, smooth = (
-        Density.fit(grown.leaves, points.values, points.sizes, grown.leaf, alpha=alpha) for alpha in (0.0, ALPHA)
+        ForestDensity.fit(grown.leaves, points.values, points.sizes, grown.leaf, alpha=alpha) for alpha in (0.0, ALPHA)
     )
     impossible = np.isneginf(plain.log_likelihood(rows, leaf, points.steps)).mean()
     found = smooth.log_likelihood(rows, leaf, points.steps)

@@ -39,7 +39,10 @@ HOME = "understudy.methods.dp_arf"
 RECIPE, CUTS, TREES = f"{HOME}.dp_arf", f"{HOME}.countable_trees", f"{HOME}.proxy_trees"
 VARIANTS: dict[str, dict[str, Any]] = {
     "": {},
-    "proxy: columns alone": {f"{RECIPE}.FIRST_LEAF_ROUND": 0.0, f"{RECIPE}.Grove.plant": "plant_nothing"},
+    "proxy: columns alone": {
+        f"{RECIPE}.FIRST_LEAF_ROUND": 0.0,
+        f"{RECIPE}.DpArfState.start_from_forest": "plant_nothing",
+    },
     "proxy: direct tree": {f"{RECIPE}.MOST_PAIRED_COLUMNS": 1},
     "leaves in no round": {f"{RECIPE}.FIRST_LEAF_ROUND": 1.0},
     "leaves from the first round": {f"{RECIPE}.FIRST_LEAF_ROUND": 0.0},
@@ -141,12 +144,12 @@ class Replaced(dict[Any, Any]):
         return super().get(key, default) if isinstance(key, str) else default
 
 
-def plant_nothing(grove: Any, schedule: Any) -> None:
+def plant_nothing(state: Any, schedule: Any) -> None:
     """No forest of pairs: particles of independent columns."""
     from understudy.methods.rake import rake
 
-    grove._start()
-    grove.particles.rake(rake.PASSES, sampling=not grove.whole)
+    state._start()
+    state.particles.rake(rake.PASSES, sampling=not state.whole)
 
 
 def forge(model: Any, rows: int, rng: Any) -> dict[str, Any]:

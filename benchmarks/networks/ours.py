@@ -15,7 +15,7 @@ from understudy.methods.dp_gan import dp_gan
 from understudy.methods.method import Options
 from understudy.methods.pate_gan import PateGan
 from understudy.methods.registry import METHODS, Choice, Method
-from understudy.releases.synthesis import Plan, synthesize_with
+from understudy.releases.synthesis import GeneratorLayout, synthesize_with
 
 from .job import Job, run
 
@@ -39,7 +39,7 @@ def main() -> None:
     table = open_table(job.train, schema)
     method = METHODS.get(job.method) or Method(job.method, "", "", "", NETWORKS[job.method])
     choice = Choice(method, "it is measured")
-    plan = Plan(schema, Budget(job.epsilon, job.delta), choice, Options((job.target,)), None, job.seed)
+    plan = GeneratorLayout(schema, Budget(job.epsilon, job.delta), choice, Options((job.target,)), None, job.seed)
     made = []
 
     def work() -> np.ndarray:

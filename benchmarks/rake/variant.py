@@ -22,11 +22,11 @@ from understudy.inference.agreement import Column, Reading, agree
 from understudy.methods.rake import rake
 
 Floats = NDArray[np.float64]
-ALL_LEVELS, WHOLE_SCHEDULE = rake.Raking._levels, rake.Schedule.of
+ALL_LEVELS, WHOLE_SCHEDULE = rake.RakeState._levels, rake.Schedule.of
 NEVER = 10**9
 
 
-def finest_level(raking: rake.Raking, columns: ColumnSet, schedule: rake.Schedule) -> list[int]:
+def finest_level(raking: rake.RakeState, columns: ColumnSet, schedule: rake.Schedule) -> list[int]:
     return ALL_LEVELS(raking, columns, schedule)[-1:]
 
 
@@ -38,7 +38,7 @@ def rounds_alone(total: float, curator: Curator, columns: int, keen: bool = Fals
     return replace(schedule, edges=0, rounds=rounds)
 
 
-def plant_nothing(raking: rake.Raking, schedule: rake.Schedule) -> None:
+def plant_nothing(raking: rake.RakeState, schedule: rake.Schedule) -> None:
     """Particles from independent columns."""
     raking._start()
     raking.particles.rake(rake.PASSES, sampling=not raking.whole)
@@ -66,7 +66,7 @@ def no_sweep(particles: object, rng: object) -> None:
     pass
 
 
-def aimed_at_nothing(raking: rake.Raking, columns: ColumnSet) -> bool:
+def aimed_at_nothing(raking: rake.RakeState, columns: ColumnSet) -> bool:
     return False
 
 
@@ -80,9 +80,9 @@ class Variant:
 
 ABLATIONS = {
     "": Variant({}),
-    "no resolutions": Variant({"methods.rake.rake.Raking._levels": finest_level}),
+    "no resolutions": Variant({"methods.rake.rake.RakeState._levels": finest_level}),
     "no forest start": Variant(
-        {"methods.rake.rake.Schedule.of": rounds_alone, "methods.rake.rake.Raking.plant": plant_nothing}
+        {"methods.rake.rake.Schedule.of": rounds_alone, "methods.rake.rake.RakeState.start_from_forest": plant_nothing}
     ),
     "no coarser copies": Variant({"methods.rake.rake.COARSER": ()}),
     "no dependence shrinkage": Variant({"inference.shrinkage._posterior": raw_factors}),
@@ -95,7 +95,7 @@ ABLATIONS = {
     "cost by what is expected": Variant({"methods.rake.rake.PENALTY": 0.6, "methods.rake.rake.THRESHOLD": 0.0}),
     "with target": Variant({}, target=True),
     "with target, no triples": Variant({"methods.rake.rake.FIRST_TRIPLE_ROUND": NEVER}, target=True),
-    "with target, no pairs for it": Variant({"methods.rake.rake.Raking._is_aimed": aimed_at_nothing}, target=True),
+    "with target, no pairs for it": Variant({"methods.rake.rake.RakeState._is_aimed": aimed_at_nothing}, target=True),
 }
 BASELINES = dict.fromkeys(("with target, no triples", "with target, no pairs for it"), "with target")
 """What an ablation is compared with, where that is not the plain recipe."""

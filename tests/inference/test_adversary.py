@@ -7,7 +7,7 @@ import pytest
 
 from understudy.errors import InputError
 from understudy.inference.forest import adversarial_forest as adversary
-from understudy.inference.forest.adversarial_forest import Growth, Round, grow, made_up
+from understudy.inference.forest.adversarial_forest import Growth, TrainedForest, grow, made_up
 
 
 def points(rows: int = 300) -> np.ndarray:
@@ -46,14 +46,14 @@ def test_accuracy_is_that_of_scikit_learn_out_of_bag() -> None:
     assert np.array_equal(found.nodes - found.trees.roots, forest.apply(real))
 
 
-def rounds(monkeypatch: pytest.MonkeyPatch, accuracies: list[float]) -> list[Round]:
+def rounds(monkeypatch: pytest.MonkeyPatch, accuracies: list[float]) -> list[TrainedForest]:
     """Lets the loop meet these accuracies, and records its rounds."""
-    met: list[Round] = []
+    met: list[TrainedForest] = []
     teach = adversary._teach
 
-    def pretend(*arguments: object) -> Round:
+    def pretend(*arguments: object) -> TrainedForest:
         found = teach(*arguments)  # type: ignore[arg-type]
-        met.append(Round(found.trees, found.nodes, found.unseen, accuracies[len(met)]))
+        met.append(TrainedForest(found.trees, found.nodes, found.unseen, accuracies[len(met)]))
         return met[-1]
 
     monkeypatch.setattr(adversary, "_teach", pretend)

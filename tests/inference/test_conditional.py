@@ -16,7 +16,7 @@ from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.inference import conditional
-from understudy.inference.conditional import Posterior, resample
+from understudy.inference.conditional import ConditionedModel, resample
 from understudy.inference.graphical.graphical_model import GraphicalModel, flat_cells, marginalise
 from understudy.inference.graphical.junction import JunctionTree
 from understudy.inference.marginal_model import MarginalModel
@@ -35,7 +35,7 @@ def only(columns: tuple[str, ...], rows: Codes) -> dict[str, np.ndarray]:
 
 def law(model: GraphicalModel, columns: tuple[str, ...], rows: Codes) -> np.ndarray:
     """P(the row | its codes in these columns) for each row, by the weights that the draw goes by."""
-    posterior = Posterior.of(model, only(columns, rows))
+    posterior = ConditionedModel.of(model, only(columns, rows))
     found = np.ones(posterior.rows)
     for step in posterior.steps.values():
         numbers, states = posterior.parents(step, dict(rows))
@@ -88,7 +88,7 @@ def test_mutant_without_messages_from_below_is_told_apart(shape: str, monkeypatc
     """Evidence that lies in another clique than the column it tells of is then lost."""
     potentials = random_potentials(shape, 2.0, 5)
     joint = dense(SIZES, potentials, 1.0)
-    monkeypatch.setattr(Posterior, "_from_below", lambda self, child, rows, known, new: 1.0)
+    monkeypatch.setattr(ConditionedModel, "_from_below", lambda self, child, rows, known, new: 1.0)
     model = fitted(shape, potentials)
     assert max(np.abs(law(model, e, EVERY_ROW) - brute_force(joint, e)).max() for e in EVIDENCE) > 1e-2
 
@@ -101,7 +101,7 @@ def test_evidence_of_tiny_probability_far_away_does_not_vanish():
     potentials = {e: np.array([[0.0, -30.0], [-1.0, -31.0]]) for e in edges}
     model = GraphicalModel.from_potentials(sizes, JunctionTree.over(edges, sizes), potentials, 1.0)
     rows = model.complete({c: np.ones(4, dtype=np.int32) for c in names[1::2]}, np.random.default_rng(0))
-    posterior = Posterior.of(model, {c: np.ones(1, dtype=np.int32) for c in names[1::2]})
+    posterior = ConditionedModel.of(model, {c: np.ones(1, dtype=np.int32) for c in names[1::2]})
     assert all(np.isfinite(m).all() and m.max() == 1 for m in posterior.messages.values())
     assert all(np.all(rows[c] == 1) for c in names[1::2]) and rows.keys() == set(names)
 
@@ -184,7 +184,7 @@ def chain_with_zeros() -> GraphicalModel:
 def test_impossible_evidence_is_kept_and_never_gives_a_weight_that_is_no_number(columns: tuple[str, ...]):
     codes = {c: g.ravel().astype(np.int32) for c, g in zip(columns, np.indices((2,) * len(columns)), strict=True)}
     model = chain_with_zeros()
-    posterior = Posterior.of(model, codes)
+    posterior = ConditionedModel.of(model, codes)
     drawn = posterior.draw(np.random.default_rng(1))
     assert all(np.array_equal(drawn[c], v) for c, v in codes.items())
     assert drawn.keys() == set("abcd") and all(set(v) <= {0, 1} for v in drawn.values())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from test_junction import SHAPES, SIZES, shapes
 
 from understudy.inference.graphical import estimation
-from understudy.inference.graphical.estimation import Estimator, Observation
+from understudy.inference.graphical.estimation import GraphicalEstimator, Observation
 from understudy.inference.graphical.graphical_model import marginalise, spread
 
 COLUMNS = tuple(SIZES)
@@ -35,15 +35,15 @@ def uniform() -> dict[str, np.ndarray]:
     return {c: np.full(n, TOTAL / n) for c, n in SIZES.items()}
 
 
-def estimator(total: float = TOTAL, fixed_total: bool = False) -> Estimator:
-    return Estimator(SIZES, uniform(), total, fixed_total)
+def estimator(total: float = TOTAL, fixed_total: bool = False) -> GraphicalEstimator:
+    return GraphicalEstimator(SIZES, uniform(), total, fixed_total)
 
 
 def everything(joint: np.ndarray, shape: str) -> list[Observation]:
     return [seen(joint, s) for s in dict.fromkeys([*((c,) for c in COLUMNS), *SHAPES[shape]])]
 
 
-def error(fit: Estimator, joint: np.ndarray, columns: tuple[str, ...]) -> float:
+def error(fit: GraphicalEstimator, joint: np.ndarray, columns: tuple[str, ...]) -> float:
     return float(np.abs(fit.model.marginal(columns) - marginalise(joint, COLUMNS, columns)).max()) / TOTAL
 
 
@@ -119,7 +119,7 @@ def test_columns_that_were_never_seen_together_are_independent_given_the_tree():
 
 def test_nothing_seen_leaves_the_base():
     base = {c: np.arange(1.0, n + 1) for c, n in SIZES.items()}
-    model = Estimator(SIZES, base, TOTAL).fit(3)
+    model = GraphicalEstimator(SIZES, base, TOTAL).fit(3)
     for column, weights in base.items():
         assert np.allclose(model.marginal((column,)), weights * TOTAL / weights.sum())
 
@@ -219,7 +219,7 @@ def test_empty_cells_come_back_nearly_empty():
 def test_columns_of_one_value_and_columns_without_any_count():
     sizes = {"one": 1, "two": 2, "none": 3}
     base = {"one": np.array([50.0]), "two": np.array([50.0, 0.0]), "none": np.zeros(3)}
-    fit = Estimator(sizes, base, 50.0)
+    fit = GraphicalEstimator(sizes, base, 50.0)
     fit.observe([Observation((c,), b, 1.0) for c, b in base.items() if c != "none"])
     fit.observe([Observation(("one", "two"), np.array([[50.0, 0.0]]), 1.0)])
     fit.observe([Observation(("none", "two"), np.zeros((3, 2)), 1.0)])
@@ -236,7 +236,7 @@ def test_forbidden_cells_never_get_mass_and_all_else_still_fits(shape: str):
     forbidden[0, 1:] = True
     joint *= np.where(spread(forbidden, ("a", "e"), COLUMNS), 0.0, 1.0)
     joint *= TOTAL / joint.sum()
-    fit = Estimator(SIZES, uniform(), TOTAL, zeros={("a", "e"): forbidden})
+    fit = GraphicalEstimator(SIZES, uniform(), TOTAL, zeros={("a", "e"): forbidden})
     fit.observe(everything(joint, shape) or [seen(joint, (c,)) for c in COLUMNS])
     model = fit.fit(SWEEPS)
     assert (model.marginal(("a", "e"))[forbidden] == 0).all()

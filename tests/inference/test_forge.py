@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from understudy.inference.forest.adversarial_forest import Growth, grow
-from understudy.inference.forest.density import Density, Normal
+from understudy.inference.forest.density import ForestDensity, Normal
 from understudy.inference.forest.forge import complete, fill, forge
 
 ALPHA = 1e-9
@@ -16,16 +16,16 @@ ROWS = 40_000
 SIZES = (3, 4, 0)
 
 
-def density(alpha: float = 0.0) -> Density:
+def density(alpha: float = 0.0) -> ForestDensity:
     rng = np.random.default_rng(2)
     kind = rng.integers(0, 3, 500)
     second = np.where(rng.random(500) < 0.6, kind, rng.integers(0, 4, 500))
     points = np.column_stack([kind, second, np.rint(rng.normal(3 * kind, 1))]).astype(float)
     found = grow(points, Growth(num_trees=5), rng)
-    return Density.fit(found.leaves, points, SIZES, found.leaf, alpha=alpha)
+    return ForestDensity.fit(found.leaves, points, SIZES, found.leaf, alpha=alpha)
 
 
-def law(of: Density) -> np.ndarray:
+def law(of: ForestDensity) -> np.ndarray:
     """P(first, second) by summing over all leaves."""
     leaf = np.arange(len(of.leaves))
     first, second = of.columns[0], of.columns[1]
@@ -74,7 +74,7 @@ def test_every_tree_has_its_part_of_the_rows() -> None:
     assert (np.abs(counts - 1003 / 5) <= 2).all()
 
 
-def _tree_as_number(of: Density) -> Normal:
+def _tree_as_number(of: ForestDensity) -> Normal:
     zeros = np.zeros(len(of.leaves))
     return Normal(2, of.leaves.tree.astype(float), zeros, zeros)
 

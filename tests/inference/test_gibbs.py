@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chi2
 
 from understudy.inference.particles.gibbs import CHUNK, GRID, _draw_groups, sweep
-from understudy.inference.particles.particles import Factor, Particles, cells_of
+from understudy.inference.particles.particles import LogFactor, Particles, cells_of
 
 SIZES = {"a": 2, "b": 4, "c": 3}
 SHAPE = tuple(SIZES.values())
@@ -27,15 +27,15 @@ GRIDS: tuple[tuple[str, tuple[np.ndarray, ...]], ...] = (
 )
 
 
-def factors(seed: int = 1) -> list[Factor]:
+def factors(seed: int = 1) -> list[LogFactor]:
     rng = np.random.default_rng(seed)
     return [
-        Factor(tuple(columns), groups, rng.normal(0, 0.4, [int(g.max()) + 1 for g in groups]))
+        LogFactor(tuple(columns), groups, rng.normal(0, 0.4, [int(g.max()) + 1 for g in groups]))
         for columns, groups in GRIDS
     ]
 
 
-def law(of: list[Factor]) -> np.ndarray:
+def law(of: list[LogFactor]) -> np.ndarray:
     """p ∝ exp(Σ θ), over the whole domain."""
     every = dict(zip(SIZES, (g.ravel() for g in np.indices(SHAPE)), strict=True))
     weights = np.exp(sum(f.theta.ravel()[cells_of(every, f.columns, f.groups)] for f in of))
@@ -46,14 +46,14 @@ def rows_of(cells: np.ndarray) -> dict[str, np.ndarray]:
     return dict(zip(SIZES, (v.astype(np.int32) for v in np.unravel_index(cells, SHAPE)), strict=True))
 
 
-def particles_at(cells: np.ndarray, of: list[Factor]) -> Particles:
+def particles_at(cells: np.ndarray, of: list[LogFactor]) -> Particles:
     particles = Particles(SIZES, 1000.0, rows_of(cells), np.full(len(cells), 1000.0 / len(cells)))
     for factor in of:
         particles.add(factor)
     return particles
 
 
-def drawn(of: list[Factor], seed: int, rows: int = ROWS) -> Particles:
+def drawn(of: list[LogFactor], seed: int, rows: int = ROWS) -> Particles:
     """Rows of exactly that law, each on its own."""
     return particles_at(np.random.default_rng(seed).choice(int(np.prod(SHAPE)), rows, p=law(of)), of)
 
@@ -157,9 +157,9 @@ def test_a_thousand_groups_are_drawn_alike():
     particles = Particles({"x": size, "y": 1}, 1.0, {"x": np.zeros(rows, int), "y": np.zeros(rows, int)}, np.ones(rows))
     every, one = np.arange(size), np.zeros(1, dtype=np.intp)
     for factor in (
-        Factor(("x",), (every,), np.zeros(size)),
-        Factor(("y",), (one,), np.zeros(1)),
-        Factor(("x", "y"), (every, one), np.zeros((size, 1))),
+        LogFactor(("x",), (every,), np.zeros(size)),
+        LogFactor(("y",), (one,), np.zeros(1)),
+        LogFactor(("x", "y"), (every, one), np.zeros((size, 1))),
     ):
         particles.add(factor)
     sweep(particles, np.random.default_rng(3))
@@ -172,7 +172,7 @@ def test_values_inside_a_group_follow_their_mass():
     """One group of all values, with a factor of no say: the one-way law itself."""
     share = np.array([0.5, 0.3, 0.0, 0.15, 0.05])
     particles = Particles({"x": 5}, 1.0, {"x": np.zeros(ROWS, int)}, np.ones(ROWS))
-    particles.add(Factor(("x",), (np.arange(5),), np.log(np.maximum(share, 1e-30))))
+    particles.add(LogFactor(("x",), (np.arange(5),), np.log(np.maximum(share, 1e-30))))
     sweep(particles, np.random.default_rng(1))
     counts, wanted = np.bincount(particles.codes["x"], minlength=5), ROWS * share
     seen = share > 0

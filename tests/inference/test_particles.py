@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from understudy.inference.particles import particles as module
-from understudy.inference.particles.particles import Block, Factor, Particles, cells_of, refine
+from understudy.inference.particles.particles import Block, LogFactor, Particles, cells_of, refine
 
 SIZES = {"a": 3, "b": 4, "c": 6}
 TOTAL = 1000.0
@@ -40,7 +40,7 @@ def counted(joint: np.ndarray, columns: tuple[str, ...], groups: tuple[np.ndarra
 
 def evidence(joint: np.ndarray, columns: str, groupings: dict[str, np.ndarray], variance: float = NEARLY_NOTHING):
     names, groups = tuple(columns), tuple(groupings[c] for c in columns)
-    return Factor.evidence(names, groups, counted(joint, names, groups), variance, spread=4.0)
+    return LogFactor.evidence(names, groups, counted(joint, names, groups), variance, spread=4.0)
 
 
 OVERLAPPING = [
@@ -87,7 +87,7 @@ def test_the_weights_are_those_of_the_factors():
     assert np.allclose(particles.weights, TOTAL * law / law.sum(), rtol=1e-9)
 
 
-def one_by_one(particles: Particles, factors: list[Factor], noise: float) -> None:
+def one_by_one(particles: Particles, factors: list[LogFactor], noise: float) -> None:
     """The same as a block, but every factor counts the rows itself."""
     for f in factors:
         cells = cells_of(particles.codes, f.columns, f.groups)
@@ -157,9 +157,9 @@ def test_a_histogram_is_by_value():
 def test_the_spread_is_judged_by_what_exceeds_the_noise():
     expected = np.full(4, 100.0)
     noise = np.array([3.0, -3.0, 3.0, -3.0])
-    far = Factor.evidence(("b",), (EVERY["b"],), expected + 10 * noise, 9.0)
-    near = Factor.evidence(("b",), (EVERY["b"],), expected + noise, 9.0)
-    very_far = Factor.evidence(("b",), (EVERY["b"],), expected * np.array([9, 0, 0, 0]), 9.0)
+    far = LogFactor.evidence(("b",), (EVERY["b"],), expected + 10 * noise, 9.0)
+    near = LogFactor.evidence(("b",), (EVERY["b"],), expected + noise, 9.0)
+    very_far = LogFactor.evidence(("b",), (EVERY["b"],), expected * np.array([9, 0, 0, 0]), 9.0)
     for factor in (far, near, very_far):
         factor.judge(expected)
     # (900 − 9) / 100², four times: exactly what the formula says.
@@ -186,7 +186,7 @@ def raked_to_noise(sampling: bool, spread: float = 0.0) -> float:
     sizes, total = {"x": 40, "y": 40}, 1600 * 80.0
     particles, noise = whole_domain(sizes, total), np.random.default_rng(8).normal(0, 20, (40, 40))
     groups = (np.arange(40), np.arange(40))
-    particles.add(Factor.evidence(("x", "y"), groups, 80.0 + noise, 400.0, spread))
+    particles.add(LogFactor.evidence(("x", "y"), groups, 80.0 + noise, 400.0, spread))
     particles.rake(20, sampling=sampling)
     return float(
         np.abs(particles.histogram(("x", "y"), [np.arange(particles.sizes[c]) for c in "xy"]) - 80.0).sum()
@@ -207,7 +207,7 @@ def test_few_particles_are_fitted_less_than_the_domain():
 def theta_of_an_empty_cell(count: float, noise: float) -> float:
     """After ten passes over a cell in which no particle stands, beside one with a thousand rows."""
     every = (np.arange(2),)
-    factor = Factor.evidence(("x",), every, np.array([1000.0, count]), 1.0, spread=4.0)
+    factor = LogFactor.evidence(("x",), every, np.array([1000.0, count]), 1.0, spread=4.0)
     for _ in range(10):
         factor.step(np.array([1000.0, 0.0]), noise)
     return float(factor.theta[1])
@@ -241,10 +241,10 @@ def test_weights_stay_weights_whatever_the_counts_are(hostile: str, sampling: bo
     particles = Particles(sizes, TOTAL, codes, np.full(50, TOTAL / 50))
     for spread in (0.0, 4.0):
         groups = (EVERY["a"], EVERY["b"])
-        particles.add(Factor.evidence(("a", "b"), groups, HOSTILE[hostile], 1e-3, spread))
-        particles.add(Factor.evidence(("a", "b"), groups, -HOSTILE[hostile], np.full((3, 4), 1e6), spread))
-    particles.add(Factor.evidence(("one",), (np.zeros(1, dtype=np.intp),), np.array([-3.0]), 1.0))
-    particles.add(Factor.evidence(("one", "c"), (np.zeros(1, dtype=np.intp), EVERY["c"]), np.full((1, 6), 7.0), 1.0))
+        particles.add(LogFactor.evidence(("a", "b"), groups, HOSTILE[hostile], 1e-3, spread))
+        particles.add(LogFactor.evidence(("a", "b"), groups, -HOSTILE[hostile], np.full((3, 4), 1e6), spread))
+    particles.add(LogFactor.evidence(("one",), (np.zeros(1, dtype=np.intp),), np.array([-3.0]), 1.0))
+    particles.add(LogFactor.evidence(("one", "c"), (np.zeros(1, dtype=np.intp), EVERY["c"]), np.full((1, 6), 7.0), 1.0))
     particles.rake(30, sampling=sampling)
     assert np.isfinite(particles.weights).all() and (particles.weights > 0).all()
     assert particles.weights.sum() == pytest.approx(TOTAL) and 1.0 <= particles.effective <= 50.0 + 1e-9

@@ -14,7 +14,7 @@ from scipy import stats
 from understudy.boundary.schema.partition import Grid
 from understudy.errors import InputError
 from understudy.inference.polya.dyadic import Dyadic, Level, Sums, best_levels, depth_of, nodes_of
-from understudy.inference.polya.polya_prior import Bins, PolyaTree, Posterior, Quantiles, Uniform
+from understudy.inference.polya.polya_prior import Bins, PolyaPosterior, PolyaPrior, Quantiles, Uniform
 
 FALSE_ALARM = 1e-9
 
@@ -22,7 +22,7 @@ FALSE_ALARM = 1e-9
 class SlowTree:
     """The definition, node by node: a node is a text of 0 and 1."""
 
-    def __init__(self, tree: PolyaTree, places: list[float]) -> None:
+    def __init__(self, tree: PolyaPrior, places: list[float]) -> None:
         self.tree = tree
         self.paths = [self.path(p) for p in places]
 
@@ -66,7 +66,7 @@ class SlowTree:
 def test_posterior_and_predictive_are_those_of_the_definition(
     c: float, depth: int, exponent: float, places: list[float], draws: list[int]
 ) -> None:
-    tree = PolyaTree(c, depth, exponent)
+    tree = PolyaPrior(c, depth, exponent)
     posterior, slow = tree.posterior(np.array(places)), SlowTree(tree, places)
     assert np.allclose(posterior.predictive(), slow.predictive(), rtol=1e-10)
     leaves = [d % tree.leaves for d in draws]
@@ -75,14 +75,14 @@ def test_posterior_and_predictive_are_those_of_the_definition(
 
 
 def test_mutant_a_tree_of_another_exponent_is_told_apart() -> None:
-    right, wrong = PolyaTree(1.0, 3, 2.0), PolyaTree(1.0, 3, 1.0)
+    right, wrong = PolyaPrior(1.0, 3, 2.0), PolyaPrior(1.0, 3, 1.0)
     places = [0.1, 0.3, 0.31]
     assert not np.allclose(wrong.posterior(np.array(places)).predictive(), SlowTree(right, places).predictive())
 
 
 def test_draws_of_the_posterior_have_its_mean_and_its_spread() -> None:
     """The variance of the root's Beta is known; χ² and z at a false alarm of one in a billion."""
-    posterior = PolyaTree(2.0, 4).posterior(np.array([0.1, 0.2, 0.8]))
+    posterior = PolyaPrior(2.0, 4).posterior(np.array([0.1, 0.2, 0.8]))
     measures = posterior.measures(20_000, np.random.default_rng(2))
     assert np.allclose(measures.sum(axis=1), 1)
     z = (measures.mean(axis=0) - posterior.predictive()) / (measures.std(axis=0) / math.sqrt(20_000))
@@ -94,7 +94,7 @@ def test_draws_of_the_posterior_have_its_mean_and_its_spread() -> None:
 
 def test_draws_have_the_joint_predictive_law() -> None:
     """All counts of two draws over four leaves: χ² at a false alarm of one in a billion; independent draws fail."""
-    posterior, rng = PolyaTree(0.3, 2).posterior(np.array([0.1, 0.6])), np.random.default_rng(4)
+    posterior, rng = PolyaPrior(0.3, 2).posterior(np.array([0.1, 0.6])), np.random.default_rng(4)
     outcomes = [np.bincount(pair, minlength=4) for pair in itertools.combinations_with_replacement(range(4), 2)]
     law = np.array([math.exp(posterior.log_probability(o)) * (2 if o.max() == 1 else 1) for o in outcomes])
     assert math.isclose(law.sum(), 1)
@@ -116,8 +116,8 @@ BASES = {
 @pytest.mark.parametrize("name", BASES)
 def test_a_tree_without_data_is_its_base_measure(name: str) -> None:
     base, law = BASES[name]
-    tree = PolyaTree(5.0, 6, base=base)
-    prior = Posterior.of_counts(tree, np.zeros(tree.leaves))
+    tree = PolyaPrior(5.0, 6, base=base)
+    prior = PolyaPosterior.of_counts(tree, np.zeros(tree.leaves))
     values = base.value(np.linspace(0.01, 0.99, 50))
     assert np.allclose(prior.predictive(), 1 / tree.leaves)
     assert np.allclose(prior.log_density(values), base.log_density(values))
@@ -131,7 +131,7 @@ def test_a_tree_without_data_is_its_base_measure(name: str) -> None:
 def test_the_density_integrates_to_one(name: str) -> None:
     base, _ = BASES[name]
     low, high = float(base.value(np.array(0.0))), float(base.value(np.array(1.0)))
-    posterior = PolyaTree(1.0, 5, base=base).posterior(np.array([0.5, 2.0, 2.1]))
+    posterior = PolyaPrior(1.0, 5, base=base).posterior(np.array([0.5, 2.0, 2.1]))
     middles = low + (np.arange(200_000) + 0.5) / 200_000 * (high - low)
     assert math.isclose(np.exp(posterior.log_density(middles)).mean() * (high - low), 1, rel_tol=1e-3)
     assert np.all((values := posterior.draw(500, np.random.default_rng(1))) >= low) and np.all(values <= high)
@@ -139,12 +139,12 @@ def test_the_density_integrates_to_one(name: str) -> None:
 
 def test_large_c_trusts_the_base_and_small_c_the_data() -> None:
     values = np.full(100, 0.3)
-    near, far = (PolyaTree(c, 8).posterior(values).predictive().max() for c in (1e-6, 1e6))
+    near, far = (PolyaPrior(c, 8).posterior(values).predictive().max() for c in (1e-6, 1e6))
     assert near > 0.999 and math.isclose(far, 1 / 256, rel_tol=1e-3)
 
 
 def test_depth_twenty_is_no_matter() -> None:
-    posterior = PolyaTree(1.0, 20).posterior(np.random.default_rng(1).random(1000))
+    posterior = PolyaPrior(1.0, 20).posterior(np.random.default_rng(1).random(1000))
     assert (
         math.isclose(posterior.predictive().sum(), 1)
         and posterior.draw_counts(500, np.random.default_rng(2)).sum() == 500
@@ -154,7 +154,7 @@ def test_depth_twenty_is_no_matter() -> None:
 @pytest.mark.parametrize("bad", [{"concentration": 0.0}, {"concentration": math.inf}, {"depth": 0}, {"depth": 40}])
 def test_impossible_trees_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(InputError, match=next(iter(bad))):
-        PolyaTree(**({"concentration": 1.0, "depth": 3} | bad))
+        PolyaPrior(**({"concentration": 1.0, "depth": 3} | bad))
 
 
 # --- Noisy halves -----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chi2
 
 from understudy.inference.particles import rounding
-from understudy.inference.particles.particles import Factor, Particles, cells_of
+from understudy.inference.particles.particles import LogFactor, Particles, cells_of
 from understudy.inference.particles.rounding import Exchange, ParticleModel, choose_rows
 
 ALPHA = 1e-9
@@ -141,7 +141,7 @@ def fitted(seed: int = 1) -> Particles:
     halves = np.array([0, 0, 1, 1])
     for columns in ("a", "b", "c", "ab", "bc", "abc"):
         groups = tuple(halves if c == "c" and len(columns) == 3 else np.arange(SIZES[c]) for c in columns)
-        particles.add(Factor(tuple(columns), groups, rng.normal(0, 0.5, [int(g.max()) + 1 for g in groups])))
+        particles.add(LogFactor(tuple(columns), groups, rng.normal(0, 0.5, [int(g.max()) + 1 for g in groups])))
     log = sum(f.theta.ravel()[cells_of(codes, f.columns, f.groups)] for f in particles.factors)
     particles.weights = np.exp(log) * (5000.0 / np.exp(log).sum())
     return particles

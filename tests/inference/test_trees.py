@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from understudy.inference.forest.boxes import Leaves
+from understudy.inference.forest.boxes import LeafBoxes
 from understudy.inference.forest.trees import Trees
 
 NODES = {
@@ -54,7 +54,7 @@ def test_a_small_leaf_gives_its_place_to_its_sibling() -> None:
     pruned = trees.pruned(rows, 5)
     points = np.array([[2.0, 0.0], [2.0, 1.0], [1.0, 0.0]])
     assert pruned.apply(points).tolist() == [[4, 8], [4, 8], [1, 6]]
-    leaves = Leaves.of(pruned, 2)
+    leaves = LeafBoxes.of(pruned, 2)
     assert len(leaves) == 4
     # The sibling has the parent's box: column 1 is not bounded any more.
     assert leaves.low[leaves.number[4]].tolist() == [1.5, -np.inf]
@@ -64,7 +64,7 @@ def test_a_small_leaf_gives_its_place_to_its_sibling() -> None:
 def test_a_node_whose_children_are_both_small_goes_as_well() -> None:
     pruned = two_trees().pruned(np.array([0, 9, 0, 2, 2, 0, 1, 0, 2, 2]), 5)
     assert pruned.apply(np.array([[2.0, 1.0]])).tolist() == [[1, 5]]  # of the second tree only the root remains
-    leaves = Leaves.of(pruned, 2)
+    leaves = LeafBoxes.of(pruned, 2)
     assert leaves.tree.tolist() == [0, 1]
     assert np.isinf(leaves.low).all() and np.isinf(leaves.high).all()
 
@@ -73,7 +73,7 @@ def test_small_leaves_of_one_parent_can_be_merged() -> None:
     rows = np.array([0, 9, 0, 3, 2, 0, 1, 0, 2, 2])  # 3 + 2 are enough for one leaf; 1 and 2 + 2 for none but the root
     pruned = two_trees().pruned(rows, 5, merge=True)
     assert pruned.apply(np.array([[2.0, 0.0], [2.0, 1.0], [1.0, 0.0]])).tolist() == [[2, 5], [2, 5], [1, 5]]
-    leaves = Leaves.of(pruned, 2)
+    leaves = LeafBoxes.of(pruned, 2)
     assert leaves.low[leaves.number[2]].tolist() == [1.5, -np.inf]
 
 
@@ -124,7 +124,7 @@ def test_the_boxes_of_a_tree_are_disjoint_and_each_row_is_in_its_own(seed: int, 
     nodes = trees.apply(points)
     pruned = trees.pruned(np.bincount(nodes.ravel(), minlength=len(trees.left)), 8, merge=merge)
     assert np.array_equal(pruned.rerouted(points, nodes), pruned.apply(points))
-    leaves = Leaves.of(pruned, 3)
+    leaves = LeafBoxes.of(pruned, 3)
     inside = ((points[:, None] > leaves.low) & (points[:, None] <= leaves.high)).all(axis=2)
     by_tree = np.add.reduceat(inside, np.flatnonzero(np.diff(leaves.tree, prepend=-1)), axis=1)
     assert (by_tree == 1).all()
@@ -135,7 +135,7 @@ def test_the_boxes_of_a_tree_are_disjoint_and_each_row_is_in_its_own(seed: int, 
 
 def test_codes_in_a_box() -> None:
     low, high = np.array([[-np.inf], [0.5], [2.5], [4.5]]), np.array([[0.5], [2.5], [np.inf], [np.inf]])
-    leaves = Leaves(np.zeros(4, dtype=int), low, high, np.arange(4))
+    leaves = LeafBoxes(np.zeros(4, dtype=int), low, high, np.arange(4))
     first, inside = leaves.levels(0, 5)
     assert first.tolist() == [0, 1, 3, 5]
     assert inside.tolist() == [1, 2, 2, 0]

@@ -25,14 +25,14 @@ from understudy.boundary.schema.partition import Crossed, Split, Tree, code_bits
 from understudy.inference.particles import rounding
 from understudy.inference.particles.gibbs import sweep
 from understudy.inference.particles.leaf_particles import LeafyModel, LeafyParticles
-from understudy.inference.particles.particles import Factor, Particles
+from understudy.inference.particles.particles import LogFactor, Particles
 from understudy.methods.dp_arf import dp_arf
 from understudy.methods.dp_arf import first_tree as direct
 from understudy.methods.dp_arf import proxy_trees as adversary
-from understudy.methods.dp_arf.countable_trees import Planted
-from understudy.methods.dp_arf.dp_arf import DpArf, Grove
-from understudy.methods.dp_arf.first_tree import Known, LeafMixture, allowed, oblivious, possible, shrunk
-from understudy.methods.dp_arf.proxy_trees import Soil, best_cut, best_cut_in_order, by_share
+from understudy.methods.dp_arf.countable_trees import CandidateTree
+from understudy.methods.dp_arf.dp_arf import DpArf, DpArfState
+from understudy.methods.dp_arf.first_tree import ColumnEstimates, LeafMixture, allowed, oblivious, possible, shrunk
+from understudy.methods.dp_arf.proxy_trees import TrainingSample, best_cut, best_cut_in_order, by_share
 from understudy.methods.parts.resolution import Resolutions
 from understudy.methods.rake import rake
 from understudy.methods.registry import METHODS, Method
@@ -170,16 +170,16 @@ def test_no_leaf_is_smaller_than_it_may_be() -> None:
     assert best_cut(table, 60)[0][0] == 0
 
 
-def soil_of(frame: pa.Table, sizes: dict[str, int], least: float = 5.0) -> Soil:
+def sample_of(frame: pa.Table, sizes: dict[str, int], least: float = 5.0) -> TrainingSample:
     domain = Domain.of(schema_of(sizes))
-    return Soil(domain, {c: frame[c].to_numpy().astype(np.int32) for c in sizes}, least)
+    return TrainingSample(domain, {c: frame[c].to_numpy().astype(np.int32) for c in sizes}, least)
 
 
 def test_an_adversary_parts_rows_from_shuffled_ones() -> None:
     """Two equal columns: where a leaf knows both, it holds rows, or none."""
     a = np.random.default_rng(1).integers(0, 4, 2000)
-    soil = soil_of(pa.table({"a": a, "b": a}), {"a": 4, "b": 4})
-    tree = soil.adversary(("a", "b"), np.random.default_rng(2)).whole
+    sample = sample_of(pa.table({"a": a, "b": a}), {"a": 4, "b": 4})
+    tree = sample.adversary(("a", "b"), np.random.default_rng(2)).whole
     cells = np.stack(np.meshgrid(np.arange(4), np.arange(4))).reshape(2, -1)
     leaf = tree.assign({"a": cells[0], "b": cells[1]})
     full = set(leaf[cells[0] == cells[1]].tolist())
@@ -188,27 +188,29 @@ def test_an_adversary_parts_rows_from_shuffled_ones() -> None:
 
 def test_a_predictor_finds_what_the_target_follows() -> None:
     frame = parity(4000)
-    soil = soil_of(frame, BINARY)
-    tree = soil.predictor(("a", "b"), frame["t"].to_numpy() ^ frame["c"].to_numpy(), np.random.default_rng(3))
+    sample = sample_of(frame, BINARY)
+    tree = sample.predictor(("a", "b"), frame["t"].to_numpy() ^ frame["c"].to_numpy(), np.random.default_rng(3))
     assert tree.leaves == 4
 
 
 @pytest.mark.parametrize("leaves", [2, 3, 5, 9, 10**6])
 def test_a_tree_with_fewer_leaves_merges_those_of_the_whole(leaves: int) -> None:
-    soil = soil_of(tangled(2000), COPIES)
-    grown = soil.adversary(("a", "b", "c"), np.random.default_rng(4))
-    tree, within = grown.cut(leaves)
-    assert tree.cells == min(leaves, grown.leaves)
-    assert (within[grown.whole.assign(soil.codes)] == tree.assign(soil.codes)).all()
+    sample = sample_of(tangled(2000), COPIES)
+    grown_tree = sample.adversary(("a", "b", "c"), np.random.default_rng(4))
+    tree, within = grown_tree.cut(leaves)
+    assert tree.cells == min(leaves, grown_tree.leaves)
+    assert (within[grown_tree.whole.assign(sample.codes)] == tree.assign(sample.codes)).all()
 
 
 def test_cells_of_a_cut_sum_up_and_nest() -> None:
-    soil = soil_of(tangled(2000), COPIES)
-    planted = Planted(soil.predictor(("a", "b", "c"), soil.codes["t"], np.random.default_rng(5)), "t", (0, 1, 2))
-    particles = LeafyParticles(COPIES, 2000.0, soil.codes, np.ones(2000))
-    table = planted.table(particles)
-    for cut in planted.cuts():
-        cells = cut.partition.assign(soil.codes)
+    sample = sample_of(tangled(2000), COPIES)
+    candidate = CandidateTree(
+        sample.predictor(("a", "b", "c"), sample.codes["t"], np.random.default_rng(5)), "t", (0, 1, 2)
+    )
+    particles = LeafyParticles(COPIES, 2000.0, sample.codes, np.ones(2000))
+    table = candidate.table(particles)
+    for cut in candidate.cuts():
+        cells = cut.partition.assign(sample.codes)
         assert cut.expected(table).ravel().tolist() == np.bincount(cells, minlength=cut.partition.cells).tolist()
         for groups in cut.coarser():
             # Cells that are merged have the same class.
@@ -231,7 +233,7 @@ def stands(count: int, rng: np.random.Generator) -> LeafyParticles:
     codes = {c: cells[i][drawn].astype(np.int32) for i, c in enumerate("ab")}
     particles = LeafyParticles({"a": 3, "b": 3}, float(count), codes, np.ones(count))
     for name, log in zip("ab", logs, strict=True):
-        particles.add(Factor((name,), (np.arange(3),), log))
+        particles.add(LogFactor((name,), (np.arange(3),), log))
     particles.fix(TREE, theta)
     particles.law = law / law.sum()  # type: ignore[attr-defined]
     return particles
@@ -265,7 +267,7 @@ def test_raking_brings_leaves_to_their_counts() -> None:
     codes = {c: rng.integers(0, 3, 5000).astype(np.int32) for c in "ab"}
     particles = LeafyParticles({"a": 3, "b": 3}, 900.0, codes, np.full(5000, 900 / 5000))
     for name in "ab":
-        particles.add(Factor((name,), (np.arange(3),), np.zeros(3)))
+        particles.add(LogFactor((name,), (np.arange(3),), np.zeros(3)))
     leaves, wanted = particles.grow(TREE), np.array([200.0, 400.0, 300.0])
     for groups in (np.array([0, 1, 1]), np.arange(3)):
         leaves.learn(groups, wanted, 1.0, particles)
@@ -334,8 +336,8 @@ def test_codes_are_allowed_where_rows_can_be() -> None:
         assert (inside == expected).all()
 
 
-def known_of(weights: dict[str, np.ndarray]) -> Known:
-    return Known(DOMAIN, weights, Resolutions.of(DOMAIN, weights), 100.0)
+def known_of(weights: dict[str, np.ndarray]) -> ColumnEstimates:
+    return ColumnEstimates(DOMAIN, weights, Resolutions.of(DOMAIN, weights), 100.0)
 
 
 def test_the_factors_of_a_mixture_are_those_of_its_law() -> None:
@@ -515,14 +517,14 @@ def test_no_particle_of_the_direct_start_weighs_where_a_rule_forbids(
     monkeypatch.setattr(dp_arf, "MOST_PAIRED_COLUMNS", 1)
     schema = us.Schema.loads(schema_of(SIZES).dumps() + '[[constraints]]\nif = "a < 2"\nthen = "b < 2"\n')
     weighed = []
-    honest = Grove._replace
+    honest = DpArfState._replace
 
-    def watched(self: Grove, codes: Any) -> None:
+    def watched(self: DpArfState, codes: Any) -> None:
         honest(self, codes)
         breaks = (codes["a"] < 2) & (codes["b"] >= 2)
         weighed.append((breaks.sum(), self.particles.weights[breaks].sum(), self.particles.weights[~breaks].min()))
 
-    monkeypatch.setattr(Grove, "_replace", watched)
+    monkeypatch.setattr(DpArfState, "_replace", watched)
     frame = linked().filter(pa.array((linked()["a"].to_numpy() >= 2) | (linked()["b"].to_numpy() < 2)))
     silent(frame, schema, "dp-arf", epsilon=0.2)
     ((broken, their_weight, least),) = weighed
@@ -543,8 +545,8 @@ def test_tables_with_nothing_to_split_are_made(columns: dict[str, int], proxy: s
 
 def test_a_tree_may_have_no_more_splits_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adversary, "MOST_SPLITS", 8)
-    grown = soil_of(tangled(2000), COPIES).adversary(("a", "b", "c", "d"), np.random.default_rng(17))
-    assert 4 <= len(grown.splits) <= 8
+    grown_tree = sample_of(tangled(2000), COPIES).adversary(("a", "b", "c", "d"), np.random.default_rng(17))
+    assert 4 <= len(grown_tree.splits) <= 8
 
 
 def test_leafy_particles_are_particles() -> None:
@@ -554,6 +556,6 @@ def test_leafy_particles_are_particles() -> None:
     plain = Particles({"a": 3, "b": 3}, 100.0, codes, np.full(400, 0.25))
     for particles in (plain, leafy := LeafyParticles({"a": 3, "b": 3}, 100.0, codes, np.full(400, 0.25))):
         every = (np.arange(3), np.arange(3))
-        particles.add(Factor.evidence(("a", "b"), every, np.arange(9.0).reshape(3, 3) * 3, 2.0))
+        particles.add(LogFactor.evidence(("a", "b"), every, np.arange(9.0).reshape(3, 3) * 3, 2.0))
         particles.rake(4)
     assert leafy.weights == pytest.approx(plain.weights)

@@ -16,7 +16,7 @@ from understudy.boundary.privacy.mechanisms.admission import first_admissible
 from understudy.boundary.schema.column import Boolean, Categorical
 from understudy.boundary.schema.domain import Domain
 from understudy.errors import SchemaError
-from understudy.methods.mst import Forest, Mst
+from understudy.methods.mst import Acyclic, Mst
 
 METHODS = ("mst", "aim")
 SIZES = {"a": 3, "b": 4, "c": 3, "d": 2, "e": 4, "f": 3}
@@ -101,7 +101,7 @@ def test_a_target_draws_the_tree_to_it(silent):
 
 def test_the_forest_never_closes_a_cycle():
     pairs = [("a", "b"), ("c", "d"), ("b", "a"), ("b", "c"), ("a", "d"), ("d", "b"), ("a", "c")]
-    assert first_admissible(range(len(pairs)), Forest(pairs), len(pairs)) == [0, 1, 3]
+    assert first_admissible(range(len(pairs)), Acyclic(pairs), len(pairs)) == [0, 1, 3]
 
 
 def test_weights_draw_the_tree_to_a_pair_or_away_from_it(silent):

@@ -24,10 +24,10 @@ from understudy.inference.particles import kernels, rounding, vectorised
 from understudy.inference.particles.gibbs import sweep as honest_sweep
 from understudy.inference.particles.pair_forest import Edge
 from understudy.inference.particles.particles import Particles, Snapshot, refine
-from understudy.methods.mst import Forest
+from understudy.methods.mst import Acyclic
 from understudy.methods.parts.resolution import coarser
 from understudy.methods.rake import rake
-from understudy.methods.rake.rake import Apart, Raking, merged
+from understudy.methods.rake.rake import DisjointPairs, RakeState, merged
 
 WHOLE, PARTICLES = "whole domain", "particles"
 SIZES = dict.fromkeys("abcdef", 4)
@@ -146,7 +146,7 @@ def test_the_start_is_a_forest_where_every_pair_is_strong(silent):
     """Several resolutions of one pair are candidates: none is picked twice, and no cycle is closed."""
     first = [tuple(p) for p in measured(silent(tangled(4000), schema_of(COPIES), "rake"))[: len(COPIES) - 1]]
     every = range(len(first))
-    assert first_admissible(every, Forest(first), len(first)) == list(every)
+    assert first_admissible(every, Acyclic(first), len(first)) == list(every)
 
 
 @pytest.mark.parametrize("target", ["id", "nothing"])
@@ -234,7 +234,7 @@ def codes_and_categories() -> pa.Table:
 
 @pytest.mark.slow
 def test_linked_columns_need_the_forest_start(drawn, monkeypatch: pytest.MonkeyPatch):
-    original, edge_of = codes_and_categories(), Raking._edge
+    original, edge_of = codes_and_categories(), RakeState._edge
 
     def error() -> float:
         """Of three releases whose noise is always the same."""
@@ -244,11 +244,11 @@ def test_linked_columns_need_the_forest_start(drawn, monkeypatch: pytest.MonkeyP
 
     ours = error()
 
-    def unlinked(self: Raking, *of: Any) -> Edge:
+    def unlinked(self: RakeState, *of: Any) -> Edge:
         edge = edge_of(self, *of)
         return Edge(edge.columns, edge.groups, np.ones_like(edge.factor))
 
-    monkeypatch.setattr(Raking, "_edge", unlinked)
+    monkeypatch.setattr(RakeState, "_edge", unlinked)
     assert ours < 0.85 * error()
 
 
@@ -477,7 +477,7 @@ def test_twelve_binary_columns_are_held_whole(silent, monkeypatch: pytest.Monkey
 
 def test_sets_of_one_round_share_at_most_one_column():
     asked = [("a", "b"), ("b", "a"), ("b", "c"), ("a", "b", "t"), ("a", "c", "t"), ("c", "t"), ("d", "e", "t")]
-    picked = first_admissible(range(len(asked)), Apart(asked), len(asked))
+    picked = first_admissible(range(len(asked)), DisjointPairs(asked), len(asked))
     assert [asked[i] for i in picked] == [("a", "b"), ("b", "c"), ("a", "c", "t"), ("d", "e", "t")]
 
 

@@ -22,12 +22,12 @@ from understudy.boundary.privacy.mechanisms.posterior import Prior
 from understudy.boundary.privacy.mechanisms.teachers import Teachers
 from understudy.boundary.privacy.mechanisms.training import Training
 from understudy.errors import InputError, MethodError
-from understudy.inference.generators.adversarial_training import School
+from understudy.inference.generators.adversarial_training import TrainingConfig
 from understudy.methods import registry
 from understudy.methods.dp_ctgan import dp_ctgan
 from understudy.methods.dp_gan import dp_gan
 from understudy.methods.method import Options
-from understudy.methods.pate_gan import PateGan, Seminar
+from understudy.methods.pate_gan import PateConfig, PateGan
 from understudy.releases.interruption import continued, journal_at
 from understudy.releases.synthesis import Plan, synthesize_with, versions
 
@@ -49,8 +49,8 @@ COUNTED = tuple(m for m in registry.METHODS if m not in TRAINED and not registry
 NETWORKS = all(importlib.util.find_spec(name) for name in ("torch", "dp_accounting"))
 needs_networks = pytest.mark.skipif(not NETWORKS, reason="the extra gan is not installed")
 STEPS = 3
-TINY = School(steps=STEPS, lessons=2, batch=30, hidden=3, deep_share=0.1)
-FEW = PateGan(Seminar(rounds=STEPS, votes=5, lessons=2), School(hidden=0, deep_share=0.0, pace=2e-3))
+TINY = TrainingConfig(steps=STEPS, lessons=2, batch=30, hidden=3, deep_share=0.1)
+FEW = PateGan(PateConfig(rounds=STEPS, votes=5, lessons=2), TrainingConfig(hidden=0, deep_share=0.0, pace=2e-3))
 
 
 class Stop(BaseException):

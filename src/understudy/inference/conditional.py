@@ -51,17 +51,17 @@ def complete(model: GraphicalModel, given: CodeColumns, rng: np.random.Generator
     key = _combine([(codes, model.sizes[c]) for c, codes in given.items()])
     parts = list(_blocks(len(key.row), sum(shared), LARGEST_MESSAGES))
     if len(parts) == 1:
-        return Posterior.of(model, given).draw(rng)
+        return ConditionedModel.of(model, given).draw(rng)
     whole: CodeColumns = {c: np.empty(len(key.of_row), dtype=CODE) for c in model.sizes}
     for start, stop in parts:
         inside = _within(key.of_row, start, stop, len(key.row))
-        for column, codes in Posterior.of(model, {c: v[inside] for c, v in given.items()}).draw(rng).items():
+        for column, codes in ConditionedModel.of(model, {c: v[inside] for c, v in given.items()}).draw(rng).items():
             whole[column][inside] = codes
     return whole
 
 
 @dataclass(frozen=True)
-class Step:
+class CliqueStep:
     """A clique on the way down: which of its columns are given, were drawn with its parent, or are drawn now."""
 
     clique: int
@@ -81,19 +81,19 @@ class _Key:
 
 
 @dataclass(frozen=True)
-class Posterior:
+class ConditionedModel:
     """A graphical model given the codes of some columns in each row."""
 
     model: GraphicalModel
     given: CodeColumns
-    steps: Mapping[int, Step]
+    steps: Mapping[int, CliqueStep]
     """By clique, in the order of the walk: parents first."""
     keys: dict[int, _Key] = field(default_factory=dict)
     messages: dict[int, Table] = field(default_factory=dict)
     """By clique: both are there only where there is evidence in it or below it."""
 
     @classmethod
-    def of(cls, model: GraphicalModel, given: CodeColumns) -> Posterior:
+    def of(cls, model: GraphicalModel, given: CodeColumns) -> ConditionedModel:
         posterior = cls(model, given, {step.clique: step for step in _walk(model, given)})
         root, *others = posterior.steps.values()
         for step in reversed(others):
@@ -122,7 +122,7 @@ class Posterior:
             codes |= dict(zip(step.new, unflatten(cells, self._shape(step.new)), strict=True))
         return codes
 
-    def parents(self, step: Step, codes: CodeColumns) -> tuple[Numbers, Numbers]:
+    def parents(self, step: CliqueStep, codes: CodeColumns) -> tuple[Numbers, Numbers]:
         """The distinct states that the new columns of a step depend on, as numbers; and which of them each row is in.
 
         A state is a combination of evidence in and below the clique, and a cell of what was drawn with its parent.
@@ -134,7 +134,7 @@ class Posterior:
             numbers, bound = numbers + key.of_row * np.int64(bound), len(key.row) * bound
         return _distinct(numbers, bound)
 
-    def weights(self, step: Step, numbers: Numbers) -> Table:
+    def weights(self, step: CliqueStep, numbers: Numbers) -> Table:
         """For each state, the weights of the cells of the new columns; a state of no probability falls back."""
         combination, cell = np.divmod(numbers, self._cells(step.drawn))
         known = dict(zip(step.drawn, unflatten(cell, self._shape(step.drawn)), strict=True))
@@ -156,7 +156,7 @@ class Posterior:
         picked = message[(self.keys[child].of_row[rows], *(known[c] for c in before))]
         return picked.reshape(len(rows), *(self.model.sizes[c] if c in after else 1 for c in new))
 
-    def _possible(self, step: Step, weights: Table, known: CodeColumns) -> Table:
+    def _possible(self, step: CliqueStep, weights: Table, known: CodeColumns) -> Table:
         """Impossible evidence: draw by what was drawn before alone, and where that is impossible too, by nothing."""
         for columns in (step.drawn, ()):
             empty = np.flatnonzero(weights.sum(axis=1) <= 0)
@@ -167,7 +167,7 @@ class Posterior:
             weights[empty] = _flat(table[at] if at else table[None], len(empty) if at else 1)
         return weights
 
-    def _gather(self, step: Step) -> None:
+    def _gather(self, step: CliqueStep) -> None:
         """Finds the combinations of evidence in and below a clique, those below its children being known."""
         parts: list[tuple[Numbers, int]] = [(self.given[c], self.model.sizes[c]) for c in step.evidence]
         below = [self.keys[child] for child in step.below if child in self.keys]
@@ -175,7 +175,7 @@ class Posterior:
         if parts:
             self.keys[step.clique] = _combine(parts)
 
-    def _message(self, step: Step) -> Table:
+    def _message(self, step: CliqueStep) -> Table:
         """P(evidence in and below the clique | columns shared with its parent), up to a factor per combination."""
         key, free = self.keys[step.clique], step.drawn + step.new
         table, clique = self.model.tables[step.clique], self.model.tree.cliques[step.clique]
@@ -195,7 +195,7 @@ class Posterior:
             message[start:stop] = np.einsum(*operands, [0, *(axes[c] for c in step.drawn)], optimize="greedy")
         return _scaled(message)
 
-    def _table(self, step: Step, columns: ColumnSet) -> Table:
+    def _table(self, step: CliqueStep, columns: ColumnSet) -> Table:
         return marginalise(self.model.tables[step.clique], self.model.tree.cliques[step.clique], columns)
 
     def _shape(self, columns: ColumnSet) -> tuple[int, ...]:
@@ -206,7 +206,7 @@ class Posterior:
 
 
 @dataclass(frozen=True)
-class Factor:
+class ConditionalTable:
     """The distribution of some columns given others: weights of shape (given …, new …)."""
 
     given: ColumnSet
@@ -221,7 +221,7 @@ class Factor:
 
 
 def product(
-    sizes: Mapping[str, int], factors: Sequence[Factor], total: float, sets: Sequence[ColumnSet] = ()
+    sizes: Mapping[str, int], factors: Sequence[ConditionalTable], total: float, sets: Sequence[ColumnSet] = ()
 ) -> GraphicalModel | None:
     """The product of the factors as a graphical model whose cliques also hold `sets`; None where it is too large."""
     joined = {factor.given + factor.new: factor.potential() for factor in factors}
@@ -251,7 +251,7 @@ def resample(model: Model, given: CodeColumns, rng: np.random.Generator) -> Code
     return {column: codes[chosen] for column, codes in pool.items()} | given
 
 
-def _walk(model: GraphicalModel, given: CodeColumns) -> tuple[Step, ...]:
+def _walk(model: GraphicalModel, given: CodeColumns) -> tuple[CliqueStep, ...]:
     """The tree from the clique with the fewest cells left open: its columns are drawn all at once."""
     tree = model.tree
     open_cells = [math.prod(model.sizes[c] for c in clique if c not in given) for clique in tree.cliques]
@@ -260,14 +260,14 @@ def _walk(model: GraphicalModel, given: CodeColumns) -> tuple[Step, ...]:
         ties[link.parent].append((link.child, link.shared))
         ties[link.child].append((link.parent, link.shared))
     root: tuple[int, int, ColumnSet] = (open_cells.index(min(open_cells)), -1, ())
-    steps, found = list[Step](), [root]
+    steps, found = list[CliqueStep](), [root]
     while found:
         clique, parent, shared = found.pop()
         below = [(child, clique, columns) for child, columns in ties[clique] if child != parent]
         found += below
         columns = tree.cliques[clique]
         steps.append(
-            Step(
+            CliqueStep(
                 clique,
                 shared,
                 evidence=tuple(c for c in columns if c in given),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import ColumnSet, Domain
-from understudy.inference.conditional import Factor, product, resample
+from understudy.inference.conditional import ConditionalTable, product, resample
 from understudy.inference.graphical.graphical_model import GraphicalModel, marginalise, spread, unflatten
 from understudy.inference.histogram import estimate_total, project_to_simplex
 from understudy.inference.model import CodeColumns
@@ -75,10 +75,10 @@ class MarginalModel:
             self._rake_graph(graph)
         return graph
 
-    def _factor(self, step: Step) -> Factor:
-        return Factor(step.given, step.new, self._table(step))
+    def _factor(self, step: DrawStep) -> ConditionalTable:
+        return ConditionalTable(step.given, step.new, self._table(step))
 
-    def _table(self, step: Step) -> NDArray[np.float64]:
+    def _table(self, step: DrawStep) -> NDArray[np.float64]:
         return marginalise(self.marginals[step.columns], step.columns, step.given + step.new)
 
     def _rake_graph(self, graph: GraphicalModel) -> None:
@@ -91,7 +91,7 @@ class MarginalModel:
         for _ in graph.tour():  # what was changed last reaches the cliques that were visited first
             pass
 
-    def _draw(self, order: Sequence[Step], rows: int, rng: np.random.Generator) -> CodeColumns:
+    def _draw(self, order: Sequence[DrawStep], rows: int, rng: np.random.Generator) -> CodeColumns:
         drawn: CodeColumns = {}
         for step in order:
             if not step.new:
@@ -119,7 +119,7 @@ class MarginalModel:
 
 
 @dataclass(frozen=True)
-class Step:
+class DrawStep:
     """Draw the `new` columns of a marginal given those of its columns that are drawn already.
 
     `faithful` says that the drawn rows then follow this marginal: what is given was drawn from one marginal together.
@@ -131,15 +131,15 @@ class Step:
     faithful: bool
 
 
-def drawing_order(sets: Sequence[ColumnSet]) -> list[Step]:
+def drawing_order(sets: Sequence[ColumnSet]) -> list[DrawStep]:
     """Each marginal once, next the one that shares most with what is drawn; ties in the order given."""
-    left, done, steps = list(sets), set[str](), list[Step]()
+    left, done, steps = list(sets), set[str](), list[DrawStep]()
     while left:
         columns = max(left, key=lambda s: (len(done & set(s)), -left.index(s)))
         left.remove(columns)
         given = tuple(c for c in columns if c in done)
         together = any(set(given) <= set(s.columns) for s in steps) or not given
-        steps.append(Step(columns, given, tuple(c for c in columns if c not in done), together))
+        steps.append(DrawStep(columns, given, tuple(c for c in columns if c not in done), together))
         done |= set(columns)
     return steps
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet
-from understudy.inference.conditional import Factor, product, resample
+from understudy.inference.conditional import ConditionalTable, product, resample
 from understudy.inference.graphical.graphical_model import GraphicalModel, flat_cells
 from understudy.inference.model import CodeColumns
 from understudy.inference.sampling import draw_given
@@ -48,6 +48,6 @@ class BayesianNetwork:
         """The same distribution on a junction tree, unless that would be too large."""
         return product(self.sizes, [self._factor(family) for family in self.families], self.total)
 
-    def _factor(self, family: Family) -> Factor:
+    def _factor(self, family: Family) -> ConditionalTable:
         shape = [self.sizes[c] for c in (*family.parents, family.column)]
-        return Factor(family.parents, (family.column,), family.weights.reshape(shape))
+        return ConditionalTable(family.parents, (family.column,), family.weights.reshape(shape))

@@ -68,7 +68,7 @@ class Goal:
         return np.array([np.abs(np.cumsum(p)).max() for p in pieces])
 
 
-class Tally(Protocol):
+class RunningDistance(Protocol):
     """What was chosen so far, section by section."""
 
     def ready(self, rows: int) -> None:
@@ -85,7 +85,7 @@ class Tally(Protocol):
         ...
 
 
-class Counts:
+class SectionCounts:
     """The counts of the chosen rows, one line of cells for each section."""
 
     def __init__(self, goal: Goal, sections: int) -> None:
@@ -106,7 +106,7 @@ class Counts:
         self.held[self.at(cells)] += 1.0  # a row is in one cell of a marginal: no place comes twice
 
 
-class AreaTally(Counts):
+class RunningL1(SectionCounts):
     """L1: all cells but one change alike for every candidate, so that one cell tells them apart."""
 
     def distances(self, cells: Places, rows: int) -> Floats:
@@ -115,7 +115,7 @@ class AreaTally(Counts):
         return np.asarray((np.abs(gap + 1.0) - np.abs(gap)) @ self.goal.weights) / rows
 
 
-class EuclideanTally(Counts):
+class RunningL2(SectionCounts):
     """L2: Σ(n/k − p)² = Σn²/k² − 2Σnp/k + Σp², of which a candidate changes two sums by its one cell."""
 
     def __init__(self, goal: Goal, sections: int) -> None:
@@ -138,7 +138,7 @@ class EuclideanTally(Counts):
         super().take(cells)
 
 
-class KolmogorovTally(Counts):
+class RunningKolmogorov(SectionCounts):
     """The largest difference of cumulated shares: a candidate raises all from its cell on.
 
     So it is the larger of what is largest before the cell as it is, and from the cell on with one row more; both are
@@ -168,13 +168,17 @@ class KolmogorovTally(Counts):
         return np.asarray(np.take(self.with_row, self.at(cells)) @ self.goal.weights) / rows
 
 
-TALLIES: dict[str, Callable[[Goal, int], Tally]] = {L1: AreaTally, L2: EuclideanTally, KOLMOGOROV: KolmogorovTally}
-DISTANCES = tuple(TALLIES)
+RUNNING: dict[str, Callable[[Goal, int], RunningDistance]] = {
+    L1: RunningL1,
+    L2: RunningL2,
+    KOLMOGOROV: RunningKolmogorov,
+}
+DISTANCES = tuple(RUNNING)
 
 
 def check_distance(distance: str) -> None:
-    if distance not in TALLIES:
-        raise MethodError(f"distance ({distance!r}) must be one of {', '.join(TALLIES)}", distance)
+    if distance not in RUNNING:
+        raise MethodError(f"distance ({distance!r}) must be one of {', '.join(RUNNING)}", distance)
 
 
 def nearest(distances: Floats) -> Places:
@@ -188,7 +192,7 @@ def choose(goal: Goal, proposed: Places, distance: str = L1, pick: Pick = neares
     `proposed` are rows by step, section and candidate.
     """
     steps, sections, _ = proposed.shape
-    tally, chosen = TALLIES[distance](goal, sections), np.empty((steps, sections), dtype=np.intp)
+    tally, chosen = RUNNING[distance](goal, sections), np.empty((steps, sections), dtype=np.intp)
     every = np.arange(sections)
     for step in range(steps):
         cells = goal.cells[proposed[step]]

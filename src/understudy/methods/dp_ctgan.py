@@ -9,12 +9,12 @@ instead of by a mixture that was fitted to rows.
 from __future__ import annotations
 
 from understudy.boundary.schema.domain import ColumnSet
-from understudy.inference.generators.adversarial_training import School
+from understudy.inference.generators.adversarial_training import TrainingConfig
 from understudy.methods.parts.networks import Network, Report
 
-SCHOOL = School()
+SCHOOL = TrainingConfig()
 
 
-def dp_ctgan(targets: ColumnSet = (), school: School = SCHOOL, report: Report | None = None) -> Network:
+def dp_ctgan(targets: ColumnSet = (), school: TrainingConfig = SCHOOL, report: Report | None = None) -> Network:
     """The recipe: half of the conditions are values of the targets, where there are any."""
     return Network(school, targets, conditional=True, report=report)

@@ -63,17 +63,17 @@ class CalibratedMst:
             )
             for p in pairs
         ]
-        chosen = curator.select(self.domain, candidates, amount, k=len(self.domain.names) - 1, rule=Forest(pairs))
+        chosen = curator.select(self.domain, candidates, amount, k=len(self.domain.names) - 1, rule=Acyclic(pairs))
         return [pairs[i] for i in chosen]
 
 
 @dataclass(frozen=True)
-class Forest:
+class Acyclic:
     """The rule that no pair closes a cycle with those picked before.
 
     What is admissible only shrinks: a pick joins two parts into one, so two columns of one part stay in one part.
 
-    >>> Forest([("a", "b"), ("b", "c"), ("a", "c")]).after(0).after(1).admits(2)
+    >>> Acyclic([("a", "b"), ("b", "c"), ("a", "c")]).after(0).after(1).admits(2)
     False
     """
 
@@ -85,7 +85,7 @@ class Forest:
         one, other = self._parts(candidate)
         return one != other
 
-    def after(self, picked: int) -> Forest:
+    def after(self, picked: int) -> Acyclic:
         gone, kept = self._parts(picked)
         joined = {c: kept if p == gone else p for c, p in self.part.items()}
         return replace(self, part=joined | {gone: kept, kept: kept})

@@ -20,9 +20,9 @@ from understudy.boundary.privacy.mechanisms.gradient import Floats, Groups, symm
 from understudy.boundary.privacy.mechanisms.subsampling import check_trainable
 from understudy.boundary.privacy.mechanisms.teachers import Teachers
 from understudy.boundary.schema.domain import Domain
-from understudy.inference.generators.adversarial_training import Pupil, School
+from understudy.inference.generators.adversarial_training import GanTrainer, TrainingConfig
 from understudy.inference.generators.generated_model import GeneratedModel
-from understudy.inference.generators.generator import Generator, Plan
+from understudy.inference.generators.generator import Generator, GeneratorLayout
 from understudy.inference.histogram import estimate_total
 from understudy.inference.model import Model
 from understudy.inference.product import IndependentModel
@@ -35,11 +35,11 @@ COUNTED = 0.15
 ROWS_PER_TEACHER, FEWEST_TEACHERS, MOST_TEACHERS = 60.0, 10, 1_000
 
 
-SCHOOL = School(hidden=0, deep_share=0.0, pace=2e-3)
+SCHOOL = TrainingConfig(hidden=0, deep_share=0.0, pace=2e-3)
 
 
 @dataclass(frozen=True)
-class Seminar:
+class PateConfig:
     """The public rules: in each round some made rows are voted on, the student learns, and then the generator does."""
 
     rounds: int = 10
@@ -56,8 +56,8 @@ class Seminar:
 class PateGan:
     """The recipe."""
 
-    seminar: Seminar = Seminar()
-    school: School = SCHOOL
+    seminar: PateConfig = PateConfig()
+    school: TrainingConfig = SCHOOL
     report: Report | None = field(default=None, compare=False)
 
     def reporting(self, watch: Watch) -> PateGan:
@@ -94,13 +94,13 @@ class CalibratedPateGan:
         seminar, grid = self.recipe.seminar, compression.grid(self.domain.names)
         laws = tuple(law / law.sum() for law in compression.base().values())
         teachers = int(np.clip(total / ROWS_PER_TEACHER, FEWEST_TEACHERS, MOST_TEACHERS))
-        seed, plan = int(rng.integers(2**63)), Plan(grid.shape)
+        seed, plan = int(rng.integers(2**63)), GeneratorLayout(grid.shape)
         even = (1.0 / len(laws),) * len(laws)
         tell = self._telling(curator)
 
         def learn(asked: Teachers) -> list[NDArray[np.float32]]:
-            pupil = Pupil(self.recipe.school, plan, laws, even, total, seed, lambda step: None)
-            return pupil.taught(lambda maker: _seminar(maker, asked, seminar, tell))
+            trainer = GanTrainer(self.recipe.school, plan, laws, even, total, seed, lambda step: None)
+            return trainer.taught(lambda maker: _seminar(maker, asked, seminar, tell))
 
         question = {"seed": seed, "seminar": seminar.describe(), "school": self.recipe.school.describe()}
         votes = seminar.rounds * seminar.votes
@@ -120,7 +120,7 @@ class CalibratedPateGan:
         return tell
 
 
-def _seminar(maker: Any, teachers: Teachers, seminar: Seminar, tell: Callable[[int, Teachers], None]) -> None:
+def _seminar(maker: Any, teachers: Teachers, seminar: PateConfig, tell: Callable[[int, Teachers], None]) -> None:
     groups = teachers.groups
     seen, said = np.zeros((0, groups.width)), np.zeros(0)
     for _ in range(seminar.rounds):

@@ -30,12 +30,12 @@ from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Tree
 from understudy.errors import InternalError
 from understudy.inference.graphical.junction import JunctionTree
-from understudy.methods.dp_arf.countable_trees import Cut, Planted
-from understudy.methods.dp_arf.dp_arf import Round
-from understudy.methods.dp_arf.proxy_trees import Grown
-from understudy.methods.mst import Forest
-from understudy.methods.parts.worst_set import Room
-from understudy.methods.rake.rake import Apart, Option
+from understudy.methods.dp_arf.countable_trees import CandidateTree, PrunedTree
+from understudy.methods.dp_arf.dp_arf import TreesAndGrids
+from understudy.methods.dp_arf.proxy_trees import ProxyTree
+from understudy.methods.mst import Acyclic
+from understudy.methods.parts.worst_set import ModelSizeLimit
+from understudy.methods.rake.rake import DisjointPairs, Option
 
 Outcome = tuple[int, ...]
 Floats = NDArray[np.float64]
@@ -51,16 +51,16 @@ ROUNDING = 1e-9
 """For laws that are computed in floats."""
 
 
-def room() -> Room:
+def room() -> ModelSizeLimit:
     tree = JunctionTree.over(HELD, SIZES)
-    return Room(SETS, SIZES, HELD, tree, max(66_000, tree.cells(SIZES)))
+    return ModelSizeLimit(SETS, SIZES, HELD, tree, max(66_000, tree.cells(SIZES)))
 
 
-def round_of_trees_and_grids() -> Round:
+def round_of_trees_and_grids() -> TreesAndGrids:
     """Two trees that are offered with more and with fewer leaves, and grids beside them."""
-    planted = [Planted(Grown.__new__(Grown)) for _ in range(2)]
-    cuts = [Cut(p, Tree.__new__(Tree), np.zeros(1, dtype=np.intp)) for p in planted for _ in range(2)]
-    return Round.of([*cuts, Option(("a", "b"), 0), Option(("a", "b"), 1), Option(("b", "c"), 0)])
+    planted = [CandidateTree(ProxyTree.__new__(ProxyTree)) for _ in range(2)]
+    cuts = [PrunedTree(p, Tree.__new__(Tree), np.zeros(1, dtype=np.intp)) for p in planted for _ in range(2)]
+    return TreesAndGrids.of([*cuts, Option(("a", "b"), 0), Option(("a", "b"), 1), Option(("b", "c"), 0)])
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,14 @@ class Case:
 
 
 CASES = {
-    "Forest": Case(lambda: Forest(PAIRS), 6, 3),
-    "Forest, a pair at two levels": Case(lambda: Forest([*PAIRS[:4], *PAIRS[:3]]), 7, 3),
-    "Apart": Case(lambda: Apart([*PAIRS, ("a", "b", "c")]), 7, 3),
-    "Apart, after the first part of a round": Case(lambda: Apart(PAIRS, (frozenset("abc"),)), 6, 2),
+    "Acyclic": Case(lambda: Acyclic(PAIRS), 6, 3),
+    "Acyclic, a pair at two levels": Case(lambda: Acyclic([*PAIRS[:4], *PAIRS[:3]]), 7, 3),
+    "DisjointPairs": Case(lambda: DisjointPairs([*PAIRS, ("a", "b", "c")]), 7, 3),
+    "DisjointPairs, after the first part of a round": Case(lambda: DisjointPairs(PAIRS, (frozenset("abc"),)), 6, 2),
     "OneOfEach": Case(lambda: OneOfEach([0, 0, 0, 1, 1, 2, 2]), 7, 3),
-    "Round": Case(round_of_trees_and_grids, 7, 4),
-    "Room": Case(room, 7, 2),
-    "Room, three picks": Case(room, 7, 3),
+    "TreesAndGrids": Case(round_of_trees_and_grids, 7, 4),
+    "ModelSizeLimit": Case(room, 7, 2),
+    "ModelSizeLimit, three picks": Case(room, 7, 3),
 }
 
 
@@ -204,7 +204,7 @@ def test_neighbouring_scores_are_told_apart_by_no_more_than_is_paid(name: str, e
 # --- What is refused --------------------------------------------------------------------------------------------------
 
 
-class Reopening(Room):
+class Reopening(ModelSizeLimit):
     """Mutant: whatever fits in now is admitted, though it may have been passed over before."""
 
     def _admits(self, candidate: int) -> bool:

@@ -265,9 +265,9 @@ def test_the_same_check_finds_an_exact_row_count_in_the_scores(registered: pytes
     def peek(self: PinnedGate, table: Table, *rest: Any) -> None:
         honest(self, table, *rest)
         exact = float(table.count_rows())
-        registered.setattr(rake.Raking, "total", property(lambda _: exact))
+        registered.setattr(rake.RakeState, "total", property(lambda _: exact))
 
-    registered.setattr(rake.Raking, "total", property(lambda _: float(len(HONEST["age"]))))
+    registered.setattr(rake.RakeState, "total", property(lambda _: float(len(HONEST["age"]))))
     registered.setattr(PinnedGate, "__init__", peek)
     try:
         found = pinned_differences("add-remove", FIRST[0], tmp_path)

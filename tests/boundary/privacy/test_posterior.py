@@ -39,7 +39,7 @@ from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Grid
 from understudy.errors import BudgetExhausted, CheckFailed, InputError, InternalError, MethodError
-from understudy.inference.polya.polya_prior import PolyaTree, Posterior
+from understudy.inference.polya.polya_prior import PolyaPosterior, PolyaPrior
 
 FALSE_ALARM = 1e-9
 
@@ -149,7 +149,7 @@ def test_epsilon_falls_with_c_and_grows_with_draws_and_depth(units: int, draws: 
     assert epsilon_of_draws(polya_prior(2 * c, depth, power), draws) < here
     assert epsilon_of_draws(polya_prior(c, depth, power), draws + 1) > here
     assert epsilon_of_draws(polya_prior(c, depth + 1, power), draws) > here
-    assert math.isclose(float(here), PolyaTree(c, depth, power).log_ratio_limit(draws), rel_tol=1e-3)
+    assert math.isclose(float(here), PolyaPrior(c, depth, power).log_ratio_limit(draws), rel_tol=1e-3)
 
 
 @settings(max_examples=60, deadline=None)
@@ -171,7 +171,7 @@ def test_a_price_is_never_below_the_truth_and_hardly_above(units: int, draws: in
 @given(st.floats(0.01, 1e4), st.integers(1, 10**4), st.floats(1.2, 3.5))
 def test_any_depth_costs_less_than_the_limit_and_comes_near_it(c: float, draws: int, power: float) -> None:
     limit = epsilon_at_any_depth(c, draws, power)
-    deep = PolyaTree(c, 20, power).log_ratio_limit(draws)
+    deep = PolyaPrior(c, 20, power).log_ratio_limit(draws)
     assert deep <= limit
     # What is left: Σ_{j>20} ln((1 + y)/(1 + y/2)) ≤ Σ y/2 with y = m/(c·j^p), at most its integral.
     assert limit <= deep + draws / c / 2 * 20 ** (1 - power) / (power - 1) * 1.001 + 1e-9 * limit
@@ -198,7 +198,7 @@ def test_the_least_concentration_is_enough_and_no_less_is(epsilon: float, draws:
     assert epsilon_of_draws(polya_prior(c, depth, power), draws) <= Fraction(epsilon)
     less = c * (1 - 1e-5) - 2 / UNIT
     if less > 0:
-        assert PolyaTree(less, depth, power).log_ratio_limit(draws) > epsilon * (1 - 1e-4) - 1e-3
+        assert PolyaPrior(less, depth, power).log_ratio_limit(draws) > epsilon * (1 - 1e-4) - 1e-3
 
 
 def test_two_thirds_of_the_root_are_prior_where_every_row_is_replaced() -> None:
@@ -249,7 +249,7 @@ def test_the_urn_has_the_law_of_the_theorem(counts: list[int], prior: tuple[floa
 
 def test_mutant_an_urn_that_does_not_see_its_draws_is_told_apart() -> None:
     counts, prior, rng = [2, 0, 1, 0], (0.5, 2.0), np.random.default_rng(1)
-    mean = Posterior.of_counts(PolyaTree(0.5, 2), np.array(counts)).predictive()
+    mean = PolyaPosterior.of_counts(PolyaPrior(0.5, 2), np.array(counts)).predictive()
     assert misfit(counts, prior, 3, lambda: rng.multinomial(3, mean)) < FALSE_ALARM
 
 

@@ -33,9 +33,9 @@ from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.cache import CachedTable
 from understudy.methods.method import Options
-from understudy.methods.mst import Forest
+from understudy.methods.mst import Acyclic
 from understudy.methods.rake import rake
-from understudy.methods.rake.rake import Apart
+from understudy.methods.rake.rake import DisjointPairs
 from understudy.methods.registry import METHODS
 
 ADD_REMOVE, REPLACE_ONE = "add-remove", "replace-one"
@@ -415,21 +415,21 @@ def test_mutants_of_the_draw_are_refused(mutant: type[MutantRandomness]) -> None
     assert refusals("pairs", randomness) == [True, True]
 
 
-class AllApart(Apart):
+class AllApart(DisjointPairs):
     """Mutant: two resolutions of one pair may be picked in one round."""
 
     def admits(self, candidate: int) -> bool:
         return True
 
 
-class AllJoined(Forest):
+class AllJoined(Acyclic):
     """Mutant: a pair may close a cycle."""
 
     def admits(self, candidate: int) -> bool:
         return True
 
 
-@pytest.mark.parametrize(("rule", "mutant", "place"), [("Forest", AllJoined, 0), ("Apart", AllApart, 1)])
+@pytest.mark.parametrize(("rule", "mutant", "place"), [("Acyclic", AllJoined, 0), ("DisjointPairs", AllApart, 1)])
 def test_mutants_of_the_rules_are_refused(
     rule: str, mutant: type[Any], place: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,7 +25,7 @@ from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, R
 from understudy.boundary.privacy.mechanisms.score import Candidate, error_sensitivity
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
-from understudy.methods.mst import Forest
+from understudy.methods.mst import Acyclic
 
 DRAWS, FEWER_DRAWS = 20_000, 3_000
 FALSE_ALARM = 1e-9
@@ -87,9 +87,9 @@ class Only:
         return Only(self.allowed, self.rule and self.rule.after(picked))
 
 
-def tree_rule(candidates: Sequence[Candidate]) -> Forest:
+def tree_rule(candidates: Sequence[Candidate]) -> Acyclic:
     """What `mst` admits: whatever closes no cycle with what was admitted before."""
-    return Forest([c.columns for c in candidates])
+    return Acyclic([c.columns for c in candidates])
 
 
 def selected(

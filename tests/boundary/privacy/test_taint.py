@@ -296,9 +296,9 @@ def test_the_same_check_finds_an_exact_row_count_in_the_scores(small_rake: pytes
     def peek(self: PinnedGate, table: Table, *rest: Any) -> None:
         honest(self, table, *rest)
         exact = float(table.count_rows())
-        small_rake.setattr(rake.Raking, "total", property(lambda _: exact))
+        small_rake.setattr(rake.RakeState, "total", property(lambda _: exact))
 
-    small_rake.setattr(rake.Raking, "total", property(lambda _: float(ROWS)))
+    small_rake.setattr(rake.RakeState, "total", property(lambda _: float(ROWS)))
     small_rake.setattr(PinnedGate, "__init__", peek)
     assert "candidates" in pinned_differences("add-remove", "pairs", FIRST[0], tmp_path)[0]
 

@@ -11,9 +11,9 @@ import pytest
 from understudy.boundary.schema.column import Categorical, Integer, Number
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError, ReleaseError
-from understudy.inference.forest.adversarial_forest import Grown, Growth, grow
-from understudy.inference.forest.category_shares import Shares
-from understudy.inference.forest.density import Density, Normal
+from understudy.inference.forest.adversarial_forest import FittedForest, Growth, grow
+from understudy.inference.forest.category_shares import CategoryShares
+from understudy.inference.forest.density import ForestDensity, Normal
 from understudy.lab.specimens import published_arf
 from understudy.lab.specimens.arf import TRUNCATED_NORMAL, estimate
 from understudy.lab.specimens.points import Points
@@ -37,7 +37,7 @@ def people(rows: int = 300, *, never: bool = False) -> pa.Table:
     return pa.table({"age": age, "smoker": smoker, "charges": charges})
 
 
-def fitted(trees: int = 10, alpha: float = 0.0) -> tuple[Points, Grown, Density]:
+def fitted(trees: int = 10, alpha: float = 0.0) -> tuple[Points, FittedForest, ForestDensity]:
     points = Points.of(people(), SCHEMA)
     grown = grow(points.values, Growth(num_trees=trees), np.random.default_rng(1))
     return points, grown, estimate(points, grown, TRUNCATED_NORMAL, False, alpha)
@@ -77,7 +77,7 @@ def test_probabilities_become_exp_of_half_epsilon_times_themselves(alpha: float)
     epsilon = 3.0
     after = published_arf.perturbed(points, grown, before, epsilon, False, np.random.default_rng(2))
     old, new = before.columns[1], after.columns[1]
-    assert isinstance(old, Shares) and isinstance(new, Shares)
+    assert isinstance(old, CategoryShares) and isinstance(new, CategoryShares)
     for number in range(len(grown.leaves)):
         p = old.weigh(np.full(2, number), np.arange(2))
         raised = np.where(p > 0, np.exp(epsilon * p / 2), 0.0)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from understudy.inference.polya.polya_prior import PolyaTree
+from understudy.inference.polya.polya_prior import PolyaPrior
 from understudy.lab.studies.documents import nonparametric
 from understudy.lab.studies.documents.nonparametric import (
     LAWS,
@@ -37,7 +37,7 @@ def small() -> Study:
     return study(3, SMALL)
 
 
-def enumerated(tree: PolyaTree, rows: int, draws: int) -> list[tuple[float, float]]:
+def enumerated(tree: PolyaPrior, rows: int, draws: int) -> list[tuple[float, float]]:
     """Loss and probability of every output, for the row at the first leaf against the last, where all others are."""
     first, last = 0.0, 1 - 1e-9
     x, y = (tree.posterior(np.array([row, *[last] * (rows - 1)])) for row in (first, last))
@@ -53,7 +53,7 @@ def enumerated(tree: PolyaTree, rows: int, draws: int) -> list[tuple[float, floa
 
 @pytest.mark.parametrize(("depth", "rows", "draws"), [(1, 2, 4), (2, 2, 4), (3, 3, 3), (3, 1, 2)])
 def test_the_law_of_the_loss_is_that_of_all_outputs(depth: int, rows: int, draws: int) -> None:
-    tree = PolyaTree(0.7, depth)
+    tree = PolyaPrior(0.7, depth)
     law, brute = worst_pair(tree, rows, draws), enumerated(tree, rows, draws)
     assert math.isclose(law.probabilities.sum(), 1)
     assert math.isclose(law.values.max(), tree.log_ratio_limit(draws), rel_tol=1e-12)
@@ -65,7 +65,7 @@ def test_the_law_of_the_loss_is_that_of_all_outputs(depth: int, rows: int, draws
 
 
 def test_all_draws_in_one_leaf_against_the_probability_of_an_output() -> None:
-    tree, rng = PolyaTree(2.0, 3), np.random.default_rng(1)
+    tree, rng = PolyaPrior(2.0, 3), np.random.default_rng(1)
     x, y = rng.random(5), rng.random(5)
     ratios = equal_values_ratio(tree, x, y, 4)
     for leaf, ratio in enumerate(ratios):
@@ -101,7 +101,7 @@ def test_a_simulation_stays_below_the_worst_pair(small: Study) -> None:
 def test_distances_by_hand() -> None:
     """With c so large that every draw is uniform: L1 from uniform(¼, ¾) is 1, and Hellinger² is 1 − 1/√2."""
     law, rng = LAWS[0], np.random.default_rng(2)
-    posterior = PolyaTree(1e12, 6).posterior(law.sample(10, rng))
+    posterior = PolyaPrior(1e12, 6).posterior(law.sample(10, rng))
     l1, hellinger = densities_apart(law, posterior, Size(measures=3), rng)
     assert np.allclose(l1, 1.0, atol=1e-4) and np.allclose(hellinger**2, 1 - math.sqrt(0.5), atol=1e-4)
     assert rows_apart(law, 20_000, 1e-3, 12, rng) < 0.02

@@ -7,14 +7,14 @@ import pytest
 
 from understudy.inference.generators import generator as module
 from understudy.inference.generators.generated_model import GeneratedModel
-from understudy.inference.generators.generator import BLOCK, NEAR, Generator, Plan, draw_codes
+from understudy.inference.generators.generator import BLOCK, NEAR, Generator, GeneratorLayout, draw_codes
 
 SIZES = (3, 1, 20, 2)
 LAWS = tuple(np.full(s, 1 / s) for s in SIZES)
 
 
 def generator(conditional: bool, scale: float = 0.5, seed: int = 1) -> Generator:
-    plan = Plan(SIZES, noise=5, hidden=7, conditional=conditional)
+    plan = GeneratorLayout(SIZES, noise=5, hidden=7, conditional=conditional)
     return Generator(plan, (scale * np.random.default_rng(seed).standard_normal(plan.weights)).astype(np.float32))
 
 
@@ -93,7 +93,7 @@ def test_numbers_at_a_boundary_are_decided_in_double_precision(monkeypatch: pyte
 
 
 def test_single_precision_is_off_by_far_less_than_its_slack() -> None:
-    made, rng = Plan((20,) * 8, conditional=False), np.random.default_rng(7)
+    made, rng = GeneratorLayout((20,) * 8, conditional=False), np.random.default_rng(7)
     weights = Generator(made, (0.2 * rng.standard_normal(made.weights)).astype(np.float32))
     noise = rng.standard_normal((4000, made.noise))
     apart = np.abs(weights._upright_scores(noise, None) - weights._upright_scores(noise.astype(np.float32), None))

@@ -21,14 +21,14 @@ from understudy.boundary.privacy.mechanisms.subsampling import noise_for
 from understudy.boundary.schema.domain import Domain
 from understudy.errors import CheckFailed, MethodError
 from understudy.inference.discovery import discover
-from understudy.inference.generators.adversarial_training import School, calibrated
+from understudy.inference.generators.adversarial_training import TrainingConfig, calibrated
 from understudy.methods import registry
 from understudy.methods.dp_ctgan import dp_ctgan
 from understudy.methods.dp_gan import dp_gan
 from understudy.methods.parts.networks import Network
 
-SHORT = School(steps=12, lessons=15, batch=200, hidden=4, deep_share=0.1)
-TINY = School(steps=4, lessons=2, batch=50, hidden=4, deep_share=0.1)
+SHORT = TrainingConfig(steps=12, lessons=15, batch=200, hidden=4, deep_share=0.1)
+TINY = TrainingConfig(steps=4, lessons=2, batch=50, hidden=4, deep_share=0.1)
 SCHEMA = us.Schema.loads(
     """
     [columns.colour]

@@ -17,7 +17,7 @@ from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.privacy.mechanisms.teachers import Teachers, votes_sensitivity
 from understudy.boundary.schema.domain import Domain
 from understudy.errors import InternalError, MethodError
-from understudy.methods.pate_gan import PateGan, Seminar, student
+from understudy.methods.pate_gan import PateConfig, PateGan, student
 
 GROUPS = Groups((3, 4))
 SCHEMA = us.Schema.loads(
@@ -88,7 +88,7 @@ def related(rows: int) -> pa.Table:
 
 def test_with_much_budget_the_generator_learns_from_votes() -> None:
     curator = Curator.on(us.open(related(4000), SCHEMA), Budget(1000.0, 1e-5), randomness=ExactRandomness.seeded(3))
-    recipe = PateGan(Seminar(rounds=6, votes=60, lessons=60))
+    recipe = PateGan(PateConfig(rounds=6, votes=60, lessons=60))
     model = recipe.calibrate(Domain.of(SCHEMA), curator.remaining()).fit(curator, np.random.default_rng(1))
     codes = model.sample(4000, np.random.default_rng(2))
     assert (codes["a"] == codes["b"]).mean() > 0.7  # half, were they unrelated
@@ -98,7 +98,7 @@ def test_with_much_budget_the_generator_learns_from_votes() -> None:
 
 
 def test_replaying_its_record_gives_the_same_generator() -> None:
-    recipe, domain, budget = PateGan(Seminar(rounds=2, votes=10, lessons=3)), Domain.of(SCHEMA), Budget(2.0, 1e-5)
+    recipe, domain, budget = PateGan(PateConfig(rounds=2, votes=10, lessons=3)), Domain.of(SCHEMA), Budget(2.0, 1e-5)
     curator = Curator.on(us.open(related(100), SCHEMA), budget)
     first = recipe.calibrate(domain, curator.remaining()).fit(curator, np.random.default_rng(1))
     again = Curator.replaying(SCHEMA, budget, curator.record)

@@ -25,21 +25,21 @@ from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.domain import Domain
 from understudy.cli import screen
-from understudy.inference.generators.adversarial_training import School
+from understudy.inference.generators.adversarial_training import TrainingConfig
 from understudy.methods import registry
 from understudy.methods.aim import Aim
 from understudy.methods.dp_ctgan import dp_ctgan
 from understudy.methods.dp_gan import dp_gan
 from understudy.methods.dp_select.dp_select import DpSelect
 from understudy.methods.mst import Mst
-from understudy.methods.pate_gan import PateGan, Seminar
+from understudy.methods.pate_gan import PateConfig, PateGan
 from understudy.methods.rake.rake import Rake
 from understudy.releases.standing import Standing, Watcher, watched
 from understudy.releases.synthesis import STEPS
 
-TINY = School(steps=4, lessons=2, batch=50, hidden=4, deep_share=0.1)
-VOTING = School(hidden=0, deep_share=0.0, batch=50)
-SEMINAR = Seminar(rounds=3, votes=20, lessons=2)
+TINY = TrainingConfig(steps=4, lessons=2, batch=50, hidden=4, deep_share=0.1)
+VOTING = TrainingConfig(hidden=0, deep_share=0.0, batch=50)
+SEMINAR = PateConfig(rounds=3, votes=20, lessons=2)
 BUDGET = Budget(2.0, 1e-5)
 ADD_REMOVE = us.Schema.loads(
     '[columns.a]\ntype = "categorical"\nvalues = ["x", "y", "z"]\n[columns.b]\ntype = "boolean"\n'

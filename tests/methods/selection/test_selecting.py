@@ -14,11 +14,11 @@ from understudy.inference import row_selection as selecting
 from understudy.inference.row_selection import (
     DISTANCES,
     L1,
-    TALLIES,
-    AreaTally,
+    RUNNING,
     Floats,
     Goal,
     Places,
+    RunningL1,
     check_distance,
     choose,
     proposals,
@@ -42,7 +42,7 @@ def goals(draw: Any, sections: int = 1) -> Goal:
 def spread_error(goal: Goal, distance: str, make: Any = None) -> float:
     """By how much distances between candidates differ from those that are computed from scratch, along a whole run."""
     rng = np.random.default_rng(5)
-    tally, chosen, worst = (make or TALLIES[distance])(goal, 1), [], 0.0
+    tally, chosen, worst = (make or RUNNING[distance])(goal, 1), [], 0.0
     for step in range(8):
         candidates = rng.integers(0, len(goal.cells), 4)
         tally.ready(step + 1)
@@ -64,7 +64,7 @@ def test_incremental_distances_are_those_from_scratch(distance: str) -> None:
     check()
 
 
-class Forgetful(AreaTally):
+class Forgetful(RunningL1):
     """Mutant: never counts what it takes."""
 
     def take(self, cells: Places) -> None:

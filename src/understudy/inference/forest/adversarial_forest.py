@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import InputError
-from understudy.inference.forest.boxes import Leaves
+from understudy.inference.forest.boxes import LeafBoxes
 from understudy.inference.forest.trees import Flags, Floats, Indices, Trees
 
 
@@ -46,11 +46,11 @@ class Growth:
 
 
 @dataclass(frozen=True, eq=False)
-class Grown:
+class FittedForest:
     """A forest without its small leaves, and where the rows are in it."""
 
     trees: Trees
-    leaves: Leaves
+    leaves: LeafBoxes
     leaf: Indices
     """Of each row in each tree."""
     unseen: Flags
@@ -64,7 +64,7 @@ class Grown:
 
 
 @dataclass(frozen=True, eq=False)
-class Round:
+class TrainedForest:
     """A forest that was taught to tell real rows from made-up ones."""
 
     trees: Trees
@@ -74,7 +74,9 @@ class Round:
     accuracy: float
 
 
-def grow(points: Floats, growth: Growth, rng: np.random.Generator, say: Callable[[str], None] | None = None) -> Grown:
+def grow(
+    points: Floats, growth: Growth, rng: np.random.Generator, say: Callable[[str], None] | None = None
+) -> FittedForest:
     """Grows a forest on rows: numbers (NaN where missing), categories as codes."""
     say = say or (lambda text: None)
     values = points.astype(np.float32)
@@ -108,7 +110,7 @@ def made_up(values: Any, nodes: Indices, rng: np.random.Generator) -> Any:
     return synthetic
 
 
-def _teach(real: Any, synthetic: Any, growth: Growth, rng: np.random.Generator) -> Round:
+def _teach(real: Any, synthetic: Any, growth: Growth, rng: np.random.Generator) -> TrainedForest:
     from sklearn.ensemble import RandomForestClassifier
 
     values, truth = np.vstack([real, synthetic]), np.repeat([0, 1], len(real))
@@ -120,7 +122,7 @@ def _teach(real: Any, synthetic: Any, growth: Growth, rng: np.random.Generator) 
     unseen = _out_of_bag(forest, len(values))
     votes = np.concatenate([e.tree_.value[:, 0, 1] / e.tree_.value[:, 0].sum(axis=1) for e in forest.estimators_])
     said = np.where(unseen, votes[nodes] - 0.5, 0.0).sum(axis=1) > 0
-    return Round(trees, nodes[: len(real)], unseen[: len(real)], float((said == truth).mean()))
+    return TrainedForest(trees, nodes[: len(real)], unseen[: len(real)], float((said == truth).mean()))
 
 
 def _out_of_bag(forest: Any, rows: int) -> Flags:
@@ -132,9 +134,9 @@ def _out_of_bag(forest: Any, rows: int) -> Flags:
     return unseen
 
 
-def _pruned(points: Floats, found: Round, growth: Growth, accuracy: tuple[float, ...]) -> Grown:
+def _pruned(points: Floats, found: TrainedForest, growth: Growth, accuracy: tuple[float, ...]) -> FittedForest:
     rows = np.bincount(found.nodes.ravel(), minlength=len(found.trees.left))
     trees = found.trees.pruned(rows, growth.min_node_size, merge=growth.merge)
-    leaves = Leaves.of(trees, points.shape[1])
+    leaves = LeafBoxes.of(trees, points.shape[1])
     leaf = leaves.number[trees.rerouted(points, found.nodes)]
-    return Grown(trees, leaves, leaf, found.unseen, accuracy)
+    return FittedForest(trees, leaves, leaf, found.unseen, accuracy)

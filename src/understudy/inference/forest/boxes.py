@@ -11,7 +11,7 @@ from understudy.inference.forest.trees import Floats, Indices, Trees
 
 
 @dataclass(frozen=True, eq=False)
-class Leaves:
+class LeafBoxes:
     """Leaf i is the box low[i] < x ≤ high[i] of its tree. The leaves of one tree cut the space into disjoint boxes."""
 
     tree: Indices
@@ -21,7 +21,7 @@ class Leaves:
     """Of each node of the trees its leaf's number, or −1."""
 
     @classmethod
-    def of(cls, trees: Trees, columns: int) -> Leaves:
+    def of(cls, trees: Trees, columns: int) -> LeafBoxes:
         """Numbered tree by tree."""
         node, tree, low, high = (np.concatenate(parts) for parts in zip(*_levels(trees, columns), strict=True))
         order = np.lexsort((node, tree))
@@ -36,9 +36,9 @@ class Leaves:
     def trees(self) -> int:
         return int(self.tree[-1]) + 1
 
-    def clipped(self, low: Floats, high: Floats) -> Leaves:
+    def clipped(self, low: Floats, high: Floats) -> LeafBoxes:
         """With bounds that are no wider than these, one for each column."""
-        return Leaves(self.tree, np.maximum(self.low, low), np.minimum(self.high, high), self.number)
+        return LeafBoxes(self.tree, np.maximum(self.low, low), np.minimum(self.high, high), self.number)
 
     def levels(self, column: int, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Of a column of codes 0 … size−1: the first code in each box, and how many codes there are."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.inference.forest.boxes import Leaves
+from understudy.inference.forest.boxes import LeafBoxes
 from understudy.inference.forest.trees import Floats, Indices
 
 ROOM = 4
@@ -17,7 +17,7 @@ Codes = NDArray[np.integer]
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
+class CategoryShares:
     """Weights of the categories of one column in each leaf; each category in a leaf's box has `alpha` more.
 
     Entries are sorted by key = leaf × size + code, so that a leaf's entries lie side by side.
@@ -38,16 +38,23 @@ class Shares:
 
     @classmethod
     def count(
-        cls, codes: Codes, leaf: Indices, leaves: Leaves, column: int, size: int, weights: Floats | None, alpha: float
-    ) -> Shares:
+        cls,
+        codes: Codes,
+        leaf: Indices,
+        leaves: LeafBoxes,
+        column: int,
+        size: int,
+        weights: Floats | None,
+        alpha: float,
+    ) -> CategoryShares:
         """Of values with these codes in these leaves; α smoothing as in a flat Dirichlet prior."""
         keys, counts = _tally(leaf * size + codes, len(leaves) * size, weights)
         return cls.of(keys, counts, leaves, column, size, alpha)
 
     @classmethod
     def of(
-        cls, keys: NDArray[np.int64], weights: Floats, leaves: Leaves, column: int, size: int, alpha: float
-    ) -> Shares:
+        cls, keys: NDArray[np.int64], weights: Floats, leaves: LeafBoxes, column: int, size: int, alpha: float
+    ) -> CategoryShares:
         first, inside = leaves.levels(column, size)
         starts = np.searchsorted(keys, np.arange(len(leaves) + 1) * size)
         ends = np.concatenate([[0.0], np.cumsum(weights)])
@@ -81,13 +88,15 @@ class Shares:
         smooth = self.first[leaf] + (rng.random(leaf.shape) * self.inside[leaf]).astype(np.int64)
         return np.where(place < high - low, codes, smooth)
 
-    def filled(self, leaves: Leaves, column: int) -> Shares:
+    def filled(self, leaves: LeafBoxes, column: int) -> CategoryShares:
         """The same shares with an entry for every code in each box, and no α any more."""
         leaf = np.repeat(np.arange(len(self.inside)), self.inside)
         begin = np.repeat(np.cumsum(self.inside) - self.inside, self.inside)
         codes = self.first[leaf] + np.arange(len(leaf)) - begin
         keys, weights = leaf * self.size + codes, self.weigh(leaf, codes)
-        return Shares.of(keys, weights * (self.totals + self.alpha * self.inside)[leaf], leaves, column, self.size, 0.0)
+        return CategoryShares.of(
+            keys, weights * (self.totals + self.alpha * self.inside)[leaf], leaves, column, self.size, 0.0
+        )
 
 
 def _tally(keys: NDArray[np.int64], cells: int, weights: Floats | None) -> tuple[NDArray[np.int64], Floats]:

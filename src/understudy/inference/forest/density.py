@@ -14,8 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from understudy.inference.forest.boxes import Leaves
-from understudy.inference.forest.category_shares import Shares
+from understudy.inference.forest.boxes import LeafBoxes
+from understudy.inference.forest.category_shares import CategoryShares
 from understudy.inference.forest.trees import Floats, Indices
 from understudy.inference.forest.truncated_normal import log_between
 
@@ -53,13 +53,13 @@ class Normal:
         """The deviation, and 1 where there is none, to divide by."""
         return np.where(self.deviation > 0, self.deviation, 1.0)
 
-    def log_whole(self, leaves: Leaves) -> Floats:
+    def log_whole(self, leaves: LeafBoxes) -> Floats:
         """log P(low < x ≤ high) of the normal distribution of each leaf, were it without bounds."""
         low, high = leaves.low[:, self.column], leaves.high[:, self.column]
         with np.errstate(invalid="ignore"):
             return log_between((low - self.mean) / self.spread, (high - self.mean) / self.spread)
 
-    def log_mass(self, leaf: Indices, values: Floats, step: float, leaves: Leaves, log_whole: Floats) -> Floats:
+    def log_mass(self, leaf: Indices, values: Floats, step: float, leaves: LeafBoxes, log_whole: Floats) -> Floats:
         """log P(value, rounded to a multiple of `step`, is this one), in its leaf; NaN asks for a missing value."""
         mean, spread, absent = self.mean[leaf], self.spread[leaf], self.missing[leaf]
         below = np.maximum(values - step / 2, leaves.low[leaf, self.column])
@@ -73,25 +73,25 @@ class Normal:
 
 
 @dataclass(frozen=True, eq=False)
-class Density:
+class ForestDensity:
     """What is known of each leaf: how much of the whole it holds, and a distribution of each column."""
 
-    leaves: Leaves
+    leaves: LeafBoxes
     coverage: Floats
     """Sums to 1 over the leaves of all trees."""
-    columns: tuple[Normal | Shares, ...]
+    columns: tuple[Normal | CategoryShares, ...]
 
     @classmethod
     def fit(
         cls,
-        leaves: Leaves,
+        leaves: LeafBoxes,
         points: Floats,
         sizes: Sequence[int],
         leaf: Indices,
         *,
         alpha: float = 0.0,
         weights: Floats | None = None,
-    ) -> Density:
+    ) -> ForestDensity:
         """Learns from rows: numbers as they are (NaN where missing), categories as codes.
 
         `sizes` has the number of categories of each column, and 0 for a number. `leaf` has the leaf of each row in each
@@ -101,7 +101,7 @@ class Density:
         at = leaf[row, tree]
         weight = np.ones(len(row)) if weights is None else (weights * (len(points) / weights.sum()))[row]
         columns = tuple(
-            Shares.count(points[row, j].astype(np.int64), at, leaves, j, size, weight, alpha)
+            CategoryShares.count(points[row, j].astype(np.int64), at, leaves, j, size, weight, alpha)
             if size
             else Normal.fit(points[row, j], at, len(leaves), j, weight)
             for j, size in enumerate(sizes)
@@ -141,11 +141,11 @@ class Density:
     def _log_wholes(self) -> dict[int, Floats]:
         return {c.column: c.log_whole(self.leaves) for c in self.columns if isinstance(c, Normal)}
 
-    def with_columns(self, columns: Sequence[Normal | Shares]) -> Density:
+    def with_columns(self, columns: Sequence[Normal | CategoryShares]) -> ForestDensity:
         return dataclasses.replace(self, columns=tuple(columns))
 
 
-def _coverage(leaves: Leaves, at: Indices, weight: Floats, *, numbers: bool) -> Floats:
+def _coverage(leaves: LeafBoxes, at: Indices, weight: Floats, *, numbers: bool) -> Floats:
     """Each tree is an equal part of the whole. A leaf of one row has no deviation, so it counts for nothing."""
     mass, rows = np.bincount(at, weight, len(leaves)), np.bincount(at, minlength=len(leaves))
     mass = np.where(rows > 1, mass, 0.0) if numbers else mass

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from understudy.inference.forest.density import BLOCK, Density, Normal
+from understudy.inference.forest.density import BLOCK, ForestDensity, Normal
 from understudy.inference.forest.trees import Floats, Indices
 from understudy.inference.forest.truncated_normal import draw_between
 
 
-def forge(density: Density, rows: int, rng: np.random.Generator) -> Floats:
+def forge(density: ForestDensity, rows: int, rng: np.random.Generator) -> Floats:
     """That many rows: numbers (NaN where missing), categories as codes.
 
     Leaves are drawn by their coverage, each as often as that says, rounded up or down; so every tree has its part.
@@ -23,13 +23,13 @@ def forge(density: Density, rows: int, rng: np.random.Generator) -> Floats:
     return fill(density, rng.permutation(leaf), {}, rng)
 
 
-def fill(density: Density, leaf: Indices, given: Mapping[int, Floats], rng: np.random.Generator) -> Floats:
+def fill(density: ForestDensity, leaf: Indices, given: Mapping[int, Floats], rng: np.random.Generator) -> Floats:
     """A row from each of these leaves; what is given stays."""
     columns = [given[j] if j in given else _draw(density, j, leaf, rng) for j in range(len(density.columns))]
     return np.column_stack(columns)
 
 
-def complete(density: Density, given: Mapping[int, Floats], steps: Floats, rng: np.random.Generator) -> Floats:
+def complete(density: ForestDensity, given: Mapping[int, Floats], steps: Floats, rng: np.random.Generator) -> Floats:
     """For each row of the given columns a whole row that keeps them.
 
     A leaf is drawn by its coverage times the probability of what is given. Where no leaf allows for all of it, each
@@ -49,7 +49,7 @@ def complete(density: Density, given: Mapping[int, Floats], steps: Floats, rng: 
     return fill(density, leaf, given, rng)
 
 
-def _leaf_weights(density: Density, points: Floats, columns: list[int], steps: Floats) -> Floats:
+def _leaf_weights(density: ForestDensity, points: Floats, columns: list[int], steps: Floats) -> Floats:
     """For each row of given values the weight of every leaf."""
     every = np.arange(len(density.leaves))
     with np.errstate(divide="ignore"):
@@ -69,7 +69,7 @@ def _pick(line: Floats, row: Indices, rng: np.random.Generator) -> Indices:
     return np.minimum(found - row * line.shape[1], line.shape[1] - 1)
 
 
-def _draw(density: Density, column: int, leaf: Indices, rng: np.random.Generator) -> Floats:
+def _draw(density: ForestDensity, column: int, leaf: Indices, rng: np.random.Generator) -> Floats:
     found = density.columns[column]
     if not isinstance(found, Normal):
         return found.draw(leaf, rng).astype(np.float64)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from understudy.boundary.privacy.mechanisms.gradient import Deep, symmetric
 from understudy.boundary.privacy.mechanisms.training import Noisy, Training
-from understudy.inference.generators.generator import Floats, Generator, Plan
+from understudy.inference.generators.generator import Floats, Generator, GeneratorLayout
 
 THREADS = 1
 LEAST_WEIGHT = 1e-6
@@ -27,7 +27,7 @@ REPORTS = 20
 
 
 @dataclass(frozen=True)
-class School:
+class TrainingConfig:
     """The public rules of a training."""
 
     steps: int = 100
@@ -52,13 +52,13 @@ class School:
         return asdict(self)
 
 
-class Pupil:
+class GanTrainer:
     """One training of a generator: `learn` asks for noisy gradients, and returns weights and the curve."""
 
     def __init__(
         self,
-        school: School,
-        plan: Plan,
+        school: TrainingConfig,
+        plan: GeneratorLayout,
         laws: Sequence[Floats],
         choices: Sequence[float],
         batch: float,
@@ -73,39 +73,42 @@ class Pupil:
     def learn(self, training: Training) -> list[NDArray[np.float32]]:
         """The generator's weights, and the curve of its training."""
         curve: list[tuple[float, float]] = []
-        return [*self.taught(lambda maker: self._play(maker, training, curve)), np.array(curve, dtype=np.float32)]
+        return [
+            *self.taught(lambda generator: self._play(generator, training, curve)),
+            np.array(curve, dtype=np.float32),
+        ]
 
     def taught(self, teach: Callable[[Any], None]) -> list[NDArray[np.float32]]:
         """The weights of a generator after it was taught, by whatever may teach it."""
         import torch
 
-        from understudy.inference.generators.torch_networks import Maker
+        from understudy.inference.generators.torch_networks import GeneratorModule
 
         before = torch.get_num_threads()
         torch.set_num_threads(THREADS)
         try:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(self.seed)
-                maker = Maker(self.school, self.plan, self.laws, self.choices, self.rng)
-                teach(maker)
-                return [self._settled(maker.vector())]
+                generator = GeneratorModule(self.school, self.plan, self.laws, self.choices, self.rng)
+                teach(generator)
+                return [self._settled(generator.vector())]
         finally:
             torch.set_num_threads(before)
 
-    def _play(self, maker: Any, training: Training, curve: list[tuple[float, float]]) -> None:
+    def _play(self, generator: Any, training: Training, curve: list[tuple[float, float]]) -> None:
         critic = WideAndDeep(self.school, training, self.batch, self.rng)
         steps = training.course.steps
         for step in range(steps):
-            critic.meet(maker)
-            self._teach(maker, critic, step / steps)
+            critic.meet(generator)
+            self._teach(generator, critic, step / steps)
             if (step + 1) % max(1, steps // REPORTS) == 0:
-                curve.append((step + 1.0, critic.gap(maker)))
+                curve.append((step + 1.0, critic.gap(generator)))
                 self.tell(step + 1)
 
-    def _teach(self, maker: Any, critic: WideAndDeep, done: float) -> None:
+    def _teach(self, generator: Any, critic: WideAndDeep, done: float) -> None:
         pace = self.school.pace * min(1.0, 2.0 * (1.0 - done))
         for _ in range(self.school.lessons):
-            maker.step(critic.wanted(), critic.deep_weights(), pace)
+            generator.step(critic.wanted(), critic.deep_weights(), pace)
 
     def _settled(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         """The last biases moved until every column on its own follows its noisy one-way law."""
@@ -148,7 +151,7 @@ def calibrated(scores: Floats, law: Floats) -> Floats:
 class WideAndDeep:
     """The critic: all that is known of the rows is in the noisy sums that it met."""
 
-    def __init__(self, school: School, training: Training, batch: float, rng: np.random.Generator) -> None:
+    def __init__(self, school: TrainingConfig, training: Training, batch: float, rng: np.random.Generator) -> None:
         self.school, self.training, self.batch = school, training, batch
         groups = training.shape.groups
         self.groups, self.met = groups, 0
@@ -164,16 +167,16 @@ class WideAndDeep:
             else None
         )
 
-    def meet(self, maker: Any) -> None:
+    def meet(self, generator: Any) -> None:
         """One step: the real side is noisy and private, the made side is the generator's own."""
         noisy = self.training.gradients(self.deep)
         self.met += 1
         self.pairs += (noisy.pairs / self.batch - self.pairs) / self.met
         if self.deep is not None:
-            self.deep = self._moved(self.deep, noisy, maker)
+            self.deep = self._moved(self.deep, noisy, generator)
 
-    def _moved(self, deep: Deep, noisy: Noisy, maker: Any) -> Deep:
-        made = maker.rows(self.school.batch)
+    def _moved(self, deep: Deep, noisy: Noisy, generator: Any) -> Deep:
+        made = generator.rows(self.school.batch)
         slope = noisy.deep / self.batch - deep.clipped_sum(made, 1.0) / len(made)
         vector = deep.flat() * (1.0 - self.school.deep_decay) + self.school.deep_pace * slope
         return Deep.of(vector, self.groups.width, self.school.hidden)
@@ -185,6 +188,6 @@ class WideAndDeep:
     def deep_weights(self) -> Deep | None:
         return self.deep
 
-    def gap(self, maker: Any) -> float:
+    def gap(self, generator: Any) -> float:
         """How far made rows are from the noisy means: what the wide critic gains, noise included."""
-        return float(maker.distance(self.wanted()))
+        return float(generator.distance(self.wanted()))

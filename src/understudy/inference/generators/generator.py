@@ -34,7 +34,7 @@ generators it was off by 4e-6 at most; about one row in forty is drawn again."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class GeneratorLayout:
     """The public form of a generator: sizes of columns, random numbers, hidden units, and if it has a condition."""
 
     sizes: tuple[int, ...]
@@ -67,7 +67,7 @@ class Plan:
 class Generator:
     """A plan with its weights: matrices and biases, one after the other, in one vector."""
 
-    plan: Plan
+    plan: GeneratorLayout
     vector: NDArray[np.float32]
 
     def __post_init__(self) -> None:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from understudy.boundary.privacy.mechanisms.gradient import Deep
-from understudy.inference.generators.adversarial_training import School, drawn_conditions
-from understudy.inference.generators.generator import Floats, Plan
+from understudy.inference.generators.adversarial_training import TrainingConfig, drawn_conditions
+from understudy.inference.generators.generator import Floats, GeneratorLayout
 
 LEAST_SHARE = 1e-4
 TEMPERATURE = 0.7
@@ -38,11 +38,16 @@ class Adam:
             weight.data -= pace / whole * first / (torch.sqrt(second / spread) + 1e-8)
 
 
-class Maker:
+class GeneratorModule:
     """The generator's network with its optimiser, and the average of its weights so far."""
 
     def __init__(
-        self, school: School, plan: Plan, laws: Sequence[Floats], choices: Floats, rng: np.random.Generator
+        self,
+        school: TrainingConfig,
+        plan: GeneratorLayout,
+        laws: Sequence[Floats],
+        choices: Floats,
+        rng: np.random.Generator,
     ) -> None:
         self.school, self.plan, self.rng, self.choices = school, plan, rng, choices
         self.laws = laws

@@ -58,7 +58,7 @@ class Observation:
 
 
 @dataclass
-class Estimator:
+class GraphicalEstimator:
     """A model in the making. `base` is a first guess per column; adding observations keeps what was learned.
 
     `zeros` marks cells that can't occur, for sets of columns in the order of `sizes`: they never get any mass.

@@ -17,17 +17,17 @@ from understudy.boundary.schema.partition import Crossed, Partition, Tree
 from understudy.inference.conditional import resample
 from understudy.inference.model import CodeColumns
 from understudy.inference.particles.gibbs import DEEPEST, EXPONENTIALS, GRID, sweep
-from understudy.inference.particles.particles import Block, Factor, Floats, Groups, Particles
+from understudy.inference.particles.particles import Block, Floats, Groups, LogFactor, Particles
 from understudy.inference.particles.particles import Snapshot as GridSnapshot
 from understudy.inference.particles.rounding import COMPLETING_SWEEPS, choose_rows
 
 
 @dataclass(eq=False)
-class Leaves:
+class LeafFactors:
     """The log-factors of one partition: of its cells, and of sums of cells, which are known better than each."""
 
     partition: Partition
-    factors: list[tuple[Groups, Factor]] = field(default_factory=list)
+    factors: list[tuple[Groups, LogFactor]] = field(default_factory=list)
     """Each with the group of every cell."""
     _seen: dict[Tree, NDArray[np.intp]] = field(default_factory=dict, repr=False)
     """Where the particles stand in trees, which partitions by tree and column share."""
@@ -36,7 +36,7 @@ class Leaves:
     def learn(self, groups: Groups, counts: Floats, variance: float, particles: Particles) -> None:
         """Noisy counts of the cells, summed by group; how far to believe them is judged by what the particles say."""
         noise = by_group(groups, np.full(groups.size, variance))
-        factor = Factor.evidence(self.partition.columns, (groups,), by_group(groups, counts), noise)
+        factor = LogFactor.evidence(self.partition.columns, (groups,), by_group(groups, counts), noise)
         factor.judge(by_group(groups, self.histogram(particles.codes, particles.weights)))
         self.factors.append((groups, factor))
 
@@ -98,22 +98,22 @@ class LeafSnapshot:
 class LeafyParticles(Particles):
     """Weighted rows that obey factors on grids, and factors on leaves."""
 
-    leaves: list[Leaves] = field(default_factory=list)
+    leaves: list[LeafFactors] = field(default_factory=list)
     _seen: dict[Tree, NDArray[np.intp]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, particles: Particles) -> LeafyParticles:
         return cls(particles.sizes, particles.total, particles.codes, particles.weights, particles.blocks)
 
-    def grow(self, partition: Partition) -> Leaves:
+    def grow(self, partition: Partition) -> LeafFactors:
         """Leaves that nothing is known of yet."""
-        self.leaves.append(Leaves(partition, [], self._seen))
+        self.leaves.append(LeafFactors(partition, [], self._seen))
         return self.leaves[-1]
 
-    def fix(self, partition: Partition, theta: Floats) -> Leaves:
+    def fix(self, partition: Partition, theta: Floats) -> LeafFactors:
         """Leaves with log-factors that no evidence moves."""
         every, leaves = np.arange(partition.cells), self.grow(partition)
-        leaves.factors.append((every, Factor(partition.columns, (every,), theta)))
+        leaves.factors.append((every, LogFactor(partition.columns, (every,), theta)))
         return leaves
 
     def rake(self, passes: int, *, sampling: bool = True) -> None:
@@ -126,7 +126,7 @@ class LeafyParticles(Particles):
 
     def loss(self) -> float:
         noise = self.total / self.effective
-        evidence: list[Block | Leaves] = [*self.blocks.values(), *self.leaves]
+        evidence: list[Block | LeafFactors] = [*self.blocks.values(), *self.leaves]
         return float(np.mean([x for e in evidence for x in e.losses(self.codes, self.weights, noise)]))
 
     def move(self, codes: CodeColumns) -> None:

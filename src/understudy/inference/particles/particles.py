@@ -33,7 +33,7 @@ LARGEST_SPREAD, SMALLEST_SPREAD = 4.0, 0.01
 
 
 @dataclass(eq=False)
-class Factor:
+class LogFactor:
     """A log-factor over the cells of a grid. With counts it is evidence, and raking moves its θ."""
 
     columns: ColumnSet
@@ -52,7 +52,7 @@ class Factor:
         counts: Floats,
         variance: float | Floats,
         spread: float = 0.0,
-    ) -> Factor:
+    ) -> LogFactor:
         return cls(columns, groups, np.zeros(counts.shape), counts, variance, spread)
 
     def judge(self, expected: Floats) -> None:
@@ -98,14 +98,14 @@ class Block:
 
     def __init__(self, columns: ColumnSet) -> None:
         self.columns = columns
-        self.factors: list[Factor] = []
+        self.factors: list[LogFactor] = []
         self.groups: tuple[Groups, ...] = ()
         self.shape: tuple[int, ...] = ()
         self._maps: list[NDArray[np.intp] | None] = []
         self._sums: list[tuple[Floats | None, ...]] = []
         self._cells: NDArray[np.intp] | None = None
 
-    def add(self, factor: Factor) -> None:
+    def add(self, factor: LogFactor) -> None:
         self.factors.append(factor)
         found = [refine([f.groups[axis] for f in self.factors]) for axis in range(len(self.columns))]
         self.groups = tuple(groups for groups, _ in found)
@@ -225,10 +225,10 @@ class Particles:
         return float(self.weights.sum() ** 2 / (self.weights @ self.weights))
 
     @property
-    def factors(self) -> list[Factor]:
+    def factors(self) -> list[LogFactor]:
         return [f for block in self.blocks.values() for f in block.factors]
 
-    def add(self, factor: Factor) -> None:
+    def add(self, factor: LogFactor) -> None:
         """Takes a factor in. Evidence without a spread is judged by what the particles say before they learn of it."""
         block = self.blocks.setdefault(factor.columns, Block(factor.columns))
         block.add(factor)

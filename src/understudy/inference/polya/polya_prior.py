@@ -87,10 +87,10 @@ class Bins:
 
 
 @dataclass(frozen=True)
-class PolyaTree:
+class PolyaPrior:
     """The prior: pseudo-counts c·j^p at the levels j = 1 … depth, about a base measure.
 
-    >>> PolyaTree(concentration=1.0, depth=2).posterior(np.array([0.1, 0.2, 0.9])).predictive().round(3).tolist()
+    >>> PolyaPrior(concentration=1.0, depth=2).posterior(np.array([0.1, 0.2, 0.9])).predictive().round(3).tolist()
     [0.36, 0.24, 0.178, 0.222]
     """
 
@@ -118,8 +118,8 @@ class PolyaTree:
         places = self.base.place(np.asarray(values, dtype=np.float64)) * self.leaves
         return np.clip(places, 0, self.leaves - 1).astype(np.int64)
 
-    def posterior(self, values: Floats) -> Posterior:
-        return Posterior.of_counts(self, np.bincount(self.leaf(values), minlength=self.leaves))
+    def posterior(self, values: Floats) -> PolyaPosterior:
+        return PolyaPosterior.of_counts(self, np.bincount(self.leaf(values), minlength=self.leaves))
 
     def log_ratio_limit(self, draws: int) -> float:
         """The largest log ratio of the probabilities of `draws` draws under data that differ in one value: exact.
@@ -131,14 +131,14 @@ class PolyaTree:
 
 
 @dataclass(frozen=True)
-class Posterior:
+class PolyaPosterior:
     """A tree with the counts of each level's nodes, from the root down."""
 
-    tree: PolyaTree
+    tree: PolyaPrior
     levels: tuple[NDArray[Any], ...]
 
     @classmethod
-    def of_counts(cls, tree: PolyaTree, leaves: NDArray[Any]) -> Posterior:
+    def of_counts(cls, tree: PolyaPrior, leaves: NDArray[Any]) -> PolyaPosterior:
         """From counts by leaf, which need not be whole: noisy counts that were made consistent will do."""
         levels = [np.asarray(leaves)]
         for _ in range(tree.depth):
@@ -187,7 +187,7 @@ class Posterior:
         """ln of the probability of draws with these counts by leaf, in one given order: a product of Beta integrals."""
         from scipy.special import betaln
 
-        drawn, found = Posterior.of_counts(self.tree, np.asarray(draws)), 0.0
+        drawn, found = PolyaPosterior.of_counts(self.tree, np.asarray(draws)), 0.0
         pairs = zip(self.tree.pseudo_counts, self.levels[1:], drawn.levels[1:], strict=True)
         for a, counts, more in pairs:
             before = betaln(a + counts[::2], a + counts[1::2])

@@ -16,8 +16,8 @@ import numpy as np
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.frame import kind_of, to_native
 from understudy.errors import InputError, MethodError
-from understudy.inference.forest.adversarial_forest import Grown, Growth, grow
-from understudy.inference.forest.density import Density
+from understudy.inference.forest.adversarial_forest import FittedForest, Growth, grow
+from understudy.inference.forest.density import ForestDensity
 from understudy.inference.forest.forge import complete, forge
 from understudy.lab.specimens.points import Floats, Points
 from understudy.lab.specimens.specimen import Specimen
@@ -60,8 +60,8 @@ class Arf:
         self._kind = kind_of(x) if not isinstance(x, str | Path) else None
         self._rng = np.random.Generator(np.random.PCG64(seed))
         self.points = Points.of(x, schema)
-        self.grown: Grown = grow(self.points.values, growth, self._rng, print if verbose else None)
-        self.density: Density | None = None
+        self.grown: FittedForest = grow(self.points.values, growth, self._rng, print if verbose else None)
+        self.density: ForestDensity | None = None
 
     @property
     def accuracy(self) -> tuple[float, ...]:
@@ -70,7 +70,7 @@ class Arf:
 
     def forde(
         self, dist: str = TRUNCATED_NORMAL, oob: bool = False, alpha: float = 0.0, *, finite_bounds: bool = False
-    ) -> Density:
+    ) -> ForestDensity:
         """Estimates the density in each leaf.
 
         With `oob` a tree learns only from rows that it was grown without. `alpha` is added to the count of each
@@ -96,13 +96,15 @@ class Arf:
         values = self.points.read(rows)
         return self._fitted().log_likelihood(values, self.grown.locate(values), self.points.steps)
 
-    def _fitted(self) -> Density:
+    def _fitted(self) -> ForestDensity:
         if self.density is None:
             raise MethodError("there is no density yet; call forde() first", self)
         return self.density
 
 
-def estimate(points: Points, grown: Grown, dist: str, oob: bool, alpha: float, finite_bounds: bool = False) -> Density:
+def estimate(
+    points: Points, grown: FittedForest, dist: str, oob: bool, alpha: float, finite_bounds: bool = False
+) -> ForestDensity:
     """The density of the rows that the forest was grown on."""
     if dist != TRUNCATED_NORMAL:
         raise MethodError(f"dist ({dist!r}) must be {TRUNCATED_NORMAL!r}", dist)
@@ -110,7 +112,7 @@ def estimate(points: Points, grown: Grown, dist: str, oob: bool, alpha: float, f
         raise InputError(f"alpha ({alpha}) must be a number of at least 0", alpha)
     leaf = np.where(grown.unseen, grown.leaf, -1) if oob else grown.leaf
     leaves = grown.leaves.clipped(*_ranges(points)) if finite_bounds else grown.leaves
-    density = Density.fit(leaves, points.values, points.sizes, leaf, alpha=alpha)
+    density = ForestDensity.fit(leaves, points.values, points.sizes, leaf, alpha=alpha)
     if not density.coverage.any():
         raise InputError(f"{len(points.values)} rows are too few: no leaf holds two of them to learn from", points)
     return density

@@ -24,9 +24,9 @@ import numpy as np
 
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError
-from understudy.inference.forest.adversarial_forest import Grown, Growth, grow
-from understudy.inference.forest.category_shares import Shares
-from understudy.inference.forest.density import Density, Normal
+from understudy.inference.forest.adversarial_forest import FittedForest, Growth, grow
+from understudy.inference.forest.category_shares import CategoryShares
+from understudy.inference.forest.density import ForestDensity, Normal
 from understudy.inference.forest.forge import forge
 from understudy.lab.specimens.arf import TRUNCATED_NORMAL, estimate
 from understudy.lab.specimens.points import Floats, Points
@@ -78,8 +78,8 @@ def specimen(
 
 
 def perturbed(
-    points: Points, grown: Grown, density: Density, epsilon: float, oob: bool, rng: np.random.Generator
-) -> Density:
+    points: Points, grown: FittedForest, density: ForestDensity, epsilon: float, oob: bool, rng: np.random.Generator
+) -> ForestDensity:
     """The density with the printed noise."""
     leaf = np.where(grown.unseen, grown.leaf, -1) if oob else grown.leaf
     found = [
@@ -112,12 +112,12 @@ def _observed(values: Floats, leaf: Any, leaves: int) -> tuple[Floats, Floats]:
     return count, np.where(count > 0, high - low, 0.0)
 
 
-def _flattened(shares: Shares, density: Density, column: int, epsilon: float) -> Shares:
+def _flattened(shares: CategoryShares, density: ForestDensity, column: int, epsilon: float) -> CategoryShares:
     """Steps 1 to 6 of §4.3.1.2: p becomes exp(ε·p/2), for the categories that have a p."""
     shares = shares.filled(density.leaves, column) if shares.alpha else shares
     leaf = shares.keys // shares.size
     weights = np.exp(epsilon * shares.weights / shares.totals[leaf] / 2)
-    return Shares.of(shares.keys, weights, density.leaves, column, shares.size, 0.0)
+    return CategoryShares.of(shares.keys, weights, density.leaves, column, shares.size, 0.0)
 
 
 def _check(epsilon: float) -> None:

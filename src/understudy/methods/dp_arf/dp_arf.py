@@ -25,13 +25,13 @@ from understudy.inference.model import CodeColumns, Model
 from understudy.inference.particles.leaf_particles import LeafyModel, LeafyParticles
 from understudy.inference.particles.particles import Floats
 from understudy.inference.structural_zeros import structural_zeros
-from understudy.methods.dp_arf.countable_trees import Cut, Planted
-from understudy.methods.dp_arf.first_tree import Known, grow_directly
-from understudy.methods.dp_arf.proxy_trees import Soil
+from understudy.methods.dp_arf.countable_trees import CandidateTree, PrunedTree
+from understudy.methods.dp_arf.first_tree import ColumnEstimates, grow_directly
+from understudy.methods.dp_arf.proxy_trees import TrainingSample
 from understudy.methods.parts.groundwork import measure_columns, public_rows
 from understudy.methods.parts.workload import Workload
 from understudy.methods.rake import rake
-from understudy.methods.rake.rake import CalibratedRake, Raking, Schedule
+from understudy.methods.rake.rake import CalibratedRake, RakeState, Schedule
 
 MOST_PAIRED_COLUMNS = 400
 """With more columns their pairs, 80,000 by then, are not looked at: the first model is a tree that the rows choose."""
@@ -72,14 +72,14 @@ class CalibratedDpArf:
         rows = public_rows(curator)
         one_ways = measure_columns(self.domain, curator, self.amount, rows)
         plan = CalibratedRake(self.domain, self.amount, self.targets, Workload.of(self.domain))
-        grove = Grove.begin(plan, curator, rows, one_ways, rng)
-        assert isinstance(grove, Grove)
+        state = DpArfState.begin(plan, curator, rows, one_ways, rng)
+        assert isinstance(state, DpArfState)
         if len(self.domain.names) > 1:
-            grove.spend(Schedule.of(grove.total, curator, len(self.domain.names)))
-        return grove.finish()
+            state.spend(Schedule.of(state.total, curator, len(self.domain.names)))
+        return state.finish()
 
 
-class Grove(Raking):
+class DpArfState(RakeState):
     """The state of the method: that of `rake`, with leaves."""
 
     particles: LeafyParticles
@@ -90,19 +90,19 @@ class Grove(Raking):
 
     def spend(self, schedule: Schedule) -> None:
         """The first model, rounds of pairs, and rounds in which leaves compete with them."""
-        self.sow(schedule) if self.direct else self.plant(schedule)
+        self.start_from_tree(schedule) if self.direct else self.start_from_forest(schedule)
         first = round(FIRST_LEAF_ROUND * len(schedule.rounds))
         for number, amount in enumerate(schedule.rounds):
             triples = number >= rake.FIRST_TRIPLE_ROUND
             if self.direct or first <= number < first + MOST_LEAF_ROUNDS:
-                self.branch(schedule, amount, triples)
+                self.run_tree_round(schedule, amount, triples)
             else:
-                self.advance(schedule, amount, triples)
+                self.run_round(schedule, amount, triples)
 
-    def sow(self, schedule: Schedule) -> None:
+    def start_from_tree(self, schedule: Schedule) -> None:
         """The first model without pairs: a tree that the rows choose, and all columns by leaf."""
         self._start()
-        known = Known(self.plan.domain, self.weights, self.resolutions, self.total)
+        known = ColumnEstimates(self.plan.domain, self.weights, self.resolutions, self.total)
         if not known.divisible:
             return
         mixture = grow_directly(known, self.curator, schedule.forest, self.rng)
@@ -124,7 +124,7 @@ class Grove(Raking):
         weights = kept.astype(np.float64) if kept.any() else np.ones(kept.size)
         self.particles.weights = weights * (self.total / weights.sum())
 
-    def branch(self, schedule: Schedule, amount: Amount, triples: bool) -> None:
+    def run_tree_round(self, schedule: Schedule, amount: Amount, triples: bool) -> None:
         """One round: grow trees, pick what the model gets most wrong, leaves or grids, count it, and rake."""
         options, candidates = self._leafy(schedule.noise)
         if GRIDS_TOO and not self.direct:
@@ -137,52 +137,52 @@ class Grove(Raking):
             candidates,
             rake._selecting(amount),
             k=min(schedule.per_round, len(candidates)),
-            rule=Round.of(options),
+            rule=TreesAndGrids.of(options),
         )
         self._count([options[i] for i in chosen], rake._measuring(amount))
         self.particles.rake(rake.PASSES, sampling=not self.whole)
         self._refresh(rake.PARTICLES, rake.REFRESH_PASSES)
 
-    def _leafy(self, noise: float) -> tuple[list[Cut | rake.Option], list[Candidate]]:
+    def _leafy(self, noise: float) -> tuple[list[PrunedTree | rake.Option], list[Candidate]]:
         """Every tree at every number of leaves, scored as `rake` scores its grids."""
-        options: list[Cut | rake.Option] = []
+        options: list[PrunedTree | rake.Option] = []
         candidates = []
-        for planted in self._pool(noise):
-            table = planted.table(self.particles)
-            for cut in planted.cuts():
+        for candidate in self._pool(noise):
+            table = candidate.table(self.particles)
+            for cut in candidate.cuts():
                 options.append(cut)
                 candidates.append(self._candidate(cut.partition, cut.expected(table), noise))
         return options, candidates
 
-    def _pool(self, noise: float) -> Iterator[Planted]:
+    def _pool(self, noise: float) -> Iterator[CandidateTree]:
         """Trees over some columns each, grown on rows that the model draws."""
         drawn = self.particles.draw(ROWS_TO_GROW, self.rng)
         codes = {c: v[drawn] for c, v in self.particles.codes.items()}
-        soil = Soil(self.plan.domain, codes, LEAST_SIGNAL * noise * ROWS_TO_GROW / self.total)
+        sample = TrainingSample(self.plan.domain, codes, LEAST_SIGNAL * noise * ROWS_TO_GROW / self.total)
         predicting = round(PREDICTING * POOL) if self.plan.targets else 0
         for i in range(POOL):
             target = self.plan.targets[i % len(self.plan.targets)] if i < predicting else ""
-            planted = self._predictor(soil, target) if target else self._adversary(soil)
-            if planted.grown.splits:
-                yield planted
+            candidate = self._predictor(sample, target) if target else self._adversary(sample)
+            if candidate.tree.splits:
+                yield candidate
 
-    def _adversary(self, soil: Soil) -> Planted:
+    def _adversary(self, sample: TrainingSample) -> CandidateTree:
         size = int(self.rng.integers(FEWEST_COLUMNS, MOST_COLUMNS + 1))
-        return Planted(soil.adversary(self._some(self.plan.domain.names, size), self.rng))
+        return CandidateTree(sample.adversary(self._some(self.plan.domain.names, size), self.rng))
 
-    def _predictor(self, soil: Soil, target: str) -> Planted:
+    def _predictor(self, sample: TrainingSample, target: str) -> CandidateTree:
         level = max(TARGET_GROUPS, min(self.resolutions.groupings[target]))
         classes = self.resolutions.groups((target,), level)[0]
         columns = self._some([c for c in self.plan.domain.names if c != target], PREDICTOR_COLUMNS)
-        grown = soil.predictor(columns, classes[soil.codes[target]], self.rng)
-        return Planted(grown, target, tuple(classes.tolist()))
+        tree = sample.predictor(columns, classes[sample.codes[target]], self.rng)
+        return CandidateTree(tree, target, tuple(classes.tolist()))
 
     def _some(self, columns: Sequence[str], most: int) -> ColumnSet:
         chosen = self.rng.choice(len(columns), min(most, len(columns)), replace=False)
         return tuple(columns[i] for i in np.sort(chosen))
 
-    def _count(self, picked: Sequence[Cut | rake.Option], amount: Amount) -> None:
-        cuts = [o for o in picked if isinstance(o, Cut)]
+    def _count(self, picked: Sequence[PrunedTree | rake.Option], amount: Amount) -> None:
+        cuts = [o for o in picked if isinstance(o, PrunedTree)]
         grids = [o for o in picked if isinstance(o, rake.Option)]
         parts = iter(amount.split([float(len(x)) for x in (grids, cuts) if x]))
         if grids:
@@ -219,24 +219,24 @@ class Grove(Raking):
 
 
 @dataclass(frozen=True)
-class Round:
+class TreesAndGrids:
     """The rule of one round: a tree is picked once, and grids that don't share two columns.
 
     What is admissible only shrinks, since it does so for either rule, and what both admit is admissible.
     """
 
     trees: OneOfEach
-    grids: rake.Apart
+    grids: rake.DisjointPairs
 
     @classmethod
-    def of(cls, options: Sequence[Cut | rake.Option]) -> Round:
+    def of(cls, options: Sequence[PrunedTree | rake.Option]) -> TreesAndGrids:
         """A grid has no tree, so that it is its own; a cut is no grid, so that it shares no columns with any."""
-        trees = [id(o.planted) if isinstance(o, Cut) else id(o) for o in options]
+        trees = [id(o.candidate) if isinstance(o, PrunedTree) else id(o) for o in options]
         grids = [o.columns if isinstance(o, rake.Option) else () for o in options]
-        return cls(OneOfEach(trees), rake.Apart(grids))
+        return cls(OneOfEach(trees), rake.DisjointPairs(grids))
 
     def admits(self, candidate: int) -> bool:
         return self.trees.admits(candidate) and self.grids.admits(candidate)
 
-    def after(self, picked: int) -> Round:
-        return Round(self.trees.after(picked), self.grids.after(picked))
+    def after(self, picked: int) -> TreesAndGrids:
+        return TreesAndGrids(self.trees.after(picked), self.grids.after(picked))

@@ -44,7 +44,7 @@ Choice = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Known:
+class ColumnEstimates:
     """What is known of each column before: its noisy counts, made non-negative, and how they are merged."""
 
     domain: Domain
@@ -89,7 +89,7 @@ class LeafMixture:
             found.append(Reading((m.partition.column,), (groups,), counts, m.variance * leaves))
         return found
 
-    def factors(self, known: Known) -> Iterator[tuple[Tree | Crossed, Floats]]:
+    def factors(self, known: ColumnEstimates) -> Iterator[tuple[Tree | Crossed, Floats]]:
         """The log-factors by which this differs from independent columns.
 
         A row's probability is w(L)·Π p_j(x|L), and p_j(x|L) is p_j(x) times a number for each group inside the leaf.
@@ -105,7 +105,7 @@ class LeafMixture:
             yield part, np.clip(np.log(ratio), -LARGEST_THETA, LARGEST_THETA).ravel()
 
 
-def grow_directly(known: Known, curator: Curator, amount: Amount, rng: np.random.Generator) -> LeafMixture:
+def grow_directly(known: ColumnEstimates, curator: Curator, amount: Amount, rng: np.random.Generator) -> LeafMixture:
     """Splits by the exponential mechanism, then every column by leaf."""
     selecting, measuring = amount.split([SELECTION_SHARE, 1.0 - SELECTION_SHARE])
     levels = level_count(known, curator, measuring)
@@ -115,7 +115,7 @@ def grow_directly(known: Known, curator: Curator, amount: Amount, rng: np.random
     return _measured(oblivious(choices, known.domain), choices, known, curator, measuring)
 
 
-def level_count(known: Known, curator: Curator, amount: Amount) -> int:
+def level_count(known: ColumnEstimates, curator: Curator, amount: Amount) -> int:
     """As many as leave each leaf enough rows for its columns to be seen through their noise."""
     each = amount.part(1.0 / len(known.domain.names))
     noise = each.noise_scale(curator.count_sensitivity(each))
@@ -135,7 +135,7 @@ def oblivious(choices: Sequence[Choice], domain: Domain) -> Tree:
 
 
 def _pick(
-    before: Sequence[Choice], known: Known, curator: Curator, amount: Amount, rng: np.random.Generator
+    before: Sequence[Choice], known: ColumnEstimates, curator: Curator, amount: Amount, rng: np.random.Generator
 ) -> list[Choice]:
     """The split that tells most of some other column, within the leaves so far; none where all are made."""
     offered = [(c, mask) for c in known.domain.names for mask in _cuts(known, c) if (c, mask) not in before]
@@ -150,13 +150,13 @@ def _pick(
     return [pairs[chosen][0]]
 
 
-def _departure(tree: Tree, column: str, known: Known) -> Departure:
+def _departure(tree: Tree, column: str, known: ColumnEstimates) -> Departure:
     groups = known.groups(column, SCORED_GROUPS)
     part = Crossed(tree, column, tuple(groups.tolist()))
     return Departure(part.columns, known.share(column, groups), part)
 
 
-def _cuts(known: Known, column: str) -> list[int]:
+def _cuts(known: ColumnEstimates, column: str) -> list[int]:
     """Masks that halve or quarter a column by its noisy counts, in its order or from its commonest value on."""
     weights, coding = known.weights[column], known.domain[column]
     order = np.arange(weights.size) if coding.edges is not None else np.argsort(-weights, kind="stable")
@@ -170,7 +170,9 @@ def _cuts(known: Known, column: str) -> list[int]:
     return masks
 
 
-def _measured(tree: Tree, choices: Sequence[Choice], known: Known, curator: Curator, amount: Amount) -> LeafMixture:
+def _measured(
+    tree: Tree, choices: Sequence[Choice], known: ColumnEstimates, curator: Curator, amount: Amount
+) -> LeafMixture:
     groups = {c: known.groups(c, COUNTED_GROUPS) for c in known.domain.names}
     parts = [Crossed(tree, c, tuple(g.tolist())) for c, g in groups.items()]
     shares = error_weights([p.cells for p in parts], amount.pure)

@@ -26,7 +26,7 @@ MOST_SPLITS = 256
 
 
 @dataclass(frozen=True)
-class Grown:
+class ProxyTree:
     """A grown tree. Its splits have an order, so that it can be cut back to any number of leaves."""
 
     columns: ColumnSet
@@ -73,7 +73,7 @@ class Grown:
 
 
 @dataclass(frozen=True)
-class Soil:
+class TrainingSample:
     """Rows to grow on, all of the same weight."""
 
     domain: Domain
@@ -85,7 +85,7 @@ class Soil:
     def rows(self) -> int:
         return len(next(iter(self.codes.values())))
 
-    def adversary(self, columns: ColumnSet, rng: np.random.Generator) -> Grown:
+    def adversary(self, columns: ColumnSet, rng: np.random.Generator) -> ProxyTree:
         """A tree over some columns that tells rows from shuffled ones.
 
         Shuffling leaves every column as it is, so no first split tells anything: it halves a random column.
@@ -95,7 +95,7 @@ class Soil:
         halves = self._halves(columns[first], rng)
         return self._grow(columns, codes, np.repeat([1, 0], self.rows), 2, 1, (first, halves))
 
-    def predictor(self, columns: ColumnSet, classes: Codes, rng: np.random.Generator) -> Grown:
+    def predictor(self, columns: ColumnSet, classes: Codes, rng: np.random.Generator) -> ProxyTree:
         """A tree over some columns that tells the class of a row."""
         count = int(classes.max()) + 1
         return self._grow(columns, [self.codes[c] for c in columns], classes, count, int(rng.integers(count)))
@@ -108,14 +108,14 @@ class Soil:
         count: int,
         marked: int,
         first: tuple[int, NDArray[np.bool_]] | None = None,
-    ) -> Grown:
+    ) -> ProxyTree:
         least = self.least * len(classes) / self.rows
-        sprout = Sprout(self.domain, columns, codes, classes, count, marked, least)
+        builder = TreeBuilder(self.domain, columns, codes, classes, count, marked, least)
         if first:
-            sprout.divide(np.ones(1), np.array([first[0]]), {first[0]: first[1][None, :]})
-        while sprout.ends:
-            sprout.extend()
-        return sprout.grown()
+            builder.divide(np.ones(1), np.array([first[0]]), {first[0]: first[1][None, :]})
+        while builder.ends:
+            builder.extend()
+        return builder.tree()
 
     def _halves(self, column: str, rng: np.random.Generator) -> NDArray[np.bool_]:
         """The values above a cut in about the middle of the rows, in their order or, where they have none, in any."""
@@ -129,7 +129,7 @@ class Soil:
 
 
 @dataclass
-class Sprout:
+class TreeBuilder:
     """A tree while it grows, level by level."""
 
     domain: Domain
@@ -204,14 +204,14 @@ class Sprout:
         if parent >= 0:
             self.splits[parent] = self.splits[parent]._replace(**{"high" if on_right else "low": child})
 
-    def grown(self) -> Grown:
+    def tree(self) -> ProxyTree:
         worth = np.array(self.gains)
         for i, split in enumerate(self.splits):
             for child in (split.low, split.high):
                 if child >= 0:
                     worth[child] = min(worth[child], worth[i])
         order = tuple(int(i) for i in np.argsort(-worth, kind="stable"))
-        return Grown(self.columns, self.domain.shape(self.columns), tuple(self.splits), order)
+        return ProxyTree(self.columns, self.domain.shape(self.columns), tuple(self.splits), order)
 
 
 def by_share(table: Counts, marked: int) -> NDArray[np.intp]:

@@ -22,7 +22,7 @@ from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.errors import MethodError
 from understudy.inference.model import CodeColumns, Model
-from understudy.inference.particles.particles import Factor
+from understudy.inference.particles.particles import LogFactor
 from understudy.inference.pooled import PooledModel
 from understudy.inference.row_selection import DISTANCES
 from understudy.methods.dp_select.pool import draw_pool, within
@@ -30,7 +30,7 @@ from understudy.methods.method import Calibrated, Recipe
 from understudy.methods.parts.groundwork import measure_columns, public_rows
 from understudy.methods.parts.networks import Report, Watch
 from understudy.methods.rake import rake
-from understudy.methods.rake.rake import CalibratedRake, Rake, Raking, Schedule
+from understudy.methods.rake.rake import CalibratedRake, Rake, RakeState, Schedule
 
 POOL_SHARE = 0.3
 """Settled in advance, like all that follows, by a sweep on public tables: `docs/concepts/selection`."""
@@ -116,13 +116,13 @@ class CalibratedSelect:
         source = self.pool.fit(within(curator, self.recipe.pool_share), rng)
         rows = public_rows(curator)
         one_ways = measure_columns(self.plan.domain, curator, curator.remaining(), rows)
-        state = Selecting.begin(self.plan, curator, rows, one_ways, rng)
-        assert isinstance(state, Selecting)
+        state = SelectState.begin(self.plan, curator, rows, one_ways, rng)
+        assert isinstance(state, SelectState)
         state.open(draw_pool(source, self.recipe.candidates_factor, rng))
         if len(self.plan.domain.names) > 1:
             schedule = rounds_of(state.total, curator, len(self.plan.domain.names))
             for number, amount in enumerate(schedule.rounds):
-                state.advance(schedule, amount, triples=number >= rake.FIRST_TRIPLE_ROUND)
+                state.run_round(schedule, amount, triples=number >= rake.FIRST_TRIPLE_ROUND)
                 if self.recipe.report is not None:
                     self.recipe.report(number + 1, len(schedule.rounds), curator.guarantee[0])
         state.close()
@@ -139,7 +139,7 @@ def rounds_of(total: float, curator: Curator, columns: int) -> Schedule:
 
 
 @dataclass
-class Selecting(Raking):
+class SelectState(RakeState):
     """The state of the method: that of `rake`, but its particles are rows of the pool, and stay where they are."""
 
     pool: CodeColumns = field(default_factory=dict)
@@ -155,7 +155,7 @@ class Selecting(Raking):
         self._forbid()
         for coding in self.plan.domain:
             name, every = coding.name, (np.arange(coding.size),)
-            factor = Factor.evidence((name,), every, self.weights[name], self.columns[name].variances)
+            factor = LogFactor.evidence((name,), every, self.weights[name], self.columns[name].variances)
             self._link(factor, lambda name=name: self.weights[name])  # type: ignore[misc]
         self.particles.rake(rake.PASSES)
 

@@ -12,7 +12,7 @@ from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
-from understudy.inference.graphical.estimation import Estimator
+from understudy.inference.graphical.estimation import GraphicalEstimator
 from understudy.inference.graphical.graphical_model import GraphicalModel
 from understudy.inference.graphical.junction import JunctionTree
 from understudy.inference.histogram import estimate_total
@@ -37,7 +37,7 @@ class Groundwork:
     domain: Domain
     curator: Curator
     compression: Compression
-    estimator: Estimator
+    estimator: GraphicalEstimator
 
     @classmethod
     def lay(cls, domain: Domain, curator: Curator, amount: Amount) -> Groundwork:
@@ -47,7 +47,7 @@ class Groundwork:
         one_ways = [_smoothed(m, domain[m.columns[0]]) for m in one_ways]
         compression = Compression.of(one_ways, total)
         zeros = _affordable(compression.zeros(structural_zeros(domain)), compression.sizes)
-        estimator = Estimator(compression.sizes, compression.base(), total, curator.public_rows, zeros)
+        estimator = GraphicalEstimator(compression.sizes, compression.base(), total, curator.public_rows, zeros)
         estimator.observe([compression.merge(m) for m in one_ways])
         estimator.fit(FIRST_SWEEPS)
         return cls(domain, curator, compression, estimator)

@@ -21,9 +21,9 @@ from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.mechanisms.subsampling import Course, check_trainable, noise_for
 from understudy.boundary.privacy.mechanisms.training import Shape, Training
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
-from understudy.inference.generators.adversarial_training import Pupil, School
+from understudy.inference.generators.adversarial_training import GanTrainer, TrainingConfig
 from understudy.inference.generators.generated_model import GeneratedModel
-from understudy.inference.generators.generator import Generator, Plan
+from understudy.inference.generators.generator import Generator, GeneratorLayout
 from understudy.inference.histogram import estimate_total, project_to_simplex
 from understudy.inference.model import Model
 from understudy.inference.product import IndependentModel
@@ -49,7 +49,7 @@ Watch = Callable[[str, int, int, float], None]
 class Network:
     """The recipe. `conditions` names the columns whose values a conditional generator is asked for most."""
 
-    school: School
+    school: TrainingConfig
     targets: ColumnSet = ()
     conditional: bool = False
     report: Report | None = field(default=None, compare=False)
@@ -91,19 +91,19 @@ class CalibratedNetwork:
         rate = min(RATE, LARGEST_BATCH / total)
         noise = noise_for(rate, school.steps, budget.epsilon, budget.delta, curator.replaced, shape.cells)
         course = Course(rate, noise, school.steps, curator.replaced)
-        plan = Plan(grid.shape, conditional=self.recipe.conditional)
+        plan = GeneratorLayout(grid.shape, conditional=self.recipe.conditional)
         choices = self._choices(plan)
         seed, tell = int(rng.integers(2**63)), self._telling(curator, budget, course, shape.cells)
 
         def learn(training: Training) -> list[NDArray[np.float32]]:
-            pupil = Pupil(school, plan, laws, choices, total * rate, seed, tell)
-            return pupil.learn(training)
+            trainer = GanTrainer(school, plan, laws, choices, total * rate, seed, tell)
+            return trainer.learn(training)
 
         question = {"seed": seed, "school": school.describe(), "conditional": plan.conditional, "targets": [*choices]}
         vector, _ = curator.train(self.domain, grid, shape, course, question, ("generator", "curve"), learn)
         return GeneratedModel(Generator(plan, vector), self.domain.names, laws, choices, total)
 
-    def _choices(self, plan: Plan) -> tuple[float, ...]:
+    def _choices(self, plan: GeneratorLayout) -> tuple[float, ...]:
         """How often each column is the condition: targets half of the time, else all columns alike."""
         names = self.domain.names
         even, targets = 1.0 / len(names), [n for n in names if n in self.recipe.targets]

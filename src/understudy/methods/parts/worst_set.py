@@ -46,13 +46,13 @@ def find_worst(
     estimates = expectations(ground, workload, targets, allowed)
     sets = list(estimates)
     candidates = [_candidate(ground, s, e, workload.weight(s), noise) for s, e in estimates.items()]
-    room = Room(sets, ground.sizes, tuple(ground.estimator.sets), ground.model.tree, allowed)
+    room = ModelSizeLimit(sets, ground.sizes, tuple(ground.estimator.sets), ground.model.tree, allowed)
     chosen = ground.curator.select(ground.domain, candidates, amount, k=count, rule=room)
     return [sets[i] for i in chosen]
 
 
 @dataclass(frozen=True)
-class Room:
+class ModelSizeLimit:
     """The rule that the model stays small: a set fits in if its cells do, or if it joins separate parts.
 
     One that joins parts may make the model larger than `allowed`, which then is its new size; and another set may fit
@@ -68,7 +68,7 @@ class Room:
     tree: JunctionTree
     allowed: float
     """How many numbers the model may hold."""
-    before: Room | None = None
+    before: ModelSizeLimit | None = None
     """The same rule before the last pick."""
     _known: dict[int, bool] = field(default_factory=dict, repr=False, compare=False)
     """Verdicts reached so far: a tree takes long to find. They don't depend on the order in which they were asked."""
@@ -84,11 +84,11 @@ class Room:
         refused = self.before._known.get(candidate) is False  # then no tree need be found
         return not refused and self._fits(candidate) and self.before.admits(candidate)
 
-    def after(self, picked: int) -> Room:
+    def after(self, picked: int) -> ModelSizeLimit:
         tree = self._with(picked)
         allowed = max(self.allowed, tree.cells(self.sizes))
         held = (*self.held, self.candidates[picked])
-        return Room(self.candidates, self.sizes, held, tree, allowed, before=self)
+        return ModelSizeLimit(self.candidates, self.sizes, held, tree, allowed, before=self)
 
     def _fits(self, candidate: int) -> bool:
         tree = self._with(candidate)

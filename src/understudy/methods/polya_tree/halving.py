@@ -19,12 +19,12 @@ from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.mechanisms.score import Candidate
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
-from understudy.inference.graphical.estimation import Estimator, Observation
+from understudy.inference.graphical.estimation import GraphicalEstimator, Observation
 from understudy.inference.histogram import project_to_simplex, settled
 from understudy.inference.model import Model
 from understudy.inference.polya.dyadic import Dyadic, Level, Sums, best_levels
 from understudy.inference.product import IndependentModel
-from understudy.methods.mst import SELECTION_SHARE, Forest
+from understudy.methods.mst import SELECTION_SHARE, Acyclic
 from understudy.methods.parts.compression import Compression
 from understudy.methods.parts.groundwork import Groundwork, denoised
 from understudy.methods.parts.share import error_weights
@@ -81,24 +81,24 @@ class CalibratedNoise:
             return IndependentModel({c: e.weights for c, e in estimates.items()}, total)
         return self._joint(estimates, total, curator)
 
-    def _measure(self, curator: Curator, amount: Amount, rows: float) -> dict[str, Measured]:
+    def _measure(self, curator: Curator, amount: Amount, rows: float) -> dict[str, MeasuredColumn]:
         """All columns: levels of the lines, and plain counts of the others."""
         cells = [min(c.size, TREE_CELLS) if is_line(c) else c.size for c in self.domain]
         weight = dict(zip(self.domain.names, error_weights(cells, amount.pure), strict=True))
         lines = [c for c in self.domain if is_line(c)]
         plain = [(c.name,) for c in self.domain if not is_line(c)]
         pots = amount.split([w for w in (sum(weight[c.name] for c in lines), sum(weight[c] for (c,) in plain)) if w])
-        found: dict[str, Measured] = {}
+        found: dict[str, MeasuredColumn] = {}
         if lines:
             found |= self._measure_lines(curator, lines, pots[0], [weight[c.name] for c in lines], rows)
         if plain:
             counts = curator.measure(self.domain, plain, pots[-1], [weight[c] for (c,) in plain])
-            found |= {m.columns[0]: Measured([m]) for m in counts}
+            found |= {m.columns[0]: MeasuredColumn([m]) for m in counts}
         return {c: found[c] for c in self.domain.names}
 
     def _measure_lines(
         self, curator: Curator, lines: Sequence[Coding], amount: Amount, weights: Sequence[float], rows: float
-    ) -> dict[str, Measured]:
+    ) -> dict[str, MeasuredColumn]:
         asked: list[tuple[Dyadic, float]] = []
         for line, weight, part in zip(lines, weights, amount.split(weights), strict=True):
             scale = part.noise_scale(curator.count_sensitivity(part))
@@ -106,7 +106,7 @@ class CalibratedNoise:
             levels = best_levels(line.levels, rows, variance, amount.pure)
             asked += [(Dyadic(line.name, line.levels, j, line.column.missing), weight * w) for j, w in levels]
         counts = curator.partition(self.domain, [d.listed() for d, _ in asked], amount, [w for _, w in asked])
-        found = {line.name: Measured() for line in lines}
+        found = {line.name: MeasuredColumn() for line in lines}
         for (dyadic, _), measurement in zip(asked, counts, strict=True):
             found[dyadic.column].counts.append(measurement)
             found[dyadic.column].levels.append(dyadic)
@@ -123,7 +123,7 @@ class CalibratedNoise:
             {c: e.weights for c, e in estimates.items()},
         )
         base = compression.base()
-        estimator = Estimator(compression.sizes, base, total, curator.public_rows)
+        estimator = GraphicalEstimator(compression.sizes, base, total, curator.public_rows)
         estimator.observe([Observation((c,), base[c], e.variance) for c, e in estimates.items()])
         ground = Groundwork(self.domain, curator, compression, estimator)
         ground.measure(self._select(ground, select), measure, sweeps=0)
@@ -137,12 +137,12 @@ class CalibratedNoise:
             for a, b in pairs
         ]
         most = len(self.domain.names) - 1
-        chosen = ground.curator.select(self.domain, candidates, amount, k=most, rule=Forest(pairs))
+        chosen = ground.curator.select(self.domain, candidates, amount, k=most, rule=Acyclic(pairs))
         return [pairs[i] for i in chosen]
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredColumn:
     """The noisy counts of one column: of some levels of its tree, or of each value."""
 
     counts: list[Measurement] = field(default_factory=list)
@@ -178,7 +178,7 @@ class Measured:
         return Estimate(weights, max(float(sums.variances[middle].max()), LEAST_VARIANCE))
 
 
-def _pooled(rows: Measurement, measured: dict[str, Measured]) -> float:
+def _pooled(rows: Measurement, measured: dict[str, MeasuredColumn]) -> float:
     """The number of rows from all counts, by inverse variance; a public one settles it."""
     if rows.variance == 0:
         return max(1.0, float(rows.counts[0]))

@@ -22,11 +22,11 @@ from understudy.boundary.privacy.mechanisms.admission import OneOfEach
 from understudy.boundary.privacy.mechanisms.score import Candidate, Dependence
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import Grid
-from understudy.inference.graphical.estimation import Estimator, Observation
+from understudy.inference.graphical.estimation import GraphicalEstimator, Observation
 from understudy.inference.histogram import estimate_total, project_to_simplex
 from understudy.inference.model import Model
 from understudy.inference.product import IndependentModel
-from understudy.methods.mst import Forest
+from understudy.methods.mst import Acyclic
 from understudy.methods.parts.groundwork import (
     FIRST_SHARE,
     MORE_SHARE,
@@ -69,7 +69,7 @@ class CalibratedPrivBayes:
     usefulness: float
 
     def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
-        counts = Counts.begin(self.domain, curator)
+        counts = PrivBayesState.begin(self.domain, curator)
         if len(self.domain.names) == 1:
             return counts.unrelated(self.amount)
         counts.measure_columns(self.amount.part(FIRST_SHARE))
@@ -111,7 +111,7 @@ class Structure:
             [self._distance(pair) for pair in pairs],
             self.curator.remaining().part(TREE_SHARE),
             k=len(domain.names) - 1,
-            rule=Forest(pairs),
+            rule=Acyclic(pairs),
         )
         return _rooted(domain.names, [pairs[i] for i in chosen])
 
@@ -173,7 +173,7 @@ def _rooted(columns: ColumnSet, pairs: Sequence[ColumnSet]) -> list[ColumnSet]:
 
 
 @dataclass
-class Counts:
+class PrivBayesState:
     """All that was measured: single columns, and tables of families."""
 
     domain: Domain
@@ -183,7 +183,7 @@ class Counts:
     tables: dict[ColumnSet, Measurement] = field(default_factory=dict)
 
     @classmethod
-    def begin(cls, domain: Domain, curator: Curator) -> Counts:
+    def begin(cls, domain: Domain, curator: Curator) -> PrivBayesState:
         return cls(domain, curator, public_rows(curator))
 
     @property
@@ -241,7 +241,7 @@ class Counts:
         """A family's noisy table, shrunk towards independence as far as noise demands; its one-way margins are kept."""
         grid = grid_of(measured)
         single = {c: by_group(g, weights[c]) for c, g in zip(grid.columns, grid.groups, strict=True)}
-        estimator = Estimator({c: w.size for c, w in single.items()}, single, total, fixed_total=True)
+        estimator = GraphicalEstimator({c: w.size for c, w in single.items()}, single, total, fixed_total=True)
         known = [Observation((c,), w, SETTLED * float(self.columns[c].variance)) for c, w in single.items()]
         joint = Observation(grid.columns, measured.counts.reshape(grid.shape).astype(np.float64), measured.variance)
         # A sweep goes through them in this order: the margins have the last word.

@@ -33,11 +33,11 @@ from understudy.inference.histogram import project_to_simplex
 from understudy.inference.model import Model
 from understudy.inference.particles.gibbs import sweep
 from understudy.inference.particles.pair_forest import LEAST_MASS, Edge, draw_forest
-from understudy.inference.particles.particles import Factor, Groups, Particles, cells_of, summed, summing
+from understudy.inference.particles.particles import Groups, LogFactor, Particles, cells_of, summed, summing
 from understudy.inference.particles.rounding import ParticleModel
 from understudy.inference.shrinkage import dependence
 from understudy.inference.structural_zeros import structural_zeros
-from understudy.methods.mst import Forest
+from understudy.methods.mst import Acyclic
 from understudy.methods.parts.groundwork import denoised, measure_columns, public_rows
 from understudy.methods.parts.resolution import Resolutions, coarser
 from understudy.methods.parts.workload import PAIRS, Stated, Workload, check_target_triples, triples_with
@@ -113,13 +113,13 @@ class CalibratedRake:
     def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
         rows = public_rows(curator)
         one_ways = measure_columns(self.domain, curator, self.amount, rows)
-        state = Raking.begin(self, curator, rows, one_ways, rng)
+        state = RakeState.begin(self, curator, rows, one_ways, rng)
         if len(self.domain.names) > 1:
             # With a target, most of few picks are out of its pairs: among so few it is easier to choose.
             schedule = Schedule.of(state.total, curator, len(self.domain.names), keen=not self.targets)
-            state.plant(schedule)
+            state.start_from_forest(schedule)
             for number, amount in enumerate(schedule.rounds):
-                state.advance(schedule, amount, triples=number >= FIRST_TRIPLE_ROUND)
+                state.run_round(schedule, amount, triples=number >= FIRST_TRIPLE_ROUND)
         return state.finish()
 
 
@@ -185,7 +185,7 @@ class Option:
 
 
 @dataclass
-class Raking:
+class RakeState:
     """The state of the method: what was read, how columns are merged, and the particles."""
 
     plan: CalibratedRake
@@ -198,7 +198,7 @@ class Raking:
     resolutions: Resolutions
     particles: Particles
     readings: list[Reading] = field(default_factory=list)
-    links: list[tuple[Factor, Callable[[], NDArray[np.float64]]]] = field(default_factory=list)
+    links: list[tuple[LogFactor, Callable[[], NDArray[np.float64]]]] = field(default_factory=list)
 
     @classmethod
     def begin(
@@ -208,7 +208,7 @@ class Raking:
         rows: list[Measurement],
         one_ways: list[Measurement],
         rng: np.random.Generator,
-    ) -> Raking:
+    ) -> RakeState:
         known_total = float(rows[0].counts.sum()) if rows else None
         read = {m.columns[0]: Column(m.counts.astype(np.float64), np.full(m.counts.size, m.variance)) for m in one_ways}
         columns = agree(read, [], known_total)
@@ -229,7 +229,7 @@ class Raking:
         """Whether the particles are the whole domain."""
         return self.plan.domain.cells(self.plan.domain.names) <= WHOLE_DOMAIN
 
-    def plant(self, schedule: Schedule) -> None:
+    def start_from_forest(self, schedule: Schedule) -> None:
         """Picks a forest of pairs against independent columns, measures it, and draws the particles from it."""
         pairs = itertools.combinations(self.plan.domain.names, 2)
         options, candidates = self._candidates(pairs, self._independent, schedule)
@@ -238,14 +238,14 @@ class Raking:
             candidates,
             _selecting(schedule.forest, schedule.selection),
             k=schedule.edges,
-            rule=Forest([o.columns for o in options]),
+            rule=Acyclic([o.columns for o in options]),
         )
         self._measure([options[i] for i in chosen], _measuring(schedule.forest, schedule.selection))
         self._agree()
         self._start()
         self.particles.rake(PASSES, sampling=not self.whole)
 
-    def advance(self, schedule: Schedule, amount: Amount, triples: bool) -> None:
+    def run_round(self, schedule: Schedule, amount: Amount, triples: bool) -> None:
         """One round: pick the options that the model gets most wrong, measure them, and rake."""
         picked = self._pick(schedule, _selecting(amount, schedule.selection), triples)
         first = len(self.readings)
@@ -271,7 +271,7 @@ class Raking:
                 candidates,
                 part,
                 k=min(count, len(options)),
-                rule=Apart([o.columns for o in options], tuple(frozenset(o.columns) for o in picked)),
+                rule=DisjointPairs([o.columns for o in options], tuple(frozenset(o.columns) for o in picked)),
             )
             picked += [options[i] for i in chosen]
         return picked
@@ -387,22 +387,22 @@ class Raking:
         for name in names:
             every = (np.arange(self.plan.domain.size(name)),)
             log = np.log(np.maximum(self.weights[name], LEAST_MASS) / self.total)
-            self.particles.add(Factor((name,), every, log))
-            own = Factor.evidence((name,), every, self.weights[name], self.columns[name].variances, ONE_WAY_SPREAD)
+            self.particles.add(LogFactor((name,), every, log))
+            own = LogFactor.evidence((name,), every, self.weights[name], self.columns[name].variances, ONE_WAY_SPREAD)
             self._link(own, lambda name=name: self.weights[name])  # type: ignore[misc]
         self._forbid()
         for edge in edges:
-            self.particles.add(Factor(edge.columns, edge.groups, np.log(edge.factor)))
+            self.particles.add(LogFactor(edge.columns, edge.groups, np.log(edge.factor)))
         for reading in self.readings:
             counts = shifted(reading, self.columns)
-            factor = Factor.evidence(reading.columns, reading.groups, counts, reading.variance, EDGE_SPREAD)
+            factor = LogFactor.evidence(reading.columns, reading.groups, counts, reading.variance, EDGE_SPREAD)
             self._link(factor, lambda reading=reading: shifted(reading, self.columns))  # type: ignore[misc]
 
     def _forbid(self) -> None:
         """Cells that a constraint of the schema rules out: particles there have no weight, and none is drawn there."""
         for columns, forbidden in structural_zeros(self.plan.domain).items():
             every = tuple(np.arange(n) for n in forbidden.shape)
-            self.particles.add(Factor(columns, every, np.where(forbidden, LOG_OF_ZERO, 0.0)))
+            self.particles.add(LogFactor(columns, every, np.where(forbidden, LOG_OF_ZERO, 0.0)))
             left = self.particles.weights * ~forbidden[tuple(self.particles.codes[c] for c in columns)]
             if left.any():  # else Gibbs sampling has to find the way out
                 self.particles.weights = left * (self.total / left.sum())
@@ -431,9 +431,9 @@ class Raking:
         def counts() -> NDArray[np.float64]:
             return merged(shifted(reading, self.columns), coarse)
 
-        self._link(Factor.evidence(reading.columns, groups, counts(), variance), counts)
+        self._link(LogFactor.evidence(reading.columns, groups, counts(), variance), counts)
 
-    def _link(self, factor: Factor, counts: Callable[[], NDArray[np.float64]]) -> None:
+    def _link(self, factor: LogFactor, counts: Callable[[], NDArray[np.float64]]) -> None:
         self.particles.add(factor)
         self.links.append((factor, counts))
 
@@ -467,12 +467,12 @@ class Raking:
 
 
 @dataclass(frozen=True)
-class Apart:
+class DisjointPairs:
     """The rule that no two sets of one round share two columns: the second would be chosen on stale grounds.
 
     What is admissible only shrinks, since `taken` only grows.
 
-    >>> Apart([("a", "b"), ("a", "b", "c"), ("b", "c")]).after(0).admits(1)
+    >>> DisjointPairs([("a", "b"), ("a", "b", "c"), ("b", "c")]).after(0).admits(1)
     False
     """
 
@@ -484,7 +484,7 @@ class Apart:
         columns = self.sets[candidate]
         return all(len(taken.intersection(columns)) < 2 for taken in self.taken)
 
-    def after(self, picked: int) -> Apart:
+    def after(self, picked: int) -> DisjointPairs:
         return replace(self, taken=(*self.taken, frozenset(self.sets[picked])))
 
 

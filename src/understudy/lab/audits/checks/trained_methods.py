@@ -27,7 +27,7 @@ from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import ADD_REMOVE, REPLACE_ONE, Schema
 from understudy.errors import InputError
-from understudy.inference.generators.adversarial_training import School
+from understudy.inference.generators.adversarial_training import TrainingConfig
 from understudy.lab.audits.checks.canaries import Canaries, Coins, Ear, OneRun, guessed, judged, tossed
 from understudy.lab.audits.games.bounds import Curve, least_epsilon
 from understudy.lab.audits.games.game import cut
@@ -45,7 +45,7 @@ GUESSED = 0.05
 COMPANY, MOST_COMPANY = 6.5, 1_000
 """Rows that lift each value, in deviations of the noise on counts; those with fewer than three share a group."""
 TRIALS = 40
-SCHOOL = School(steps=100, lessons=0, batch=100, hidden=CANARIES.units, deep_share=0.02)
+SCHOOL = TrainingConfig(steps=100, lessons=0, batch=100, hidden=CANARIES.units, deep_share=0.02)
 """The steps of the methods themselves. The generator learns nothing: the canaries' adversary sees the noisy sums."""
 
 MOVED = ("sensitivity of gradients", "sensitivity of votes")

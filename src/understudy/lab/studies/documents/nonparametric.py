@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from understudy.boundary.privacy.mechanisms.posterior import least_concentration
 from understudy.files import write_atomically
 from understudy.inference.polya.pitman_yor import least_delta, simulated_delta
-from understudy.inference.polya.polya_prior import PolyaTree, Posterior
+from understudy.inference.polya.polya_prior import PolyaPosterior, PolyaPrior
 from understudy.lab.studies.documents.nonparametric_page import Failures, Study, Supremum, render
 from understudy.lab.studies.documents.polya_loss import worst_pair
 from understudy.pages.boxes import Band, Box
@@ -93,7 +93,7 @@ def write(path: str | Path, seed: int = 0, size: Size | None = None) -> Path:
 
 def learned(law: Law, c: float, size: Size, rng: Generator) -> Band:
     """Predictive density and the band of nine of ten posterior draws, on a line of a few points."""
-    posterior = PolyaTree(c, size.depth).posterior(law.sample(size.rows, rng))
+    posterior = PolyaPrior(c, size.depth).posterior(law.sample(size.rows, rng))
     points = min(POINTS, posterior.tree.leaves)
     draws = _coarse(posterior.measures(30, rng), points)
     low, high = np.quantile(draws, [0.05, 0.95], axis=0)
@@ -110,7 +110,7 @@ def _coarse(masses: Floats, points: int) -> Floats:
 def _distances(size: Size, rng: Generator) -> Iterator[tuple[str, list[Box]]]:
     for law in LAWS:
         rows = law.sample(size.rows, rng)
-        found = {c: densities_apart(law, PolyaTree(c, size.depth).posterior(rows), size, rng) for c in CONCENTRATIONS}
+        found = {c: densities_apart(law, PolyaPrior(c, size.depth).posterior(rows), size, rng) for c in CONCENTRATIONS}
         for i, quantity in enumerate(("L1 distance", "Hellinger distance")):
             yield f"{quantity} | {law.name} | c", [Box.of(c, list(pair[i])) for c, pair in found.items()]
     for law in LAWS:
@@ -120,7 +120,7 @@ def _distances(size: Size, rng: Generator) -> Iterator[tuple[str, list[Box]]]:
         yield f"Wasserstein-2 distance | {law.name} | c", [Box.of(c, values) for c, values in some]
 
 
-def densities_apart(law: Law, posterior: Posterior, size: Size, rng: Generator) -> tuple[Floats, Floats]:
+def densities_apart(law: Law, posterior: PolyaPosterior, size: Size, rng: Generator) -> tuple[Floats, Floats]:
     """L1 and Hellinger distances of posterior draws from the truth, over the leaves."""
     leaves = posterior.tree.leaves
     truth = law.density((np.arange(leaves) + 0.5) / leaves)
@@ -132,7 +132,7 @@ def densities_apart(law: Law, posterior: Posterior, size: Size, rng: Generator) 
 def rows_apart(law: Law, rows: int, c: float, depth: int, rng: Generator) -> float:
     """Wasserstein-2 between rows and half as many draws: on a line, between their quantiles."""
     values = law.sample(rows, rng)
-    made = PolyaTree(c, depth).posterior(values).draw(max(1, rows // 2), rng)
+    made = PolyaPrior(c, depth).posterior(values).draw(max(1, rows // 2), rng)
     shares = (np.arange(1000) + 0.5) / 1000
     return math.sqrt(float(((np.quantile(values, shares) - np.quantile(made, shares)) ** 2).mean()))
 
@@ -151,7 +151,7 @@ def _suprema(size: Size, rng: Generator) -> Iterator[Supremum]:
     }
     for name, grid in grids.items():
         points = [base | {name: x} | ({"m": max(1, int(x) // 2)} if name == "n" else {}) for x in grid]
-        trees = [PolyaTree(p["c"], int(p["depth"])) for p in points]
+        trees = [PolyaPrior(p["c"], int(p["depth"])) for p in points]
         exact = [t.log_ratio_limit(int(p["m"])) for t, p in zip(trees, points, strict=True)]
         seen = [
             simulated_supremum(t, int(p["n"]), int(p["m"]), size.neighbours, rng)
@@ -163,7 +163,7 @@ def _suprema(size: Size, rng: Generator) -> Iterator[Supremum]:
         yield Supremum(name, tuple(map(float, grid)), tuple(exact), tuple(seen), setting)
 
 
-def simulated_supremum(tree: PolyaTree, rows: int, draws: int, neighbours: int, rng: Generator) -> float:
+def simulated_supremum(tree: PolyaPrior, rows: int, draws: int, neighbours: int, rng: Generator) -> float:
     """The largest log ratio met: random rows, one of them redrawn, and outputs of equal values in any leaf."""
     found = 0.0
     for _ in range(neighbours):
@@ -174,13 +174,13 @@ def simulated_supremum(tree: PolyaTree, rows: int, draws: int, neighbours: int, 
     return found
 
 
-def equal_values_ratio(tree: PolyaTree, x: Floats, y: Floats, draws: int) -> Floats:
+def equal_values_ratio(tree: PolyaPrior, x: Floats, y: Floats, draws: int) -> Floats:
     """For each leaf, the log ratio under x and y of all draws in it."""
     first, second = (_equal_values(tree.posterior(v), draws) for v in (x, y))
     return first - second
 
 
-def _equal_values(posterior: Posterior, draws: int) -> Floats:
+def _equal_values(posterior: PolyaPosterior, draws: int) -> Floats:
     """ln of the probability of all draws in one leaf, for each leaf: rising factorials along its path."""
     from scipy.special import gammaln
 
@@ -208,7 +208,7 @@ def missed(suprema: Sequence[Supremum]) -> str:
 
 def _tree_failures(size: Size, rng: Generator) -> Failures:
     """A small tree, whose worst neighbours can be enumerated."""
-    tree, rows, draws = PolyaTree(1.0, 4), 20, 20
+    tree, rows, draws = PolyaPrior(1.0, 4), 20, 20
     limit = tree.log_ratio_limit(draws)
     epsilons = np.geomspace(limit / 40, limit, 24)
     losses = np.array([_random_loss(tree, rows, draws, rng) for _ in range(size.runs)])
@@ -225,7 +225,7 @@ def _tree_failures(size: Size, rng: Generator) -> Failures:
     )
 
 
-def _random_loss(tree: PolyaTree, rows: int, draws: int, rng: Generator) -> float:
+def _random_loss(tree: PolyaPrior, rows: int, draws: int, rng: Generator) -> float:
     x = LAWS[0].sample(rows, rng)
     y = x.copy()
     y[rng.integers(rows)] = LAWS[0].sample(1, rng)[0]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.inference.polya.polya_prior import PolyaTree
+from understudy.inference.polya.polya_prior import PolyaPrior
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ class Loss:
         return float(self.probabilities @ gain)
 
 
-def worst_pair(tree: PolyaTree, rows: int, draws: int) -> Loss:
+def worst_pair(tree: PolyaPrior, rows: int, draws: int) -> Loss:
     """The loss of `draws` draws from the table with a, against the one with b, of `rows` rows each."""
     a, others = tree.pseudo_counts, rows - 1
     first = _split_law(draws, a[0] + 1, a[0] + others)
