@@ -27,13 +27,14 @@ from understudy.errors import (
     TableError,
     UnderstudyError,
 )
-from understudy.lab.audits.auditing import Audit, audit, audit_mutants
+from understudy.lab.attacks.attacks import Attacks, attack
+from understudy.lab.audits.auditing import audit, audit_mutants
+from understudy.lab.audits.result import Audit
+from understudy.lab.evaluation.evaluation import Evaluation, evaluate
 from understudy.lab.evaluation.measures.anonymity import anonymity
 from understudy.lab.specimens.all_specimens import specimen
-from understudy.lab.studies.attacking import Attacks, attack
 from understudy.lab.studies.comparing import compare
-from understudy.lab.studies.evaluating import evaluate
-from understudy.lab.studies.result import Evaluation, Study
+from understudy.lab.studies.study import Study
 from understudy.methods.registry import METHODS
 from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
 from understudy.queries.answer import Answer

@@ -14,7 +14,7 @@ from understudy.cli import attack
 from understudy.errors import InputError, UnderstudyError
 from understudy.lab.attacks import singling_out as singling
 from understudy.lab.attacks.all_attacks import ATTACKS
-from understudy.lab.attacks.attack_results import NO_PROOF
+from understudy.lab.attacks.attacks import NO_PROOF
 from understudy.lab.attacks.shadow_models import SHADOW
 from understudy.lab.evaluation.evaluation import NOTICE
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from understudy.cli import audit as command
-from understudy.lab.audits.auditing import Audit
 from understudy.lab.audits.mutants.mutants import MUTANTS
 from understudy.lab.audits.result import (
     BLACK_BOX,
@@ -22,6 +21,7 @@ from understudy.lab.audits.result import (
     PASSED,
     SKIPPED,
     WHITE_BOX,
+    Audit,
     Bound,
     Check,
     Claim,

@@ -12,8 +12,7 @@ import pytest
 from understudy.cli import compare, evaluate
 from understudy.cli.app import app
 from understudy.errors import InputError, UnderstudyError
-from understudy.lab.evaluation.all_measures import MEASURES
-from understudy.lab.evaluation.evaluation import NOTICE
+from understudy.lab.evaluation.evaluation import MEASURES, NOTICE
 from understudy.lab.studies.comparing import Step
 from understudy.lab.studies.study import Trial
 

@@ -9,11 +9,10 @@ from understudy.cli.evaluate import check_report, comparison_schema, rows_of
 from understudy.cli.screen import print_table, progress
 from understudy.lab.attacks.all_attacks import ATTACKS
 from understudy.lab.attacks.attack import DISTANCE, NOT_DEFINED, Attack, Finding
-from understudy.lab.attacks.attack_results import NO_PROOF, Attacks
+from understudy.lab.attacks.attacks import NO_PROOF, Attacks, attack
 from understudy.lab.attacks.report import summary
 from understudy.lab.attacks.shadow_models import SHADOW, SHADOWS, runs_of
 from understudy.lab.evaluation.evaluation import NOTICE
-from understudy.lab.studies.attacking import attack
 
 READING = 1
 

@@ -23,8 +23,8 @@ from understudy.lab.audits.mutants.mutants import MUTANTS
 from understudy.lab.audits.report import claimed, matrix_summary, render_matrix, summary
 from understudy.lab.audits.result import DOES_NOT_APPLY, LIMITS, PASSED, Audit, Bound, Matrix, Step
 from understudy.lab.audits.subjects.all_subjects import OF_TRAINING, SUBJECTS, TRAINED, mutants_of
-from understudy.lab.studies.result import report_writer
 from understudy.pages.axis import percent
+from understudy.pages.page import report_writer
 
 QUICK = "quick"
 _SHARE = re.compile(r"([\d,]+) of ([\d,]+)")

@@ -16,8 +16,8 @@ from understudy.lab.evaluation.evaluation import NOTICE as INTERNAL
 from understudy.lab.evaluation.measure import Measure
 from understudy.lab.studies.comparing import EPSILONS, NOTICE, Progress, Step, compare
 from understudy.lab.studies.layout import check_layout
-from understudy.lab.studies.result import check_figure_format
 from understudy.lab.studies.study import Study, Summary, Trial
+from understudy.pages.page import check_figure_format
 
 REPORT = "study.html"
 HEADLINES, MOST_SHOWN = ("tv1", "tv2", "propensity-auc", "tstr-auc", "tstr-r2"), 4

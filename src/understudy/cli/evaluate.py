@@ -10,11 +10,9 @@ from understudy.boundary.schema.schema import Schema
 from understudy.cli.place import beside
 from understudy.cli.screen import print_table, progress
 from understudy.errors import InputError, ReleaseError
-from understudy.lab.evaluation.all_measures import MEASURES
-from understudy.lab.evaluation.evaluation import NOTICE, Evaluation
+from understudy.lab.evaluation.evaluation import MEASURES, NOTICE, Evaluation, evaluate
 from understudy.lab.evaluation.measure import LOWER, Figure, Measure
-from understudy.lab.studies.evaluating import evaluate
-from understudy.lab.studies.result import check_figure_format
+from understudy.pages.page import check_figure_format
 from understudy.releases.release import FORMATS, SCHEMA, synthetic_name
 
 ENDINGS = (".html", ".json")

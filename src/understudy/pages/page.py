@@ -1,14 +1,18 @@
-"""How every page is filled in: escaped, loading nothing, in the colours of the palette."""
+"""How pages are filled in: escaped, loading nothing, in the colours of the palette; and how results show themselves."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
+from understudy.errors import InputError
+from understudy.files import write_atomically
 from understudy.pages.axis import percent, valued
-from understudy.pages.figure import cleaned
+from understudy.pages.figure import Figure, cleaned, file_name
 from understudy.pages.palette import DARK, LIGHT
 
 if TYPE_CHECKING:
@@ -73,3 +77,65 @@ def counted(number: int, thing: str, things: str = "") -> str:
     ('1 row', '32,561 rows', '2 categories')
     """
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
+FIGURE_FORMATS = ("svg", "png")
+
+
+class Report(Protocol):
+    """The module beside a result that knows how to show it."""
+
+    def render(self, result: Any, /) -> str: ...
+
+    def render_brief(self, result: Any, /) -> str: ...
+
+    def pictures(self, result: Any, /) -> Sequence[Figure]: ...
+
+
+class Rendered:
+    """A result that shows itself, by the report of its own room: as a page, in a notebook, as files."""
+
+    def _report(self) -> Report:
+        # Imported when it is asked for: a report knows the result that it shows, and the result its report.
+        raise NotImplementedError
+
+    def to_html(self) -> str:
+        """The report as one page that needs nothing else."""
+        return self._report().render(self)
+
+    def to_json(self) -> str:
+        """For programs."""
+        raise NotImplementedError
+
+    def save(self, path: str | Path) -> None:
+        """Writes the report (.html) or the result for programs (.json), by the ending of the path."""
+        path = Path(path)
+        write_atomically(path, report_writer(path, {".html": self.to_html, ".json": self.to_json})().encode())
+
+    def save_figures(self, folder: str | Path, format: str = "svg") -> list[Path]:
+        """Writes every picture of the report as a file of its own, for papers and slides.
+
+        They are numbered in the order of the report, so that two of one title have files of their own.
+        """
+        check_figure_format(format)
+        folder, figures = Path(folder), self._report().pictures(self)
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = [folder / f"{i:02d}-{file_name(figure.title)}.{format}" for i, figure in enumerate(figures, 1)]
+        for figure, path in zip(figures, paths, strict=True):
+            figure.save(path)
+        return paths
+
+    def _repr_html_(self) -> str:
+        return self._report().render_brief(self)
+
+
+def report_writer(path: Path, writers: dict[str, Callable[[], str]]) -> Callable[[], str]:
+    """What writes a file of this ending."""
+    if path.suffix.lower() not in writers:
+        raise InputError(f"{path.name!r} must end in {' or '.join(writers)}", path)
+    return writers[path.suffix.lower()]
+
+
+def check_figure_format(format: str) -> None:
+    if format not in FIGURE_FORMATS:
+        raise InputError(f"the format of figures ({format!r}) must be one of {', '.join(FIGURE_FORMATS)}", format)

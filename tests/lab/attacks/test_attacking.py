@@ -19,7 +19,7 @@ from understudy.lab.attacks import copies, membership
 from understudy.lab.attacks import singling_out as singling
 from understudy.lab.attacks.all_attacks import ATTACKS
 from understudy.lab.attacks.attack import ADVANTAGE, NOT_DEFINED, Finding
-from understudy.lab.attacks.attack_results import NO_PROOF, attack_tables
+from understudy.lab.attacks.attacks import NO_PROOF, attack_tables
 from understudy.lab.evaluation.evaluation import NOTICE
 
 CAREFUL = 1 - 1e-4

@@ -22,11 +22,9 @@ from understudy.lab.attacks import singling_out as singling
 from understudy.lab.attacks.all_attacks import ATTACKS
 from understudy.lab.attacks.attack import ADVANTAGE, NO_ADVANTAGE, NOT_DEFINED, Finding
 from understudy.lab.attacks.confidence import ranking
-from understudy.lab.attacks.shadow_models import FEWEST_SHADOWS, SHADOW, SHADOWS, most_exposed
+from understudy.lab.attacks.shadow_models import FEWEST_SHADOWS, SHADOW, SHADOWS, Shadows, most_exposed, worlds
 from understudy.lab.attacks.threat import matrix
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.studies import attacking
-from understudy.lab.studies.attacking import Shadows, worlds
 
 SCHEMA = Schema.loads(PEOPLE)
 REPLACED = Schema.loads('neighbours = "replace-one"\n' + PEOPLE)
@@ -55,7 +53,7 @@ def leak(table: Any, *asked: object) -> pa.Table:
 
 @pytest.fixture
 def leaky(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attacking, "shadow_of", leak)
+    monkeypatch.setattr(shadow, "shadow_of", leak)
     monkeypatch.setattr(singling, "MOST_GUESSES", 20)
 
 
@@ -170,7 +168,7 @@ def test_a_quiet_method_raises_an_alarm_by_luck_alone(setting, monkeypatch: pyte
     """
     quiet = [found_of(setting, "independent", 0.1, seed).verdict for seed in range(7)]
     assert quiet.count(ADVANTAGE) < 7 and quiet[0] == NO_ADVANTAGE
-    monkeypatch.setattr(attacking, "shadow_of", leak)
+    monkeypatch.setattr(shadow, "shadow_of", leak)
     assert {found_of(setting, "independent", 0.1, seed).verdict for seed in range(7)} == {ADVANTAGE}
 
 
@@ -211,7 +209,7 @@ def test_the_same_seed_finds_the_same(setting):
 @pytest.mark.parametrize(("given", "verdict"), [(SCHEMA, ADVANTAGE), (REPLACED, NO_ADVANTAGE)])
 def test_a_public_number_of_rows_tells_nothing(setting, monkeypatch, given: Schema, verdict: str):
     """A method that gives away how many rows there are, and nothing else."""
-    monkeypatch.setattr(attacking, "shadow_of", lambda table, *asked: make_people(500, 1).slice(0, table.count_rows()))
+    monkeypatch.setattr(shadow, "shadow_of", lambda table, *asked: make_people(500, 1).slice(0, table.count_rows()))
     found = found_of(setting, "independent", 1.0, given=given)
     assert found.verdict == verdict and ("somebody else in their place" in found.note) == (given is REPLACED)
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from tables import BAD, compared, people, shuffled
 
-from understudy.lab.evaluation.all_measures import MEASURES
 from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.evaluation.evaluation import MEASURES
 from understudy.lab.evaluation.measure import HIGHER, LOWER, NEEDS, Figure, Measure
 from understudy.lab.evaluation.measures import prediction, propensity
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 
-from understudy.lab.evaluation.all_measures import MEASURES
-from understudy.lab.evaluation.evaluation import Facts
+from understudy.lab.evaluation.evaluation import MEASURES, Evaluation, Facts
 from understudy.lab.evaluation.measure import Figure, Measure, Part
 from understudy.lab.evaluation.picture import Cloud, Density, Matrix, Pictures, Shares
-from understudy.lab.studies.result import Evaluation, Study
-from understudy.lab.studies.study import STATISTICS_FIRST, Trial
+from understudy.lab.studies.study import STATISTICS_FIRST, Study, Trial
 
 EVIL = "<script>alert('x')</script>"
 QUOTES = "\"double\" & 'single' </svg></title>"

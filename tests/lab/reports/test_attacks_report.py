@@ -11,11 +11,10 @@ from test_evaluation_report import EXTERNAL, Page
 from understudy.errors import InputError
 from understudy.lab.attacks.all_attacks import ATTACKS
 from understudy.lab.attacks.attack import Finding
-from understudy.lab.attacks.attack_results import NO_PROOF, Facts
+from understudy.lab.attacks.attacks import NO_PROOF, Attacks, Facts
 from understudy.lab.attacks.report import summary
 from understudy.lab.attacks.shadow_models import SHADOW
 from understudy.lab.evaluation.evaluation import NOTICE
-from understudy.lab.studies.attacking import Attacks
 
 SILENT = Finding(0.21, 0.2, 0.01, (-0.015, 0.034), note="a note")
 GUESSED = Finding.beside_guessing(0.55, (0.49, 0.61))

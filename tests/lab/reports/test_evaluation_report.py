@@ -23,8 +23,7 @@ from made import (
     shares,
 )
 
-from understudy.lab.evaluation.all_measures import MEASURES
-from understudy.lab.evaluation.evaluation import NOTICE
+from understudy.lab.evaluation.evaluation import MEASURES, NOTICE
 from understudy.lab.evaluation.measure import LOWER, Figure, Part
 from understudy.lab.evaluation.picture import Pictures
 from understudy.lab.evaluation.report import MOST_PARTS, OPEN_PICTURES, render, render_brief

@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import understudy as us
+from understudy.lab.evaluation.evaluation import evaluate
 from understudy.lab.evaluation.holdout import Split
 from understudy.lab.studies import worker
 from understudy.lab.studies.case import BASELINE, Case, cases
 from understudy.lab.studies.comparing import Step, compare
-from understudy.lab.studies.evaluating import evaluate
 from understudy.lab.studies.record import FILE, KEY
 from understudy.lab.studies.study import STATISTICS_FIRST, Study
 from understudy.lab.studies.worker import Crew, Task, cause_of_death, peak_megabytes, sentence

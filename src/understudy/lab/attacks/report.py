@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from understudy.lab.attacks.attack import DISTANCE, NOT_DEFINED, Attack, Finding
-from understudy.lab.attacks.attack_results import NO_PROOF, Attacks
+from understudy.lab.attacks.attacks import NO_PROOF, Attacks
 from understudy.lab.attacks.shadow_models import SHADOW
 from understudy.lab.evaluation.evaluation import NOTICE
 from understudy.pages import figure

@@ -1,28 +1,39 @@
 """Membership by shadow models: a method is run many times with and without one person, and its outputs told apart.
 
-Unlike the other attacks it attacks a method, not a table, so it costs as many runs. Whoever calls brings the method.
+Unlike the other attacks it attacks a method, not a table, so it costs as many runs.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.schema.schema import Schema
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.schema.schema import REPLACE_ONE, Schema
+from understudy.boundary.tables.cache import CachedTable
+from understudy.boundary.tables.draft import draft_schema
 from understudy.boundary.tables.frame import to_arrow
+from understudy.boundary.tables.opening import open as open_table
 from understudy.boundary.tables.reading import Rows
+from understudy.boundary.tables.table import Table, is_table
 from understudy.errors import InputError
-from understudy.lab.attacks.attack import AREA, Attack, Finding
+from understudy.lab.attacks.attack import AREA, FEWEST, Attack, Finding
 from understudy.lab.attacks.confidence import ranked_above, ranking
 from understudy.lab.attacks.nearest_rows import Index, Matrix, Places
 from understudy.lab.attacks.threat import NEAREST, Setting, matrix, some
 from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.evaluation.holdout import people
 from understudy.lab.evaluation.row_features import quietly
 from understudy.lab.evaluation.sample import Sample
+from understudy.methods.method import Options
+from understudy.releases.synthesis import DEFAULT_DELTA, Plan, synthesize
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,6 +42,8 @@ SHADOWS, FEWEST_SHADOWS = 40, 16
 """A quarter of the runs tests each world; of three, a perfect ranking would be luck once in twenty times."""
 AT_ONCE = 2_000
 """Rows that are compared with all others together, in search of the one that is farthest."""
+MOST_ROWS = 1_000
+"""Of a shadow's training table: a person hides worse among few, and many runs must not take long."""
 PURPOSE = 8
 Make = Callable[[Any, int], Any]
 """From a table and a seed to a synthetic table, as a frame."""
@@ -159,3 +172,102 @@ SHADOW = Attack(
     AREA,
 )
 """Its computation comes from whoever can run the method."""
+
+
+@dataclass(frozen=True)
+class Shadows:
+    """Releases of a method, made to be told apart: their noise is seeded, none is kept, and no budget is spent."""
+
+    train: Any
+    schema: Schema
+    method: str
+    budget: Budget
+    count: int
+    progress: Progress | None = None
+
+    @classmethod
+    def of(
+        cls,
+        train: Any,
+        schema: Schema | str | Path | None,
+        method: str,
+        epsilon: float | None,
+        delta: float | None,
+        shadows: int | None,
+        progress: Progress | None = None,
+    ) -> Shadows:
+        """Refuses whatever can be refused before anything is run."""
+        if epsilon is None:
+            raise InputError(f"shadow models of {method} need an epsilon to be made with, such as 1", method)
+        budget = Budget(epsilon, DEFAULT_DELTA if delta is None else delta)
+        count = SHADOWS if shadows is None else shadows
+        check_shadows(count)
+        known = _schema_of(train, schema)
+        plan = Plan.of(known, budget, method, Options(), None, 0, accept_draft=True)
+        plan.check()
+        if not is_table(train):
+            open_table(train, known)
+        return cls(train, known, plan.choice.method.name, budget, count, progress)
+
+    def found(self, setting: Setting) -> Finding:
+        """How well it is told whether the person who is farthest from all others was in the method's table."""
+        rows, seed = Rows.of(self.train, "the training table").everything(), setting.comparison.seed
+        places = worlds(people(rows, self.schema), most_exposed(setting), self.schema, setting.generator(PURPOSE))
+        others = len(places[1])
+        if others < FEWEST:
+            return Finding.undefined(f"of the others there are {others} rows, and fewer than {FEWEST} say nothing")
+        tables = [open_table(rows.take(p), self.schema, name="a shadow's table") for p in places]
+        counted = {table: CachedTable(table) for table in tables}
+        finding = shadow_membership(
+            lambda table, run: shadow_of(counted[table], self.method, self.budget, run),
+            tables[0],
+            0,
+            without=tables[1],
+            schema=self.schema,
+            shadows=self.count,
+            seed=seed,
+            progress=self.progress,
+        )
+        return dataclasses.replace(finding, note=f"{self._spoken(len(places[0]))}; {finding.note}")
+
+    def _spoken(self, rows: int) -> str:
+        person = "the person who is farthest from all others"
+        replaced = f"{person} or somebody else in their place"
+        both = replaced if self.schema.neighbours == REPLACE_ONE else f"{person} or without"
+        return f"{self.method} with {self.budget}, on {rows:,} training rows with {both}"
+
+
+def shadow_of(table: Table, method: str, budget: Budget, seed: int) -> pa.Table:
+    """The rows of one release that nobody keeps; so a draft of a schema will do."""
+    return synthesize(
+        table,
+        method=method,
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        seed=seed,
+        test_only_noise_seed=seed,
+        accept_draft_as_public=True,
+        ledger=False,
+    ).arrow
+
+
+def worlds(people: Places, row: int, schema: Schema, rng: np.random.Generator) -> tuple[Places, Places]:
+    """Rows of two neighbouring tables: with the person, whose row comes first, and without.
+
+    Of a person only as many rows as count are taken. Where the number of rows is public, somebody else stands in.
+    """
+    own = np.flatnonzero(people == people[row])
+    own = np.concatenate([[row], own[own != row]])[: schema.rows_per_unit]
+    others = np.flatnonzero(people != people[row])
+    replaced = int(schema.neighbours == REPLACE_ONE)
+    if replaced:
+        others = others[np.unique(people[others], return_index=True)[1]]
+    drawn = others[some(len(others), max(FEWEST, MOST_ROWS - len(own) + replaced), rng)]
+    return np.concatenate([own, drawn[replaced:]]), drawn
+
+
+def _schema_of(train: Any, schema: Schema | str | Path | None) -> Schema:
+    """The one that is given, that of an open table, or a draft."""
+    if schema is None:
+        return train.schema if is_table(train) else draft_schema(train)
+    return schema if isinstance(schema, Schema) else Schema.load(schema)

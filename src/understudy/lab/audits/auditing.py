@@ -14,9 +14,6 @@ from pathlib import Path
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.schema.schema import ADD_REMOVE, NEIGHBOURS
 from understudy.errors import InputError
-from understudy.files import write_atomically
-from understudy.lab.audits import report as audit_report
-from understudy.lab.audits import result as typed
 from understudy.lab.audits.asked import LEVEL, Asked
 from understudy.lab.audits.checks.boundary import Boundary
 from understudy.lab.audits.checks.inside import BOUNDARY, CONFORMANCE, SENSITIVITY, TAINT, Inside
@@ -26,7 +23,7 @@ from understudy.lab.audits.effort import SETTINGS, Setting, setting_of
 from understudy.lab.audits.games.game import cut
 from understudy.lab.audits.games.games import Games
 from understudy.lab.audits.mutants.mutants import MUTANTS
-from understudy.lab.audits.result import DOES_NOT_APPLY, FAILED, PASSED, Bound, Check, Claim, Matrix, Step
+from understudy.lab.audits.result import DOES_NOT_APPLY, FAILED, PASSED, Audit, Bound, Check, Claim, Matrix, Step
 from understudy.lab.audits.subjects.all_subjects import (
     OF_TRAINING,
     SUBJECTS,
@@ -37,7 +34,6 @@ from understudy.lab.audits.subjects.all_subjects import (
     rig_of,
     trained_subject_of,
 )
-from understudy.lab.studies.result import report_writer, save_figures
 from understudy.releases.synthesis import DEFAULT_DELTA, versions
 
 Progress = Callable[[str], None]
@@ -50,26 +46,6 @@ TOO_SLOW = "training takes too long for thousands of runs; canaries are looked f
 TRAINED_BEFORE = "what is asked before the training is asked by other methods, too, and looked at there"
 IN_OR_OUT = "canaries are in or out, and the claim is about rows that are replaced"
 VOTES_ALONE = "its rows are only voted on, and votes have the noise of other counts"
-
-
-class Audit(typed.Audit):
-    """What an audit found, able to show itself."""
-
-    def to_html(self) -> str:
-        """The report as one page that needs nothing else."""
-        return audit_report.render(self)
-
-    def save(self, path: str | Path) -> None:
-        """Writes the report (.html) or the result (.json), by the ending of the path."""
-        path = Path(path)
-        write_atomically(path, report_writer(path, {".html": self.to_html, ".json": self.to_json})().encode())
-
-    def save_figures(self, folder: str | Path, format: str = "svg") -> list[Path]:
-        """Writes every picture of the report as a file of its own, for papers and slides."""
-        return save_figures(audit_report.pictures(self), Path(folder), format)
-
-    def _repr_html_(self) -> str:
-        return audit_report.render_brief(self)
 
 
 def audit(

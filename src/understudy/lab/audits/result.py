@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from understudy.boundary.privacy.accountant import delta_from_rho
+from understudy.pages.page import Rendered, Report
 
 PASSED, FAILED, SKIPPED = "passed", "violation", "not made"
 WHITE_BOX, BLACK_BOX = "white box", "black box"
@@ -119,8 +120,8 @@ class PairFacts:
 
 
 @dataclass(frozen=True)
-class Audit:
-    """The result of one audit."""
+class Audit(Rendered):
+    """What one audit found."""
 
     subject: str
     kind: str
@@ -167,6 +168,11 @@ class Audit:
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def _report(self) -> Report:
+        from understudy.lab.audits import report
+
+        return report
 
     def for_certificate(self) -> dict[str, Any]:
         """The verdict with what it rests on, as a release carries it."""

@@ -1,4 +1,4 @@
-"""Every measure on two tables, as one typed result."""
+"""`understudy.evaluate`: every measure on two tables, as one typed result."""
 
 from __future__ import annotations
 
@@ -6,20 +6,49 @@ import dataclasses
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError
-from understudy.lab.evaluation.all_measures import MEASURES
 from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.measure import Figure, Measure
+from understudy.lab.evaluation.measures import (
+    association,
+    distances,
+    fairness,
+    moments,
+    prediction,
+    projection,
+    propensity,
+    validity,
+)
+from understudy.lab.evaluation.measures import contingency as marginals
+from understudy.lab.evaluation.measures import nearest_distances as reconstruction
+from understudy.lab.evaluation.measures import range_queries as queries
 from understudy.lab.evaluation.picture import Pictures
 from understudy.lab.evaluation.picture_data import draw
+from understudy.pages.page import Rendered, Report
 
 NOTICE = (
     "Internal: this was computed from real rows and has no privacy guarantee. Do not publish it. To choose a method, "
     "an epsilon or whether to release by it voids the claim of that release, unless these rows are public."
 )
 Progress = Callable[[str], None]
+MEASURES: tuple[Measure, ...] = (
+    *marginals.MEASURES,
+    *distances.MEASURES,
+    *association.MEASURES,
+    *moments.MEASURES,
+    *validity.MEASURES,
+    *projection.MEASURES,
+    *queries.MEASURES,
+    *propensity.MEASURES,
+    *prediction.MEASURES,
+    *fairness.MEASURES,
+    *reconstruction.MEASURES,
+)
+"""In the order in which a report shows them."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +70,8 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """The figures of all measures, in their order. It is internal: it was computed from real rows."""
+class Evaluation(Rendered):
+    """The figures of all measures on two tables. It is internal: it was computed from real rows."""
 
     facts: Facts
     figures: dict[str, Figure]
@@ -67,6 +96,16 @@ class Evaluation:
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
+    def __repr__(self) -> str:
+        """Without the figures, some of which name values of real rows; the report has them."""
+        facts = self.facts
+        return f"<Evaluation of {facts.synthetic} against {facts.real}, {len(self.measures)} measures, internal>"
+
+    def _report(self) -> Report:
+        from understudy.lab.evaluation import report
+
+        return report
+
 
 def chosen(names: Sequence[str] | None) -> tuple[Measure, ...]:
     """The measures of these names, in their own order; all of them where nothing is named."""
@@ -77,13 +116,39 @@ def chosen(names: Sequence[str] | None) -> tuple[Measure, ...]:
     return MEASURES if names is None else tuple(m for m in MEASURES if m.name in names)
 
 
-def assess(comparison: Comparison, measures: Sequence[Measure], progress: Progress) -> Evaluation:
-    """The figures of these measures, and the pictures."""
+def evaluate(
+    real: Any,
+    synthetic: Any,
+    *,
+    holdout: Any = None,
+    target: str | None = None,
+    groups: Sequence[str] = (),
+    schema: Schema | str | Path | None = None,
+    measures: Sequence[str] | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Compares a synthetic table with the real one. The result is internal: it is computed from real rows.
+
+    To decide by it whether to release, or to release again otherwise, voids the claim of that release.
+
+    Tables are frames, paths, or what `understudy.open` returned. `holdout` are real rows that the method never saw,
+    `target` a column to predict, `groups` columns that divide people. `measures` names some; by default all are taken.
+
+    >>> import pyarrow as pa
+    >>> people = pa.table({"age": [31, 47, 52, 18], "smoker": ["yes", "no", "no", "yes"]})
+    >>> evaluate(people, people, measures=["tv1"])["tv1"].value
+    0.0
+    """
+    wanted = chosen(measures)
+    step = progress or (lambda text: None)
+    step("reading")
+    comparison = Comparison.of(real, synthetic, holdout=holdout, schema=schema, target=target, groups=groups, seed=seed)
     figures = {}
-    for measure in measures:
-        progress(measure.title)
+    for measure in wanted:
+        step(measure.title)
         figures[measure.name] = measure.of(comparison)
-    progress("pictures")
+    step("pictures")
     return Evaluation(_facts(comparison), figures, draw(comparison))
 
 

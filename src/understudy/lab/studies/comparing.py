@@ -12,15 +12,13 @@ from typing import Any
 
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError
-from understudy.lab.evaluation.all_measures import MEASURES
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.evaluation.evaluation import chosen
+from understudy.lab.evaluation.evaluation import MEASURES, chosen
 from understudy.lab.evaluation.holdout import Split
 from understudy.lab.studies import long_table as table
 from understudy.lab.studies.case import BASELINE, Case, cases
 from understudy.lab.studies.record import Question, Record, study_key
-from understudy.lab.studies.result import Study
-from understudy.lab.studies.study import MODEL_FIRST, STATISTICS_FIRST, Trial
+from understudy.lab.studies.study import MODEL_FIRST, STATISTICS_FIRST, Study, Trial
 from understudy.lab.studies.worker import Crew, Task
 
 NOTICE = (

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from understudy.lab.evaluation.all_measures import MEASURES
+from understudy.files import write_atomically
+from understudy.lab.evaluation.evaluation import MEASURES
 from understudy.lab.evaluation.measure import LOWER, Figure, Measure
+from understudy.pages.page import Rendered, Report, report_writer
 
 MODEL_FIRST, STATISTICS_FIRST = "model-first", "statistics-first"
 RANKED = (
@@ -55,8 +58,8 @@ class Rank:
 
 
 @dataclass(frozen=True)
-class Study:
-    """All trials on one table. It is internal: it was computed from real rows."""
+class Study(Rendered):
+    """Methods at several budgets with several seeds. It is internal: it was computed from real rows."""
 
     table: str
     rows: int
@@ -119,6 +122,22 @@ class Study:
     def cost(self, method: str, epsilon: float, what: str) -> Summary | None:
         """Of `seconds` or `megabytes`."""
         return summarize([float(getattr(t, what)) for t in self.of(method, epsilon)])
+
+    def to_html(self, layout: str | None = None) -> str:
+        """The report as one page that needs nothing else; a `layout` adds the tables of a published work."""
+        from understudy.lab.studies.report import render
+
+        return render(self, layout)
+
+    def save(self, path: str | Path, layout: str | None = None) -> None:
+        """Writes the report, whose name must end in .html."""
+        path = Path(path)
+        write_atomically(path, report_writer(path, {".html": lambda: self.to_html(layout)})().encode())
+
+    def _report(self) -> Report:
+        from understudy.lab.studies import report
+
+        return report
 
 
 def summarize(values: Sequence[float]) -> Summary | None:

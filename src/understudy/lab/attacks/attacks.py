@@ -1,4 +1,4 @@
-"""Every attack on one synthetic table, as one typed result."""
+"""`understudy.attack`: every attack on a synthetic table, and on a method by its shadow models."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from understudy.errors import InputError
 from understudy.lab.attacks.all_attacks import ATTACKS, KNOWN
 from understudy.lab.attacks.attack import ADVANTAGE, Attack, Finding
 from understudy.lab.attacks.confidence import LEVEL
+from understudy.lab.attacks.shadow_models import SHADOW, Shadows
 from understudy.lab.attacks.threat import Setting
 from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.evaluation import NOTICE
+from understudy.pages.page import Rendered, Report
 
 Progress = Callable[[str], None]
 NO_PROOF = (
@@ -46,8 +48,8 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Attacks:
-    """The findings of all attacks, in their order. It is internal: it was computed from real rows."""
+class Attacks(Rendered):
+    """The findings of all attacks on a synthetic table. It is internal: it was computed from real rows."""
 
     facts: Facts
     findings: dict[str, Finding]
@@ -75,6 +77,56 @@ class Attacks:
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def _report(self) -> Report:
+        from understudy.lab.attacks import report
+
+        return report
+
+
+def attack(
+    train: Any,
+    holdout: Any,
+    synthetic: Any,
+    *,
+    schema: Schema | str | Path | None = None,
+    secrets: Sequence[str] | None = None,
+    method: str | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    shadows: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Attacks:
+    """Attacks a synthetic table as somebody would who wants to learn about people. The result is internal.
+
+    Tables are frames, paths, or what `understudy.open` returned: the rows that the synthetic table was made from, real
+    rows from the same population that it was not made from, and itself. `secrets` are the columns that an attacker
+    would like to learn; by default every column is one in its turn.
+
+    A `method` with its `epsilon` (and `delta`, else 1e-6) is attacked too: it runs on some of the training rows as
+    often as `shadows` says (else 40), half of the time without the person most at risk, and its outputs are told apart.
+
+    >>> import pyarrow as pa
+    >>> people, others = pa.table({"age": range(20, 60)}), pa.table({"age": range(60, 100)})
+    >>> attack(people, others, people)["copies"].verdict
+    'advantage'
+    """
+    more: tuple[Attack, ...] = ()
+    if method is None:
+        _check_nothing_asked(epsilon=epsilon, delta=delta, shadows=shadows)
+    else:
+        models = Shadows.of(train, schema, method, epsilon, delta, shadows, progress)
+        schema, more = models.schema, (dataclasses.replace(SHADOW, compute=models.found),)
+    return attack_tables(
+        train, holdout, synthetic, schema=schema, secrets=secrets, seed=seed, more=more, progress=progress
+    )
+
+
+def _check_nothing_asked(**asked: object) -> None:
+    name = next((n for n, value in asked.items() if value is not None), None)
+    if name is not None:
+        raise InputError(f"{name} ({asked[name]}) is that of shadow models; name their method too, such as mst", name)
 
 
 def attack_tables(
