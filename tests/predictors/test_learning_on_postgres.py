@@ -52,7 +52,7 @@ def learned(kind: str, table: Table) -> PrivatePredictor:
     predictor = PREDICTORS[kind]()
     predictor.schema_, predictor.target_, predictor.seed_ = table.schema, TARGET, 7
     curator = Curator.on(table, Budget(3.0, 0.0), randomness=Best())
-    predictor._learn(curator, predictor.recipe())
+    predictor._learn(curator, predictor.hyperparameters())
     return predictor
 
 

@@ -18,15 +18,14 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.domain import Domain
-from understudy.predictors.learning import Task, learn
-from understudy.predictors.rule import EXPONENTIAL, RANDOM, Recipe
+from understudy.predictors.learning import EXPONENTIAL, RANDOM, ClassificationTask, Hyperparameters, learn
 
 FALSE_ALARM, TREES = 1e-9, 4
 SIDE = FALSE_ALARM / (2 * TREES)
 BUDGETS = {"discrete-laplace": Budget(0.5, 0.0), "discrete-gaussian": Budget(0.5, 1e-6)}
-RECIPES = {
-    "random": Recipe(RANDOM, trees=TREES, depth=7, leaves=4000, rows=300),
-    "greedy": Recipe(EXPONENTIAL, trees=1, depth=1, leaves=2000, rows=300),
+SETTINGS = {
+    "random": Hyperparameters(RANDOM, trees=TREES, depth=7, leaves=4000, rows=300),
+    "greedy": Hyperparameters(EXPONENTIAL, trees=1, depth=1, leaves=2000, rows=300),
 }
 ROWS = people(300)
 
@@ -66,11 +65,11 @@ def refused(residuals: NDArray[np.float64], mechanism: str, scale: float) -> boo
     return min(sides) < math.log(SIDE)
 
 
-def residuals_of(budget: Budget, recipe: Recipe, factor: float) -> list[tuple[NDArray[np.float64], float]]:
+def residuals_of(budget: Budget, chosen: Hyperparameters, factor: float) -> list[tuple[NDArray[np.float64], float]]:
     """What was added to each tree's leaves: the same trees are counted again without noise."""
-    task = Task(Domain.of(ADD_REMOVE), TARGET)
+    task = ClassificationTask(Domain.of(ADD_REMOVE), TARGET)
     curator = Curator.on(opened(ROWS), budget, randomness=Scaled(factor))
-    leaves = learn(curator, task, recipe, np.random.default_rng(7))
+    leaves = learn(curator, task, chosen, np.random.default_rng(7))
     scales = [s.scale for s in curator.spends][-len(leaves) :]
     exact = Curator.on(opened(ROWS), budget, randomness=Silent())
     from understudy.predictors.learning import count_leaves
@@ -81,14 +80,14 @@ def residuals_of(budget: Budget, recipe: Recipe, factor: float) -> list[tuple[ND
 
 @pytest.mark.noise(false_alarm=FALSE_ALARM, why="a Chernoff bound for each side of each of at most four trees")
 @pytest.mark.parametrize("mechanism", BUDGETS)
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_leaves_have_the_declared_noise(mechanism: str, recipe: str) -> None:
-    for residuals, scale in residuals_of(BUDGETS[mechanism], RECIPES[recipe], 1.0):
+@pytest.mark.parametrize("chosen", SETTINGS)
+def test_leaves_have_the_declared_noise(mechanism: str, chosen: str) -> None:
+    for residuals, scale in residuals_of(BUDGETS[mechanism], SETTINGS[chosen], 1.0):
         assert not refused(residuals, mechanism, scale)
 
 
 @pytest.mark.parametrize("mechanism", BUDGETS)
 @pytest.mark.parametrize("factor", [0.7, 1.4])
 def test_the_same_check_refuses_another_scale(mechanism: str, factor: float) -> None:
-    found = residuals_of(BUDGETS[mechanism], RECIPES["random"], factor)
+    found = residuals_of(BUDGETS[mechanism], SETTINGS["random"], factor)
     assert any(refused(residuals, mechanism, scale) for residuals, scale in found)

@@ -20,16 +20,23 @@ from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import Domain
 from understudy.predictors import learning
 from understudy.predictors.cells import LeafClasses
-from understudy.predictors.learning import Task, count_leaves, learn
+from understudy.predictors.learning import (
+    EXPONENTIAL,
+    NOISY,
+    RANDOM,
+    ClassificationTask,
+    Hyperparameters,
+    count_leaves,
+    learn,
+)
 from understudy.predictors.purity import Purity
-from understudy.predictors.rule import EXPONENTIAL, NOISY, RANDOM, Recipe
 
 BUDGETS = {"pure": Budget(2.0, 0.0), "approximate": Budget(2.0, 1e-6)}
-RECIPES = {
-    "random forest": Recipe(RANDOM, trees=3, depth=3, leaves=40),
-    "greedy forest": Recipe(EXPONENTIAL, trees=2, depth=2, leaves=60),
-    "greedy tree": Recipe(EXPONENTIAL, trees=1, depth=3, leaves=60),
-    "noisy tree": Recipe(NOISY, trees=1, depth=2, leaves=60),
+SETTINGS = {
+    "random forest": Hyperparameters(RANDOM, trees=3, depth=3, leaves=40),
+    "greedy forest": Hyperparameters(EXPONENTIAL, trees=2, depth=2, leaves=60),
+    "greedy tree": Hyperparameters(EXPONENTIAL, trees=1, depth=3, leaves=60),
+    "noisy tree": Hyperparameters(NOISY, trees=1, depth=2, leaves=60),
 }
 EXTREME = {"age": 10**6, "pay": float("inf"), "grade": "none", "job": "?", "well": None, "kind": "z"}
 ROWS = people(120)
@@ -44,11 +51,13 @@ def neighbours(relation: str, rows: Sequence[Row], person: Row) -> tuple[list[Ro
     return list(rows), [*rows, person]
 
 
-def compared(relation: str, recipe: Recipe, budget: Budget, person: Row, randomness: Any = None) -> tuple[Any, Any]:
+def compared(
+    relation: str, chosen: Hyperparameters, budget: Budget, person: Row, randomness: Any = None
+) -> tuple[Any, Any]:
     schema = SCHEMAS[relation]
     curator, found = twins(*neighbours(relation, ROWS, person), schema, budget, randomness)
-    task = Task(Domain.of(schema), TARGET)
-    learn(curator, task, recipe, np.random.default_rng(0))
+    task = ClassificationTask(Domain.of(schema), TARGET)
+    learn(curator, task, chosen, np.random.default_rng(0))
     return curator, found
 
 
@@ -90,23 +99,23 @@ def allowed(curator: Curator) -> float:
 
 @pytest.mark.parametrize("relation", SCHEMAS)
 @pytest.mark.parametrize("budget", BUDGETS)
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_no_neighbour_changes_more_than_is_declared(relation: str, budget: str, recipe: str) -> None:
-    curator, found = compared(relation, RECIPES[recipe], BUDGETS[budget], ROWS[0] | EXTREME)
+@pytest.mark.parametrize("chosen", SETTINGS)
+def test_no_neighbour_changes_more_than_is_declared(relation: str, budget: str, chosen: str) -> None:
+    curator, found = compared(relation, SETTINGS[chosen], BUDGETS[budget], ROWS[0] | EXTREME)
     assert violations(curator, found) == set()
     assert curator.guarantee[0] <= BUDGETS[budget].epsilon
     assert loss(found, curator) <= allowed(curator)
     asks = {f.question["ask"] for f in found} - {"total"}
-    assert asks == ({"partition", "select"} if "greedy" in recipe else {"partition"})
+    assert asks == ({"partition", "select"} if "greedy" in chosen else {"partition"})
 
 
-@pytest.mark.parametrize("recipe", ["greedy tree", "noisy tree"])
-def test_whatever_the_person_and_the_history(recipe: str) -> None:
+@pytest.mark.parametrize("chosen", ["greedy tree", "noisy tree"])
+def test_whatever_the_person_and_the_history(chosen: str) -> None:
     @settings(max_examples=5, deadline=None, derandomize=True, database=None)
     @given(st.integers(0, 119), st.booleans())
     def check(who: int, pinned: bool) -> None:
         person, randomness = ROWS[who] | {"name": "twin"}, Silent() if pinned else Best()
-        curator, found = compared("add-remove", RECIPES[recipe], BUDGETS["pure"], person, randomness)
+        curator, found = compared("add-remove", SETTINGS[chosen], BUDGETS["pure"], person, randomness)
         assert violations(curator, found) == set()
         for each in found:
             if each.question["ask"] == "partition":  # nodes of a level are parallel: one row, one cell, one more
@@ -116,16 +125,21 @@ def test_whatever_the_person_and_the_history(recipe: str) -> None:
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_the_same_check_refuses_half_the_sensitivity(relation: str, recipe: str) -> None:
-    curator, found = compared(relation, RECIPES[recipe], BUDGETS["pure"], ROWS[5] | {"kind": "c", "grade": "low"})
+@pytest.mark.parametrize("chosen", SETTINGS)
+def test_the_same_check_refuses_half_the_sensitivity(relation: str, chosen: str) -> None:
+    curator, found = compared(relation, SETTINGS[chosen], BUDGETS["pure"], ROWS[5] | {"kind": "c", "grade": "low"})
     assert "partition" in violations(curator, found, declared=0.499)
 
 
 def test_the_purity_of_a_crowd_moves_by_one_and_half_of_it_is_refused() -> None:
     crowd = [ROWS[0] | {"name": f"x{i}"} for i in range(60)]
     curator, found = twins(crowd, [*crowd, crowd[0] | {"name": "new"}], SCHEMAS["add-remove"], BUDGETS["pure"])
-    learn(curator, Task(Domain.of(SCHEMAS["add-remove"]), TARGET), RECIPES["greedy tree"], np.random.default_rng(0))
+    learn(
+        curator,
+        ClassificationTask(Domain.of(SCHEMAS["add-remove"]), TARGET),
+        SETTINGS["greedy tree"],
+        np.random.default_rng(0),
+    )
     assert violations(curator, found) == set()
     assert "select" in violations(curator, found, declared=0.499)
 
@@ -158,7 +172,7 @@ def test_mutant_attribute_histograms_counted_as_parallel_is_refused(monkeypatch:
     schema = SCHEMAS["add-remove"]
     curator, found = twins(*neighbours("add-remove", ROWS, ROWS[0]), schema, BUDGETS["pure"])
     monkeypatch.setattr(curator, "partition", without_split(curator))
-    learn(curator, Task(Domain.of(schema), TARGET), RECIPES["noisy tree"], np.random.default_rng(0))
+    learn(curator, ClassificationTask(Domain.of(schema), TARGET), SETTINGS["noisy tree"], np.random.default_rng(0))
     assert curator.guarantee[0] <= 2.0  # the mutant's own books are in order
     assert loss(found, curator) > 1.5 * allowed(curator)
 
@@ -178,7 +192,12 @@ def test_mutant_gain_instead_of_purity_is_refused(monkeypatch: pytest.MonkeyPatc
     curator, found = twins(
         [*crowd, rare], [*crowd, rare, rare | {"name": "other"}], SCHEMAS["add-remove"], BUDGETS["pure"]
     )
-    learn(curator, Task(Domain.of(SCHEMAS["add-remove"]), TARGET), RECIPES["greedy tree"], np.random.default_rng(0))
+    learn(
+        curator,
+        ClassificationTask(Domain.of(SCHEMAS["add-remove"]), TARGET),
+        SETTINGS["greedy tree"],
+        np.random.default_rng(0),
+    )
     assert "select" in violations(curator, found)
 
 
@@ -193,15 +212,15 @@ def test_mutant_leaves_that_overlap_are_refused(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(learning, "LeafClasses", Doubled)
     schema = SCHEMAS["add-remove"]
     curator, found = twins(*neighbours("add-remove", ROWS, ROWS[0]), schema, BUDGETS["pure"])
-    learn(curator, Task(Domain.of(schema), TARGET), RECIPES["random forest"], np.random.default_rng(0))
+    learn(curator, ClassificationTask(Domain.of(schema), TARGET), SETTINGS["random forest"], np.random.default_rng(0))
     assert violations(curator, found) == {"partition"}
 
 
 def test_an_update_is_paid_like_a_fit() -> None:
     schema = SCHEMAS["add-remove"]
-    task = Task(Domain.of(schema), TARGET)
+    task = ClassificationTask(Domain.of(schema), TARGET)
     first, _ = twins(ROWS, ROWS, schema, BUDGETS["pure"])
-    trees = [leaves.tree for leaves in learn(first, task, RECIPES["random forest"], np.random.default_rng(0))]
+    trees = [leaves.tree for leaves in learn(first, task, SETTINGS["random forest"], np.random.default_rng(0))]
     curator, found = twins(*neighbours("add-remove", ROWS, ROWS[0]), schema, Budget(0.5, 0.0))
     count_leaves(curator, task, trees)
     assert violations(curator, found) == set() and len(found) == 3

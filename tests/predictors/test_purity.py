@@ -20,10 +20,9 @@ from understudy.boundary.tables.encoded import EncodedTable
 from understudy.errors import InternalError
 from understudy.predictors import purity
 from understudy.predictors.cells import Branches
-from understudy.predictors.menu import Menu
+from understudy.predictors.decision_tree import DecisionTree
 from understudy.predictors.purity import Purity
-from understudy.predictors.split import Split, every_value, options
-from understudy.predictors.tree import Tree
+from understudy.predictors.splits import ColumnSplit, SplitCatalogue, every_value, options
 
 SCHEMA = Schema.loads("""
 [columns.ill]
@@ -45,12 +44,12 @@ DOMAIN = Domain.of(SCHEMA)
 FEATURES = ("age", "sex", "town")
 
 
-def scored(counts: Sequence[Any], splits: Sequence[Sequence[Split]], offsets: float = 0.0) -> list[float]:
+def scored(counts: Sequence[Any], splits: Sequence[Sequence[ColumnSplit]], offsets: float = 0.0) -> list[float]:
     """To stay as it is, and each split of each column, from counts by value, class and leaf."""
     arrays = [np.array(n) for n in counts]
-    menu = Menu.among([len(n) for n in arrays], splits)
-    grid = Branches(Tree.single_leaf(), FEATURES, DOMAIN, "ill")
-    return Purity(grid, menu, np.full(len(menu.splits), offsets)).scores(arrays).tolist()
+    catalogue = SplitCatalogue.among([len(n) for n in arrays], splits)
+    grid = Branches(DecisionTree.single_leaf(), FEATURES, DOMAIN, "ill")
+    return Purity(grid, catalogue, np.full(len(catalogue.splits), offsets)).scores(arrays).tolist()
 
 
 def column(counts: list[list[int]]) -> Any:
@@ -59,7 +58,7 @@ def column(counts: list[list[int]]) -> Any:
 
 
 def test_by_hand() -> None:
-    two, three = Split("sex", (0, 1)), Split("sex", (0, 1, 1))
+    two, three = ColumnSplit("sex", (0, 1)), ColumnSplit("sex", (0, 1, 1))
     assert scored([column([[3, 1], [0, 2]])], [[two]]) == [3.0, 2.5 + 2.0]
     assert scored([column([[3, 1], [0, 2], [0, 0]])], [[three]]) == [3.0, 4.5]
     assert scored([column([[3, 1], [0, 2]])], [[two]], offsets=-0.75) == [2.25, 3.75]
@@ -114,30 +113,30 @@ def test_counts_from_codes_are_those_of_the_parts(leaves: int) -> None:
     rng = np.random.default_rng(leaves)
     codes = {c.name: rng.integers(0, c.size, 300).astype(np.uint8) for c in DOMAIN}
     codes["sex"] = codes["sex"] % 2  # nobody has the third value
-    tree = Tree.single_leaf() if leaves == 1 else Tree.of_levels([every_value(DOMAIN["sex"])])
+    tree = DecisionTree.single_leaf() if leaves == 1 else DecisionTree.of_levels([every_value(DOMAIN["sex"])])
     grid = Branches(tree, FEATURES, DOMAIN, "ill")
-    menu = Menu.of(DOMAIN, FEATURES, few=False)
-    score = Purity(grid, menu, np.zeros(len(menu.splits)))
+    catalogue = SplitCatalogue.of(DOMAIN, FEATURES, few=False)
+    score = Purity(grid, catalogue, np.zeros(len(catalogue.splits)))
     table = EncodedTable(SCHEMA, codes)
     quick = score.scores(CachedTable(table).count_bundle(DOMAIN, grid))
     slow = score.scores(grid.joined(table.count_cells(DOMAIN, grid.parts)))
-    assert (quick == slow).all() and len(quick) == len(menu.splits)
+    assert (quick == slow).all() and len(quick) == len(catalogue.splits)
 
 
-def test_branches_that_are_no_stretches_are_refused() -> None:
-    with pytest.raises(InternalError, match="stretch of codes"):
-        Menu.among([4], [[Split("sex", (0, 1, 0, 1))]])
+def test_branches_that_are_no_ranges_are_refused() -> None:
+    with pytest.raises(InternalError, match="range of codes"):
+        SplitCatalogue.among([4], [[ColumnSplit("sex", (0, 1, 0, 1))]])
 
 
-def test_a_menu_keeps_what_it_is_told_to() -> None:
-    menu = Menu.of(DOMAIN, FEATURES, few=False)
+def test_a_catalogue_keeps_what_it_is_told_to() -> None:
+    catalogue = SplitCatalogue.of(DOMAIN, FEATURES, few=False)
     counts = [_dealt(np.full((2, 3), 50), DOMAIN.size(c), np.random.default_rng(1)) for c in FEATURES]
-    grid = Branches(Tree.single_leaf(), FEATURES, DOMAIN, "ill")
-    kept = np.arange(len(menu.splits)) % 3 == 0
-    some = menu.kept(kept)
-    every = Purity(grid, menu, np.zeros(len(menu.splits))).scores(counts)
+    grid = Branches(DecisionTree.single_leaf(), FEATURES, DOMAIN, "ill")
+    kept = np.arange(len(catalogue.splits)) % 3 == 0
+    some = catalogue.kept(kept)
+    every = Purity(grid, catalogue, np.zeros(len(catalogue.splits))).scores(counts)
     assert (Purity(grid, some, np.zeros(len(some.splits))).scores(counts) == every[kept]).all()
-    assert some.place(some.splits[2]) == 2 and some.splits[2] is menu.splits[6]
+    assert some.place(some.splits[2]) == 2 and some.splits[2] is catalogue.splits[6]
 
 
 def leaf_purity(leaf: tuple[int, ...]) -> Fraction:
@@ -161,8 +160,10 @@ def test_a_row_moves_the_purity_of_its_leaf_by_one_at_most(classes: int, most: i
 
 
 def test_declared_sensitivity() -> None:
-    menu = Menu.of(DOMAIN, FEATURES, few=True)
-    score = Purity(Branches(Tree.single_leaf(), FEATURES, DOMAIN, "ill"), menu, np.zeros(len(menu.splits)))
+    catalogue = SplitCatalogue.of(DOMAIN, FEATURES, few=True)
+    score = Purity(
+        Branches(DecisionTree.single_leaf(), FEATURES, DOMAIN, "ill"), catalogue, np.zeros(len(catalogue.splits))
+    )
     assert score.sensitivity(1, replaced=False) == 1.0 + STEP
     assert score.sensitivity(1, replaced=True) == 2.0 * (1.0 + STEP)
     assert score.sensitivity(3, replaced=False) == 3.0 * (1.0 + STEP)

@@ -14,22 +14,21 @@ from orchard import ADD_REMOVE, TARGET
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Partition
 from understudy.predictors.cells import BranchClasses, LeafClasses
-from understudy.predictors.chance import Deck, draw_trees
-from understudy.predictors.export import branches, said, tree_text
-from understudy.predictors.leaves import Leaves
-from understudy.predictors.split import Split, below_and_above, cuts, every_value, options
-from understudy.predictors.tree import LEAF, Tree, sums_of_children
+from understudy.predictors.decision_tree import LEAF, DecisionTree, LeafCounts, sums_of_children
+from understudy.predictors.random_trees import RandomSplits, draw_trees
+from understudy.predictors.splits import ColumnSplit, below_and_above, cuts, every_value, options
+from understudy.predictors.tree_picture import branches, condition, tree_text
 
 DOMAIN = Domain.of(ADD_REMOVE)
 FEATURES = [c for c in DOMAIN if c.name != TARGET]
-DECK = Deck.of(FEATURES)
+SPLITS = RandomSplits.of(FEATURES)
 
 
-def draw_tree(depth: int, leaves: int, rng: np.random.Generator) -> Tree:
-    return draw_trees(DECK, 1, depth, leaves, rng)[0]
+def draw_tree(depth: int, leaves: int, rng: np.random.Generator) -> DecisionTree:
+    return draw_trees(SPLITS, 1, depth=depth, leaves=leaves, rng=rng)[0]
 
 
-def walk(tree: Tree, row: dict[str, int]) -> int:
+def walk(tree: DecisionTree, row: dict[str, int]) -> int:
     """The naive way: from the root, child lists built by hand, leaves counted as they are met in a queue."""
     children: dict[int, list[int]] = {}
     queue, fresh = [0], 1
@@ -45,6 +44,12 @@ def walk(tree: Tree, row: dict[str, int]) -> int:
     return [n for n in queue if not children[n]].index(node)
 
 
+def rebuilt(data: dict[str, Any]) -> DecisionTree:
+    """The tree that a certificate's description determines."""
+    splits = tuple(ColumnSplit(column, tuple(groups)) for column, groups in data["splits"])
+    return DecisionTree(splits, tuple(data["nodes"]))
+
+
 def random_codes(rng: np.random.Generator, rows: int) -> dict[str, Any]:
     return {c.name: rng.integers(0, c.size, rows) for c in DOMAIN}
 
@@ -58,7 +63,7 @@ def test_a_random_tree_is_walked_as_by_hand_and_keeps_to_its_bounds(seed: int, d
     expected = [walk(tree, {c: int(v[i]) for c, v in codes.items()}) for i in range(40)]
     assert tree.leaf_of(codes).tolist() == expected
     assert tree.depth <= depth and tree.leaves <= max(leaves, 1)
-    assert Tree.from_description(tree.describe()) == tree
+    assert rebuilt(tree.describe()) == tree
 
 
 @settings(max_examples=40, deadline=None)
@@ -66,12 +71,12 @@ def test_a_random_tree_is_walked_as_by_hand_and_keeps_to_its_bounds(seed: int, d
 def test_a_path_uses_a_category_once_and_a_cut_only_where_there_is_room(seed: int) -> None:
     tree = draw_tree(6, 4000, np.random.default_rng(seed))
     shares = np.full((tree.leaves, 3), 1 / 3)
-    shown = branches(DOMAIN, Leaves(tree, np.zeros((tree.leaves, 3)), 1.0), shares, ["a", "b", "c"])
+    shown = branches(DOMAIN, LeafCounts(tree, np.zeros((tree.leaves, 3)), 1.0), shares, ["a", "b", "c"])
     assert sum(len(found) for found in shown.values()) == len(tree.nodes)  # so that no branch is impossible
 
 
 def test_several_trees_are_drawn_apart() -> None:
-    trees = draw_trees(DECK, 50, 4, 30, np.random.default_rng(2))
+    trees = draw_trees(SPLITS, 50, depth=4, leaves=30, rng=np.random.default_rng(2))
     assert len(trees) == 50 and len(set(trees)) > 45
     assert all(tree.leaves == len(tree.nodes) - sum(n != LEAF for n in tree.nodes) for tree in trees)
     assert all(tree.branches.sum() == len(tree.nodes) - 1 for tree in trees)
@@ -79,7 +84,7 @@ def test_several_trees_are_drawn_apart() -> None:
 
 def test_levels_with_one_split_each() -> None:
     grade, well = DOMAIN["grade"], DOMAIN["well"]
-    tree = Tree.of_levels([every_value(grade), every_value(well)])
+    tree = DecisionTree.of_levels([every_value(grade), every_value(well)])
     assert (tree.depth, tree.leaves, tree.columns) == (2, 6, ("grade", "well"))
     assert tree.leaf_of({"grade": np.array([0, 2, 1]), "well": np.array([1, 0, 1])}).tolist() == [1, 4, 3]
     assert tree.level.tolist() == [0, 1, 1, 1, 2, 2, 2, 2, 2, 2]
@@ -87,7 +92,7 @@ def test_levels_with_one_split_each() -> None:
 
 
 def test_nodes_hold_the_sums_of_their_leaves() -> None:
-    tree = Tree((Split("well", (0, 1)), Split("grade", (0, 1, 1))), (0, LEAF, 1, LEAF, LEAF))
+    tree = DecisionTree((ColumnSplit("well", (0, 1)), ColumnSplit("grade", (0, 1, 1))), (0, LEAF, 1, LEAF, LEAF))
     sums = sums_of_children(tree, np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
     assert sums.tolist() == [[9, 12], [1, 2], [8, 10], [3, 4], [5, 6]]
 
@@ -122,12 +127,12 @@ def test_cuts_are_rising_and_inside() -> None:
 
 
 def test_words_for_branches() -> None:
-    assert said(DOMAIN["age"], np.array([True] * 3 + [False] * 8)) == "age < 39"
-    assert said(DOMAIN["job"], np.array([True, False, True, False, True])) == "job is clerk or nurse or is missing"
-    assert said(DOMAIN["grade"], np.array([True, True, False])) == "grade is at most middle"
-    assert said(DOMAIN["grade"], np.array([False, True, True])) == "grade is at least middle"
-    assert said(DOMAIN["grade"], np.array([True, False, True])) == "grade is low or high"
-    tree = Tree.of_levels([every_value(DOMAIN["well"])])
+    assert condition(DOMAIN["age"], np.array([True] * 3 + [False] * 8)) == "age < 39"
+    assert condition(DOMAIN["job"], np.array([True, False, True, False, True])) == "job is clerk or nurse or is missing"
+    assert condition(DOMAIN["grade"], np.array([True, True, False])) == "grade is at most middle"
+    assert condition(DOMAIN["grade"], np.array([False, True, True])) == "grade is at least middle"
+    assert condition(DOMAIN["grade"], np.array([True, False, True])) == "grade is low or high"
+    tree = DecisionTree.of_levels([every_value(DOMAIN["well"])])
     counts = np.array([[8.0, 2.0, 0.0], [0.0, 0.0, 5.0]])
-    text = tree_text(DOMAIN, Leaves(tree, counts, 1.0), counts / counts.sum(axis=1)[:, None], ["a", "b", "c"])
+    text = tree_text(DOMAIN, LeafCounts(tree, counts, 1.0), counts / counts.sum(axis=1)[:, None], ["a", "b", "c"])
     assert text.splitlines() == ["well is False: a (80% of about 10)", "well is True: c (100% of about 5)"]

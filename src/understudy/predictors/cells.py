@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.tables.counting import BLOCK, cell_type
-from understudy.predictors.tree import Tree
+from understudy.predictors.decision_tree import DecisionTree
 
 Codes = Mapping[str, NDArray[np.integer]]
 
@@ -27,7 +27,7 @@ Codes = Mapping[str, NDArray[np.integer]]
 class LeafClasses:
     """Leaf × class."""
 
-    tree: Tree
+    tree: DecisionTree
     target: str
     classes: int
 
@@ -58,7 +58,7 @@ class LeafClasses:
 class BranchClasses:
     """Value of a column × class × leaf: what a split of each leaf by this column would give."""
 
-    tree: Tree
+    tree: DecisionTree
     column: str
     size: int
     target: str
@@ -95,7 +95,7 @@ class Branches:
     It is no partition, since a row is in one cell of every column: it may be scored, but not be measured as one.
     """
 
-    tree: Tree
+    tree: DecisionTree
     splitting: ColumnSet
     domain: Domain
     target: str

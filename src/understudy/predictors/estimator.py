@@ -16,14 +16,14 @@ class UnusableInputError(InputError, ValueError):
     """An InputError that scikit-learn's tools know as a ValueError."""
 
 
-class Estimator:
+class ScikitEstimator:
     """Parameters are the arguments of `__init__`, kept as they are; what is learned ends in an underscore."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments that this estimator was made with."""
         return {name: getattr(self, name) for name in _arguments(type(self))}
 
-    def set_params(self, **parameters: Any) -> Estimator:
+    def set_params(self, **parameters: Any) -> ScikitEstimator:
         """Changes arguments; they are checked when it is fitted."""
         known = _arguments(type(self))
         for name, value in parameters.items():
@@ -52,7 +52,7 @@ class Estimator:
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classes_")
 
-    def __sklearn_clone__(self) -> Estimator:
+    def __sklearn_clone__(self) -> ScikitEstimator:
         return type(self)(**self.get_params())
 
     def _demand_fitted(self) -> None:
@@ -72,7 +72,7 @@ def _arguments(cls: type) -> dict[str, Any]:
     return {p.name: p.default for p in list(signature.parameters.values())[1:]}
 
 
-def _differs(estimator: Estimator, name: str, default: Any) -> bool:
+def _differs(estimator: ScikitEstimator, name: str, default: Any) -> bool:
     value = getattr(estimator, name)
     return not (value is default or (type(value) is type(default) and value == default))
 

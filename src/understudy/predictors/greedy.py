@@ -7,6 +7,7 @@ the rows add up as well: the curator is asked for one split of each, and debits 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,60 +19,59 @@ from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.admission import OneOfEach
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.predictors.cells import Branches
-from understudy.predictors.menu import Menu
+from understudy.predictors.decision_tree import DecisionTree
 from understudy.predictors.purity import Purity
-from understudy.predictors.split import Split
-from understudy.predictors.tree import Tree
+from understudy.predictors.splits import ColumnSplit, SplitCatalogue
 
 COST_OF_A_LEAF = 0.25
-"""The rows that a leaf more is expected to cost, as a share of the noise in each of its counts."""
+"""The rows that one more leaf is expected to cost, as a share of the noise in each of its counts."""
 COST_OF_A_BIT = 0.004
-"""The share of all rows that twice as many leaves must be worth: they are room that later levels won't have."""
+"""The share of all rows that doubling the leaves must gain: later levels will have that much less room."""
 
 
 @dataclass(frozen=True)
-class Growing:
+class PartialTree:
     """A tree as it is being grown: the split of each level so far, and the columns that it may use."""
 
     columns: ColumnSet
-    levels: tuple[Split, ...] = ()
+    levels: tuple[ColumnSplit, ...] = ()
     grown: bool = False
 
     @property
     def leaves(self) -> int:
-        leaves = 1
-        for split in self.levels:
-            leaves *= split.branches
-        return leaves
+        return math.prod(split.branches for split in self.levels)
 
     @cached_property
-    def tree(self) -> Tree:
-        return Tree.of_levels(self.levels)
+    def tree(self) -> DecisionTree:
+        return DecisionTree.of_levels(self.levels)
 
-    def cut(self, split: Split | None) -> Growing:
+    def cut(self, split: ColumnSplit | None) -> PartialTree:
         """One level deeper; without a split, as it is and finished."""
-        return replace(self, grown=True) if split is None else replace(self, levels=(*self.levels, split))
+        if split is None:
+            return replace(self, grown=True)
+        return replace(self, levels=(*self.levels, split))
 
 
 @dataclass(frozen=True)
-class Greedy:
-    """How to grow: what is predicted, how many leaves a tree may have, and the noise that they will be counted with."""
+class GreedyGrower:
+    """What is predicted, how many leaves a tree may have, and the noise that they will be counted with.
+
+    `rows` are as declared, or noisy; `few` says that only some splits are offered.
+    """
 
     domain: Domain
     target: str
     leaves: int
     noise: float
     rows: float
-    """As declared, or noisy."""
     few: bool = False
-    """Whether to offer only some splits."""
 
-    def grow(self, curator: Curator, amount: Amount, levels: int, columns: Sequence[ColumnSet]) -> list[Tree]:
+    def grow(self, curator: Curator, amount: Amount, levels: int, columns: Sequence[ColumnSet]) -> list[DecisionTree]:
         """A tree for each set of columns. What is not spent, because trees stopped early, is left for their leaves."""
-        trees = [Growing(c) for c in columns]
-        menus = {c: Menu.of(self.domain, c, self.few) for c in dict.fromkeys(columns)}
+        trees = [PartialTree(c) for c in columns]
+        catalogues = {c: SplitCatalogue.of(self.domain, c, self.few) for c in dict.fromkeys(columns)}
         for part in amount.split([1.0] * levels):
-            offers = {i: self._offer(t, menus[t.columns]) for i, t in enumerate(trees) if not t.grown}
+            offers = {i: self._offer(t, catalogues[t.columns]) for i, t in enumerate(trees) if not t.grown}
             offers = {i: offer for i, offer in offers.items() if len(offer.splits) > 1}
             if not offers:
                 break
@@ -80,8 +80,8 @@ class Greedy:
         return [tree.tree for tree in trees]
 
     def _choose(
-        self, curator: Curator, amount: Amount, trees: Sequence[Growing], offers: Mapping[int, Menu]
-    ) -> dict[int, Split | None]:
+        self, curator: Curator, amount: Amount, trees: Sequence[PartialTree], offers: Mapping[int, SplitCatalogue]
+    ) -> dict[int, ColumnSplit | None]:
         """A split, or none, for each tree that still grows."""
         candidates = [self._candidate(trees[i], offer) for i, offer in offers.items()]
         choices = [(i, split) for i, offer in offers.items() for split in offer.splits]
@@ -89,15 +89,15 @@ class Greedy:
         chosen = curator.select(self.domain, candidates, amount, k=len(offers), rule=rule)
         return dict(choices[i] for i in chosen)
 
-    def _offer(self, tree: Growing, menu: Menu) -> Menu:
-        """To stay as it is, and the splits that leave the tree small enough, by public facts alone; none twice."""
-        fits = tree.leaves * menu.arity <= self.leaves
-        used = [menu.place(split) for split in tree.levels]
+    def _offer(self, tree: PartialTree, catalogue: SplitCatalogue) -> SplitCatalogue:
+        """No split, and the splits that leave the tree small enough, by public facts alone; none is used twice."""
+        fits = tree.leaves * catalogue.arity <= self.leaves
+        used = [catalogue.place(split) for split in tree.levels]
         fits[used] = False
         fits[0] = True
-        return menu.kept(fits)
+        return catalogue.kept(fits)
 
-    def _candidate(self, tree: Growing, offer: Menu) -> Purity:
+    def _candidate(self, tree: PartialTree, offer: SplitCatalogue) -> Purity:
         leaves = tree.leaves * offer.arity
         cost = COST_OF_A_LEAF * self.noise * leaves + COST_OF_A_BIT * self.rows * np.log2(leaves)
         return Purity(Branches(tree.tree, tree.columns, self.domain, self.target), offer, -cost)

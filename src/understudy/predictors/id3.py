@@ -18,8 +18,8 @@ from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import Domain
 from understudy.predictors.cells import BranchClasses
-from understudy.predictors.split import Split, options
-from understudy.predictors.tree import LEAF, Tree
+from understudy.predictors.decision_tree import LEAF, DecisionTree
+from understudy.predictors.splits import ColumnSplit, options
 
 Floats = NDArray[np.float64]
 COST_OF_NOISE = 1.0
@@ -27,16 +27,16 @@ COST_OF_NOISE = 1.0
 
 
 @dataclass(frozen=True)
-class NoisySplits:
-    """How to grow: what is predicted, from which columns, and how many leaves there may be."""
+class Id3Grower:
+    """What is predicted, from which columns, and how many leaves there may be."""
 
     domain: Domain
     target: str
     columns: Sequence[str]
     leaves: int
 
-    def grow(self, curator: Curator, amount: Amount, levels: int) -> Tree:
-        tree = Tree.single_leaf()
+    def grow(self, curator: Curator, amount: Amount, levels: int) -> DecisionTree:
+        tree = DecisionTree.single_leaf()
         for part in amount.split([1.0] * levels):
             cells = [self._cells(tree, column) for column in self.columns]
             deeper = self._deeper(tree, curator.partition(self.domain, cells, part))
@@ -45,10 +45,10 @@ class NoisySplits:
             tree = deeper
         return tree
 
-    def _cells(self, tree: Tree, column: str) -> BranchClasses:
+    def _cells(self, tree: DecisionTree, column: str) -> BranchClasses:
         return BranchClasses(tree, column, self.domain.size(column), self.target, self.domain.size(self.target))
 
-    def _deeper(self, tree: Tree, measured: Sequence[Measurement]) -> Tree:
+    def _deeper(self, tree: DecisionTree, measured: Sequence[Measurement]) -> DecisionTree:
         """The tree with the leaves of its lowest level cut, the best first, as long as there is room for leaves."""
         offers = [split for column in self.columns for split in options(self.domain[column])]
         if not offers:
@@ -63,7 +63,7 @@ class NoisySplits:
         cut = order[(gain[order] > 0) & fits]
         return _cut(tree, offers, dict(zip(tree.leaf_nodes[cut].tolist(), best[cut].tolist(), strict=True)))
 
-    def _gains(self, tree: Tree, column: str, measured: Measurement) -> list[Floats]:
+    def _gains(self, tree: DecisionTree, column: str, measured: Measurement) -> list[Floats]:
         """For each split of the column, how much purer it would make each leaf, net of what noise alone would give."""
         size, classes = self.domain.size(column), self.domain.size(self.target)
         counts = np.maximum(measured.counts.reshape(size, classes, tree.leaves).astype(np.float64), 0.0)
@@ -81,13 +81,13 @@ def _purity(counts: Floats) -> Floats:
     return ((counts**2).sum(axis=1) / rows).sum(axis=0)
 
 
-def _by_branch(counts: Floats, split: Split) -> Floats:
+def _by_branch(counts: Floats, split: ColumnSplit) -> Floats:
     """Counts by value, class and leaf, summed over the values of each branch."""
     groups = np.array(split.groups)
     return np.stack([counts[groups == branch].sum(axis=0) for branch in range(split.branches)])
 
 
-def _cut(tree: Tree, offers: Sequence[Split], chosen: dict[int, int]) -> Tree:
+def _cut(tree: DecisionTree, offers: Sequence[ColumnSplit], chosen: dict[int, int]) -> DecisionTree:
     """The tree with some leaves of its lowest level split."""
     if not chosen:
         return tree
@@ -97,4 +97,4 @@ def _cut(tree: Tree, offers: Sequence[Split], chosen: dict[int, int]) -> Tree:
     for node, offer in chosen.items():
         nodes[node] = place[offers[offer]]
     below = sum(offers[offer].branches for offer in chosen.values())
-    return Tree((*tree.splits, *new), (*nodes, *[LEAF] * below))
+    return DecisionTree((*tree.splits, *new), (*nodes, *[LEAF] * below))

@@ -1,6 +1,10 @@
-"""Learning: what is asked of the curator, in which order, and with which part of the budget.
+"""Learning: how large the trees are, what is asked of the curator, in which order, and with which part of the budget.
 
-On a curator of rows it learns; on a curator of recorded answers the same code rebuilds the same trees.
+How deep, how many trees and how many leaves is size by a public rule. It looks at the budget, the schema and the
+number of rows, which is declared or bought with a small part of the budget, and at nothing else. The *signal* is the
+number of rows over the noise that the whole budget would put on one count.
+
+On a curator of rows `learn` learns; on a curator of recorded answers the same code rebuilds the same trees.
 """
 
 from __future__ import annotations
@@ -16,28 +20,89 @@ from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.schema.domain import Coding, Domain
 from understudy.errors import InputError
 from understudy.predictors.cells import LeafClasses
-from understudy.predictors.chance import Deck, draw_trees
-from understudy.predictors.greedy import Greedy
-from understudy.predictors.id3 import NoisySplits
-from understudy.predictors.leaves import Floats, Leaves
-from understudy.predictors.rule import (
-    EXPONENTIAL,
-    NOISY,
-    RANDOM,
-    SELECTION_SHARE,
-    TOTAL_SHARE,
-    Plan,
-    Recipe,
-    plan,
-)
-from understudy.predictors.tree import Tree
+from understudy.predictors.decision_tree import DecisionTree, Floats, LeafCounts
+from understudy.predictors.greedy import GreedyGrower
+from understudy.predictors.id3 import Id3Grower
+from understudy.predictors.random_trees import RandomSplits, draw_trees
 
+RANDOM, EXPONENTIAL, NOISY = "random", "exponential", "noisy"
+STRUCTURES = (RANDOM, EXPONENTIAL, NOISY)
+
+TOTAL_SHARE = 0.05
+"""Of the budget, for the number of rows, where it is neither declared nor public."""
+SELECTION_SHARE = 0.5
+"""Of what is left after that, for choosing splits; the rest counts the leaves."""
+SIGNAL_OF_A_LEVEL, LEVELS_PER_DOUBLING, MOST_LEVELS = 50.0, 0.65, 10
+"""A greedy tree has one level up to the first signal, and gains so many with every doubling of it."""
+LEAVES_PER_SIGNAL, FEWEST_LEAVES, MOST_LEAVES = 0.5, 32, 8192
+"""At half a leaf for each unit of signal, a leaf of average size holds twice as many rows as noise."""
+MOST_FREE_DEPTH = 10
+"""A depth that is asked for gets the leaves that it needs in two-way splits, up to this many levels."""
+RANDOM_DEPTH, MOST_RANDOM_TREES, SIGNAL_OF_A_RANDOM_TREE = 7, 30, 500.0
+"""Random trees: their depth, and how many there are, which grows with the square root of the signal."""
+SIGNAL_OF_ALL_SPLITS = 400.0
+"""With less, a choice among all splits would be lost in the noise of choosing."""
 COLUMNS_PER_TREE = 0.7
 """The share of columns that each of several greedy trees may use, drawn at random: so that they differ."""
+LIMITS = {"trees": 1000, "depth": 30, "leaves": 1 << 20, "rows": 2**52}
+"""The most that a user may ask for; rows stay below 2^53, up to which doubles count exactly."""
 
 
 @dataclass(frozen=True)
-class Task:
+class Hyperparameters:
+    """What a user may choose; None leaves it to the rule."""
+
+    structure: str = EXPONENTIAL
+    trees: int | None = None
+    depth: int | None = None
+    leaves: int | None = None
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.structure not in STRUCTURES:
+            raise InputError(f"structure ({self.structure!r}) must be one of {', '.join(STRUCTURES)}", self.structure)
+        for name, most in LIMITS.items():
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most):
+                raise InputError(f"{name} ({value!r}) must be a whole number from 1 to {most:,}, or None", value)
+
+
+@dataclass(frozen=True)
+class ForestSize:
+    """What will be grown; `few` says that greedy trees are offered only some splits of each column."""
+
+    trees: int
+    depth: int
+    leaves: int
+    few: bool = False
+
+    @classmethod
+    def of(cls, chosen: Hyperparameters, signal: float, columns: int) -> ForestSize:
+        """As the user chose, and by the public rule where they didn't.
+
+        >>> ForestSize.of(Hyperparameters(), 32_000.0, 14)
+        ForestSize(trees=1, depth=6, leaves=8192, few=False)
+        """
+        signal = max(signal, 1.0)
+        if chosen.structure == RANDOM:
+            trees = chosen.trees or min(MOST_RANDOM_TREES, max(1, round(math.sqrt(signal / SIGNAL_OF_A_RANDOM_TREE))))
+            depth = chosen.depth or min(RANDOM_DEPTH, columns)
+        else:
+            trees = chosen.trees or 1
+            depth = chosen.depth or _levels(signal / trees)
+        least = 2 ** min(chosen.depth or 0, MOST_FREE_DEPTH)
+        leaves = chosen.leaves or min(MOST_LEAVES, max(FEWEST_LEAVES, least, round(LEAVES_PER_SIGNAL * signal / trees)))
+        return cls(trees, depth, leaves, few=signal / trees < SIGNAL_OF_ALL_SPLITS)
+
+
+def _levels(signal: float) -> int:
+    if signal <= SIGNAL_OF_A_LEVEL:
+        return 1
+    return min(max(round(LEVELS_PER_DOUBLING * math.log2(signal / SIGNAL_OF_A_LEVEL)), 1), MOST_LEVELS)
+
+
+@dataclass(frozen=True)
+class ClassificationTask:
     """What is predicted, from which columns."""
 
     domain: Domain
@@ -70,54 +135,65 @@ class Task:
             raise InputError(f"nothing is left to predict {self.target!r} from; declare another column", self.target)
 
 
-def learn(curator: Curator, task: Task, recipe: Recipe, rng: np.random.Generator) -> list[Leaves]:
+def learn(
+    curator: Curator, task: ClassificationTask, chosen: Hyperparameters, rng: np.random.Generator
+) -> list[LeafCounts]:
     """Grows the trees and counts their leaves; all of the budget is spent."""
     whole = curator.remaining()
-    rows = _rows(curator, recipe)
-    settled = plan(recipe, rows / whole.noise_scale(curator.count_sensitivity(whole)), len(task.columns))
-    trees = _grow(curator, task, recipe.structure, settled, rows, rng)
+    rows = _rows(curator, chosen)
+    size = ForestSize.of(chosen, rows / whole.noise_scale(curator.count_sensitivity(whole)), len(task.columns))
+    trees = _grow(curator, task, chosen.structure, size, rows, rng)
     return [
-        Leaves(tree, counts, variance)
+        LeafCounts(tree, counts, variance)
         for tree, (counts, variance) in zip(trees, count_leaves(curator, task, trees), strict=True)
     ]
 
 
-def count_leaves(curator: Curator, task: Task, trees: Sequence[Tree]) -> list[tuple[Floats, float]]:
+def count_leaves(
+    curator: Curator, task: ClassificationTask, trees: Sequence[DecisionTree]
+) -> list[tuple[Floats, float]]:
     """Noisy counts of each tree's leaves by class, with all that is left of the budget, and their noise variance."""
     cells = [LeafClasses(tree, task.target, task.coding.size) for tree in trees]
     measured = curator.partition(task.domain, cells, curator.remaining())
     return [(m.counts.reshape(c.shape).astype(np.float64), m.variance) for c, m in zip(cells, measured, strict=True)]
 
 
-def _rows(curator: Curator, recipe: Recipe) -> float:
+def _rows(curator: Curator, chosen: Hyperparameters) -> float:
     """The number of rows: declared, public, or noisy."""
-    if recipe.rows is not None:
-        return float(recipe.rows)
+    if chosen.rows is not None:
+        return float(chosen.rows)
     price = None if curator.public_rows else curator.remaining().part(TOTAL_SHARE)
     return max(1.0, float(curator.total(price).counts.sum()))
 
 
 def _grow(
-    curator: Curator, task: Task, structure: str, settled: Plan, rows: float, rng: np.random.Generator
-) -> list[Tree]:
+    curator: Curator, task: ClassificationTask, structure: str, size: ForestSize, rows: float, rng: np.random.Generator
+) -> list[DecisionTree]:
     if structure == RANDOM:
-        deck = Deck.of([task.domain[c] for c in task.columns])
-        return draw_trees(deck, settled.trees, settled.depth, settled.leaves, rng)
+        splits = RandomSplits.of([task.domain[c] for c in task.columns])
+        return draw_trees(splits, size.trees, depth=size.depth, leaves=size.leaves, rng=rng)
     share = curator.remaining().part(SELECTION_SHARE)
     if structure == EXPONENTIAL:
-        noise = _leaf_noise(curator, settled.trees)
-        greedy = Greedy(task.domain, task.target, settled.leaves, noise, rows, settled.few)
-        return greedy.grow(curator, share, settled.depth, _column_sets(task.columns, settled.trees, rng))
+        greedy = GreedyGrower(
+            task.domain,
+            task.target,
+            leaves=size.leaves,
+            noise=_leaf_noise(curator, size.trees),
+            rows=rows,
+            few=size.few,
+        )
+        return greedy.grow(curator, share, size.depth, _column_sets(task.columns, size.trees, rng))
     assert structure == NOISY
-    noisy = NoisySplits(task.domain, task.target, task.columns, settled.leaves)
-    return [noisy.grow(curator, part, settled.depth) for part in share.split([1.0] * settled.trees)]
+    noisy = Id3Grower(task.domain, task.target, task.columns, size.leaves)
+    return [noisy.grow(curator, part, size.depth) for part in share.split([1.0] * size.trees)]
 
 
 def _leaf_noise(curator: Curator, trees: int) -> float:
     """The standard deviation that a count of a leaf will have."""
     part = curator.remaining().part(1.0 - SELECTION_SHARE).split([1.0] * trees)[0]
     scale = part.noise_scale(curator.count_sensitivity(part))
-    return scale * (math.sqrt(2.0) if part.pure else 1.0)
+    # Laplace noise of scale b, which pure budgets have, has a variance of 2b².
+    return scale * math.sqrt(2.0) if part.pure else scale
 
 
 def _column_sets(columns: Sequence[str], trees: int, rng: np.random.Generator) -> list[tuple[str, ...]]:

@@ -20,24 +20,22 @@ from understudy.boundary.privacy.ledger.beside import Debited, ledger_for
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.table import Table
+from understudy.boundary.tables.opening import open as open_table
+from understudy.boundary.tables.table import Table, is_table
 from understudy.errors import InputError
 from understudy.inference.discovery import discover, provisional
-from understudy.predictors.estimator import Estimator
-from understudy.predictors.export import tree_text
-from understudy.predictors.given import check_confirmed, given, is_table, rows_frame
-from understudy.predictors.learning import Task, count_leaves, learn
-from understudy.predictors.leaves import Leaves, mean_shares, votes
-from understudy.predictors.round import FIT, UPDATE, Round, certificate_of, check_seed
+from understudy.predictors.decision_tree import LeafCounts, mean_shares, votes
+from understudy.predictors.estimator import ScikitEstimator
+from understudy.predictors.learning import ClassificationTask, Hyperparameters, count_leaves, learn
 from understudy.predictors.rows import codes_of
-from understudy.predictors.rule import Recipe
-from understudy.predictors.tree import merged
+from understudy.predictors.storage import FIT, UPDATE, TrainingRound, certificate_of
+from understudy.predictors.training_data import check_confirmed, rows_frame, training_data
 from understudy.releases.certificate import Certificate
 
 MEAN, VOTE = "mean", "vote"
 
 
-class PrivatePredictor(Estimator):
+class PrivatePredictor(ScikitEstimator):
     """Base of the private trees and forests; it has no structure of its own."""
 
     epsilon: float
@@ -53,15 +51,15 @@ class PrivatePredictor(Estimator):
     accept_draft_as_public: bool
 
     classes_: NDArray[Any]
-    leaves_: list[Leaves]
-    rounds_: tuple[Round, ...]
+    leaves_: list[LeafCounts]
+    rounds_: tuple[TrainingRound, ...]
     seed_: int
     schema_: Schema
     target_: str
     n_features_in_: int
 
-    def recipe(self) -> Recipe:
-        """What is settled by the user, and what is left to the public rule."""
+    def hyperparameters(self) -> Hyperparameters:
+        """What the user chose, and what is left to the public rule."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None, *, target: str | None = None) -> PrivatePredictor:  # noqa: N803
@@ -70,14 +68,14 @@ class PrivatePredictor(Estimator):
         All of the budget is spent, and debited from `ledger`, or for a table that was opened from a file from the
         ledger beside it (`ledger=False` debits none). Fitting again spends it again.
         """
-        recipe, budget = self.recipe(), Budget(self.epsilon, self.delta)
-        found = given(self, X, y, target or self.target)
-        check_confirmed(found.table.schema, self.accept_draft_as_public)
-        Task(Domain.of(provisional(found.table.schema)), found.target).check()
+        chosen, budget = self.hyperparameters(), Budget(self.epsilon, self.delta)
+        data = training_data(self, X, y, target or self.target)
+        check_confirmed(data.table.schema, self.accept_draft_as_public)
+        ClassificationTask(Domain.of(provisional(data.table.schema)), data.target).check()
         seed = check_seed(self.seed)
         self.seed_ = secrets.randbelow(2**63) if seed is None else seed
-        self.schema_, self.target_ = found.table.schema, found.target
-        self._learn(self._curator(found.table, budget, FIT, self.noise_seed), recipe)
+        self.schema_, self.target_ = data.table.schema, data.target
+        self._learn(self._curator(data.table, budget, FIT, self.noise_seed), chosen)
         return self
 
     def update(self, table: Any, *, epsilon: float, delta: float = 0.0, again: bool = False) -> PrivatePredictor:
@@ -87,7 +85,7 @@ class PrivatePredictor(Estimator):
         more: the two counts are averaged by what each is worth. Either way a person in both pays both budgets.
         """
         self._demand_fitted()
-        opened: Table = table if is_table(table) else self._opened(table)
+        opened: Table = table if is_table(table) else open_table(table, self.schema_)
         if opened.schema != self.schema_:
             raise InputError("the table must have the schema that the predictor was fitted with", opened.schema)
         later = None if self.noise_seed is None else self.noise_seed + len(self.rounds_)
@@ -99,9 +97,10 @@ class PrivatePredictor(Estimator):
         """The share of each class that the trees expect, row by row, in the order of `classes_`."""
         self._demand_fitted()
         domain = self.task_.domain
-        columns = merged(leaves.tree.columns for leaves in self.leaves_)
+        used = tuple(dict.fromkeys(c for leaves in self.leaves_ for c in leaves.tree.columns))
         frame = rows_frame(self, X, tuple(c for c in self.schema_.names if c != self.target_))
-        return self._expected(codes_of(frame, domain, columns or self.task_.columns[:1]))
+        # Trees without a split use no column, but how many rows there are is still read off one.
+        return self._expected(codes_of(frame, domain, used or self.task_.columns[:1]))
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """The likeliest class of each row."""
@@ -114,8 +113,8 @@ class PrivatePredictor(Estimator):
         return self._expected(codes).argmax(axis=1)
 
     def _expected(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.float64]:
-        said = [s[leaves.tree.leaf_of(codes)] for s, leaves in zip(self._shares(), self.leaves_, strict=True)]
-        return votes(said) if self.voting == VOTE else mean_shares(said)
+        shares = [s[leaves.tree.leaf_of(codes)] for s, leaves in zip(self._shares(), self.leaves_, strict=True)]
+        return votes(shares) if self.voting == VOTE else mean_shares(shares)
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
         """The share of rows whose class is predicted."""
@@ -151,8 +150,11 @@ class PrivatePredictor(Estimator):
 
     def export_text(self, tree: int = 0) -> str:
         """One tree as indented text, with what its leaves predict."""
+        from understudy.predictors.tree_picture import tree_text
+
         self._demand_fitted()
-        return tree_text(self.task_.domain, self.leaves_[tree], self._shares()[tree], self._labels())
+        labels = [str(c) for c in self.classes_.tolist()]
+        return tree_text(self.task_.domain, self.leaves_[tree], self._shares()[tree], labels)
 
     def save(self, path: str | Path) -> None:
         """Writes parameters, schema, record and certificates as JSON."""
@@ -163,28 +165,25 @@ class PrivatePredictor(Estimator):
 
     @classmethod
     def load(cls, path: str | Path) -> PrivatePredictor:
-        """Reads a predictor back, of whichever kind it is; a file that was changed is a failed check."""
+        """Reads a predictor of any kind back; a file that was changed is a failed check."""
         from understudy.predictors.storage import load
 
         return load(Path(path))
 
     @property
-    def task_(self) -> Task:
+    def task_(self) -> ClassificationTask:
         return self._task
-
-    def _labels(self) -> list[str]:
-        return [str(c) for c in self.classes_.tolist()]
 
     def _shares(self) -> list[NDArray[np.float64]]:
         count = len(self.classes_)
         return [leaves.shares(count) if self.shrink else leaves.plain_shares(count) for leaves in self.leaves_]
 
-    def _learn(self, curator: Curator, recipe: Recipe) -> None:
+    def _learn(self, curator: Curator, chosen: Hyperparameters) -> None:
         rng = np.random.Generator(np.random.PCG64(self.seed_))
-        self._task = Task(Domain.of(discover(self.schema_, curator)), self.target_)
-        self.leaves_ = learn(curator, self._task, recipe, rng)
-        self.classes_ = _array_of(self._task.classes)
-        self.rounds_ = (Round(curator.record, certificate_of(self, curator, FIT)),)
+        self._task = ClassificationTask(Domain.of(discover(self.schema_, curator)), self.target_)
+        self.leaves_ = learn(curator, self._task, chosen, rng)
+        self.classes_ = np.array(list(self._task.classes))
+        self.rounds_ = (TrainingRound(curator.record, certificate_of(self, curator, FIT)),)
 
     def _count(self, curator: Curator, again: bool) -> None:
         counted = count_leaves(curator, self._task, [leaves.tree for leaves in self.leaves_])
@@ -192,12 +191,12 @@ class PrivatePredictor(Estimator):
             old.with_again(*new) if again else old.with_more(*new)
             for old, new in zip(self.leaves_, counted, strict=True)
         ]
-        self.rounds_ += (Round(curator.record, certificate_of(self, curator, UPDATE), again),)
+        self.rounds_ += (TrainingRound(curator.record, certificate_of(self, curator, UPDATE), again),)
 
-    def _replay(self, rounds: Sequence[Round]) -> None:
+    def _replay(self, rounds: Sequence[TrainingRound]) -> None:
         """Learns again from recorded answers alone; every question, and every spend, must be the recorded one."""
         first, *later = rounds
-        self._learn(first.curator(self.schema_), self.recipe())
+        self._learn(first.curator(self.schema_), self.hyperparameters())
         for each in later:
             self._count(each.curator(self.schema_), each.again)
         for recorded, now in zip(rounds, self.rounds_, strict=True):
@@ -205,25 +204,22 @@ class PrivatePredictor(Estimator):
         self.rounds_ = tuple(rounds)
 
     def _curator(self, table: Table, budget: Budget, purpose: str, noise_seed: int | None) -> Curator:
-        said = f"{purpose} {type(self).__name__} on {table.name}"
         seed = check_seed(noise_seed)
-        randomness = ExactRandomness.system() if seed is None else ExactRandomness.seeded(seed)
-        paying = ledger_for(table, self.ledger)
         return Curator.on(
             table,
             budget,
-            ledger=paying,
-            purpose=said,
+            ledger=ledger_for(table, self.ledger),
+            purpose=f"{purpose} {type(self).__name__} on {table.name}",
             analyst=self.analyst,
-            randomness=randomness,
+            randomness=ExactRandomness.system() if seed is None else ExactRandomness.seeded(seed),
             keys=() if purpose == UPDATE else None,
         )
 
-    def _opened(self, frame: Any) -> Table:
-        from understudy.boundary.tables.opening import open as open_table
 
-        return open_table(frame, self.schema_)
-
-
-def _array_of(labels: Sequence[object]) -> NDArray[Any]:
-    return np.array(list(labels))
+def check_seed(seed: Any) -> int | None:
+    """A seed of a generator, or None. Generators of numpy's old kind are not taken: a seed has to be recorded."""
+    if seed is None:
+        return None
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
+        raise InputError(f"seed ({seed}) must be a whole number from 0 to 2^63 - 1", seed)
+    return int(seed)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from understudy.boundary.privacy.mechanisms.score import GRID, STEP
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.predictors.cells import Branches
-from understudy.predictors.menu import Menu, Stretches
+from understudy.predictors.splits import CodeRanges, SplitCatalogue
 
 Number = TypeVar("Number", np.int64, np.float64)
 MOST_ROWS_IN_FLOATS = 1 << 26
@@ -29,10 +29,10 @@ MOST_AT_ONCE, FEW_TO_A_CODE = 1 << 16, 256
 
 @dataclass(frozen=True)
 class Purity:
-    """The purity of a tree whose leaves are all cut by one split of the menu, plus a public offset: for each split."""
+    """For each split of the catalogue: the purity of a tree whose leaves are all cut by it, plus a public offset."""
 
     grid: Branches
-    menu: Menu
+    catalogue: SplitCatalogue
     offsets: NDArray[np.float64]
     """From public facts and earlier answers alone: what the noise of so many leaves would cost."""
 
@@ -42,7 +42,7 @@ class Purity:
 
     @property
     def choices(self) -> int:
-        return len(self.menu.splits)
+        return len(self.catalogue.splits)
 
     def scores(self, counts: Iterable[NDArray[np.int64]]) -> NDArray[np.float64]:
         """Of all splits, from the counts of each column by value, class and leaf.
@@ -52,7 +52,7 @@ class Purity:
         pure, start = np.zeros(self.choices, dtype=np.int64), 0
         for block in _blocks(counts):
             running = _running(block)
-            _add(pure, self.menu, running, block[0].sum(axis=0), start)
+            _add(pure, self.catalogue, running, block[0].sum(axis=0), start)
             start += len(running) - 1
         return (pure + np.rint(self.offsets * GRID).astype(np.int64)) / GRID
 
@@ -89,21 +89,23 @@ def _running(block: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     return sums
 
 
-def _add(pure: NDArray[np.int64], menu: Menu, running: NDArray[np.int64], total: NDArray[np.int64], start: int) -> None:
+def _add(
+    pure: NDArray[np.int64], catalogue: SplitCatalogue, running: NDArray[np.int64], total: NDArray[np.int64], start: int
+) -> None:
     """Adds the purity of every branch that takes codes of this block to that of its split, in steps of the grid.
 
     `total` is what each column of the block holds by class and leaf: every row once.
     """
-    halves, branches = (s.between(start, start + len(running) - 1) for s in (menu.halves, menu.branches))
+    halves, branches = (s.between(start, start + len(running) - 1) for s in (catalogue.halves, catalogue.branches))
     np.add.at(pure, branches.split, _on_grid(_held(running, branches)))
     half = _held(running, halves)
     other = total - half
     pure[halves.split] = _on_grid(half) + _on_grid(other)
 
 
-def _held(running: NDArray[np.int64], stretches: Stretches) -> NDArray[np.int64]:
-    held = running.take(stretches.end, axis=0)
-    held -= running.take(stretches.start, axis=0)
+def _held(running: NDArray[np.int64], ranges: CodeRanges) -> NDArray[np.int64]:
+    held = running.take(ranges.end, axis=0)
+    held -= running.take(ranges.start, axis=0)
     return held
 
 
@@ -132,4 +134,6 @@ def _rounded(squares: NDArray[Number], rows: NDArray[Number]) -> NDArray[Number]
 
 
 def _quotient(numbers: NDArray[Number], by: NDArray[Number]) -> NDArray[Number]:
-    return np.floor(numbers / by) if numbers.dtype.kind == "f" else numbers // by
+    if numbers.dtype.kind == "f":
+        return np.floor(numbers / by)
+    return numbers // by

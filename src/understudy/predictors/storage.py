@@ -1,22 +1,142 @@
-"""A predictor as a JSON file: its parameters, its schema, and the record of every answer. No pickle, and no row."""
+"""What a predictor rests on, and its file: every round of learning with the curator's answers and the claim.
+
+The file is JSON: the parameters, the schema and the record of every answer. No pickle, and no row.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from understudy.boundary.schema.schema import Schema
+import numpy as np
+
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.measurement import Answer
+from understudy.boundary.privacy.unit import PrivacyUnit
+from understudy.boundary.schema.schema import DRAFT, Schema
 from understudy.errors import CheckFailed, ReleaseError
 from understudy.files import write_atomically
-from understudy.predictors.round import Round
+from understudy.releases.certificate import (
+    BOUGHT,
+    FIRST_FORMAT,
+    NEVER_READ,
+    READ_TO_CAP,
+    UNCONFIRMED,
+    Certificate,
+)
 
 if TYPE_CHECKING:
     from understudy.predictors.predictor import PrivatePredictor
 
 FORMAT = "understudy-predictor/1"
-NOT_KEPT = ("ledger", "analyst", "schema")
+NOT_SAVED = ("ledger", "analyst", "schema")
+"""Parameters that belong to the person who fitted, or that the file has elsewhere."""
+NOT_CERTIFIED = (*NOT_SAVED, "seed", "noise_seed", "epsilon", "delta")
+"""Parameters that say nothing about the predictor, or that a certificate has elsewhere."""
+FIT, UPDATE = "fit", "update"
+NO_ROWS = "none: a predictor releases counts, and no rows"
+
+
+@dataclass(frozen=True)
+class TrainingRound:
+    """A fit, or an update of it. `again` says that an update counted rows that had been counted before."""
+
+    record: tuple[Answer, ...]
+    certificate: Certificate
+    again: bool = False
+
+    @property
+    def keys(self) -> tuple[str, ...] | None:
+        """The columns whose private values were asked for: all in a fit (None), and none in an update.
+
+        An update of the first format set δ aside for keys all the same, and its record holds what was left.
+        """
+        certificate = self.certificate
+        if certificate.parameters.get("round") == UPDATE and certificate.format != FIRST_FORMAT:
+            return ()
+        return None
+
+    def curator(self, schema: Schema) -> Curator:
+        """One that has no rows, and gives the recorded answers."""
+        asked, secure = self.certificate.asked, self.certificate.secure
+        return Curator.replaying(schema, asked, self.record, secure=secure, keys=self.keys)
+
+    def check(self, again: TrainingRound) -> None:
+        """Compares with the same round, learned again from this one's record."""
+        if again.certificate.spends != self.certificate.spends or len(again.record) != len(self.record):
+            raise CheckFailed("the recorded answers and spends are not those that the predictor asks for", again)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "again": self.again,
+            "record": [
+                {"question": a.question, "kind": a.value.dtype.kind, "value": a.value.tolist()} for a in self.record
+            ],
+            "certificate": self.certificate.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> TrainingRound:
+        # Certificates are read from the bytes that they are written as.
+        written = json.dumps(data["certificate"], indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return cls(
+            tuple(Answer(a["question"], _values(a["kind"], a["value"])) for a in data["record"]),
+            Certificate.from_bytes(written.encode()),
+            bool(data["again"]),
+        )
+
+
+def _values(kind: str, values: Sequence[Any]) -> Any:
+    types = {"i": np.int64, "f": np.float64, "U": np.str_}
+    if kind not in types:
+        raise CheckFailed(f"an answer of kind {kind!r} can't be read; the file was changed", kind)
+    return np.array(values, dtype=types[kind])
+
+
+def certificate_of(predictor: PrivatePredictor, curator: Curator, what: str) -> Certificate:
+    """What a round claims: the spends, and everything that is needed to compose them again."""
+    schema = predictor.schema_
+    settled = {n: v for n, v in predictor.get_params().items() if n not in NOT_CERTIFIED}
+    return Certificate(
+        method=type(predictor).__name__,
+        parameters=settled | {"target": predictor.target_, "round": what},
+        reason="as asked",
+        asked=curator.budget,
+        neighbours=schema.neighbours,
+        unit=PrivacyUnit.of(schema).to_dict(),
+        spends=curator.spends,
+        columns=_provenance(schema),
+        rows=0,
+        rows_rule=NO_ROWS,
+        seed=predictor.seed_,
+        secure=curator.secure,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions={"python": platform.python_version()} | _versions(),
+        ledger=curator.receipt,
+        schema_status=schema.status,
+    )
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Looked up once: it reads the metadata of the packages."""
+    return {name: version(name) for name in ("understudy", "numpy")}
+
+
+def _provenance(schema: Schema) -> dict[str, str]:
+    status = UNCONFIRMED if schema.status == DRAFT else schema.status
+    origins = {c.name: BOUGHT if c.private else status if c.modelled else NEVER_READ for c in schema}
+    if schema.unit and not schema[schema.unit.column].modelled:
+        origins[schema.unit.column] = READ_TO_CAP
+    return origins
 
 
 def save(predictor: PrivatePredictor, path: Path) -> None:
@@ -37,7 +157,7 @@ def to_json(predictor: PrivatePredictor) -> str:
     body = {
         "format": FORMAT,
         "kind": type(predictor).__name__,
-        "parameters": {n: v for n, v in predictor.get_params().items() if n not in NOT_KEPT},
+        "parameters": {n: v for n, v in predictor.get_params().items() if n not in NOT_SAVED},
         "schema": predictor.schema_.dumps(),
         "target": predictor.target_,
         "seed": predictor.seed_,
@@ -54,7 +174,7 @@ def from_json(content: str) -> PrivatePredictor:
     try:
         body = json.loads(content)
         sound = body.pop("digest") == _digest(body) and body["format"] == FORMAT
-        rounds = [Round.from_dict(r) for r in body["rounds"]]
+        rounds = [TrainingRound.from_dict(r) for r in body["rounds"]]
     except (ValueError, KeyError, TypeError, AttributeError):
         sound = False
     if not sound:

@@ -14,7 +14,7 @@ from understudy.lab.audits.subjects.rig import World
 from understudy.lab.audits.subjects.subject import Shown
 from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
 from understudy.predictors.predictor import PrivatePredictor
-from understudy.predictors.round import certificate_of
+from understudy.predictors.storage import certificate_of
 from understudy.releases.certificate import Certificate
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Prediction:
 
     def _fitted(self, world: World, curator: Curator, seed: int) -> PrivatePredictor:
         predictor = self._settled(world, seed)
-        predictor._learn(curator, predictor.recipe())
+        predictor._learn(curator, predictor.hyperparameters())
         return predictor
 
     def _settled(self, world: World, seed: int) -> PrivatePredictor:

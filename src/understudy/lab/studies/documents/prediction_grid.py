@@ -39,9 +39,9 @@ from understudy.lab.studies.documents.prediction_page import (
     render,
 )
 from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
+from understudy.predictors.learning import MOST_LEAVES
 from understudy.predictors.predictor import PrivatePredictor
 from understudy.predictors.rows import codes_of
-from understudy.predictors.rule import MOST_LEAVES
 
 TARGETS = {"adult": "income", "mushroom": "class", "nursery": "classification", "votes": "Class"}
 FILES = {"adult": "adult.train.csv"}

@@ -1,4 +1,4 @@
-"""What `fit` was given: a table behind the boundary, a frame with a schema, or features and classes as arrays."""
+"""What `fit` is called with: a table behind the boundary, a frame with a schema, or features and classes as arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from understudy.boundary.tables.frame import kind_of, to_arrow
 from understudy.boundary.tables.opening import open as open_table
 from understudy.boundary.tables.opening import open_frame
 from understudy.boundary.tables.spelling import spell
-from understudy.boundary.tables.table import Table
+from understudy.boundary.tables.table import Table, is_table
 from understudy.errors import InputError
 from understudy.predictors.estimator import UnusableInputError, as_labels, as_matrix, check_names
 
@@ -27,30 +27,25 @@ _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,400})(\.0)?")
 
 
 @dataclasses.dataclass(frozen=True)
-class Given:
-    """A table, and the name of its target."""
+class TrainingData:
+    """A table behind the boundary, and the name of its target."""
 
     table: Table
     target: str
 
 
-def is_table(data: Any) -> bool:
-    """Whether it is behind the boundary already."""
-    return hasattr(data, "count_cells") and isinstance(getattr(data, "schema", None), Schema)
-
-
-def given(estimator: Any, data: Any, labels: Any, target: str | None) -> Given:
-    """Puts what was given behind the boundary; a table that is open already stays where it is."""
+def training_data(estimator: Any, data: Any, labels: Any, target: str | None) -> TrainingData:
+    """Puts rows and classes behind the boundary; a table that is open already stays where it is."""
     if is_table(data):
         if labels is not None:
             raise UnusableInputError("a table holds its classes itself; give the name of the target and no y", target)
         _count_features(estimator, data.schema)
-        return Given(data, _named(target, data.schema))
+        return TrainingData(data, _named(target, data.schema))
     frame, named = _frame(estimator, data, labels, target)
     schema = _schema(estimator, frame, named)
     if labels is None:
         _count_features(estimator, schema)
-    return Given(_opened(frame, schema), _named(named, schema))
+    return TrainingData(_opened(frame, schema), _named(named, schema))
 
 
 def _opened(frame: Any, schema: Schema) -> Table:

@@ -1,8 +1,12 @@
-"""A decision tree as a public fact: which column is cut where. What was counted in its leaves is no part of it."""
+"""Decision trees, and the noisy counts of their leaves.
+
+The tree itself is a public fact: which column is cut where. What was counted in its leaves by class comes from the
+curator, and the shares of the classes are estimated from it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,33 +16,40 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.boundary.tables.counting import cell_type
-from understudy.predictors.split import Split
+from understudy.predictors.splits import ColumnSplit
 
 LEAF = -1
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Codes = Mapping[str, NDArray[np.integer]]
+
+LEAST_SHARE = 1e-6
+"""No class is ever ruled out: a share of zero would be a claim that noisy counts can't support."""
+LEAST_SPREAD = 1e-6
+"""Of the squared distance between a node's shares and its parent's: keeps an estimate of zero from dividing by zero."""
 
 
 @dataclass(frozen=True)
-class Tree:
+class DecisionTree:
     """Nodes level by level from the root; `nodes[i]` is the place of its split among `splits`, or LEAF.
 
     The children of a node follow those of the nodes before it, so nothing else has to be kept.
 
-    >>> tree = Tree((Split("sex", (0, 1)),), (0, LEAF, LEAF))
+    >>> tree = DecisionTree((ColumnSplit("sex", (0, 1)),), (0, LEAF, LEAF))
     >>> tree.leaf_of({"sex": np.array([1, 0, 1])})
     array([1, 0, 1])
     """
 
-    splits: tuple[Split, ...]
+    splits: tuple[ColumnSplit, ...]
     nodes: tuple[int, ...]
 
     @classmethod
-    def single_leaf(cls) -> Tree:
+    def single_leaf(cls) -> DecisionTree:
         return cls((), (LEAF,))
 
     @classmethod
-    def of_levels(cls, levels: Sequence[Split]) -> Tree:
+    def of_levels(cls, levels: Sequence[ColumnSplit]) -> DecisionTree:
         """The tree in which every node of a level has the same split."""
         nodes, width = [], 1
         for place, split in enumerate(levels):
@@ -97,7 +108,7 @@ class Tree:
         return len(self.leaf_nodes)
 
     @cached_property
-    def uniform(self) -> tuple[Split, ...] | None:
+    def uniform(self) -> tuple[ColumnSplit, ...] | None:
         """The split of each level where all nodes of a level have the same one; else None."""
         nodes, levels = np.array(self.nodes), []
         for depth in range(self.depth):
@@ -107,17 +118,19 @@ class Tree:
             levels.append(self.splits[here[0]])
         return tuple(levels)
 
-    def leaf_of(self, codes: Mapping[str, NDArray[np.integer]]) -> Ints:
+    def leaf_of(self, codes: Codes) -> Ints:
         """The leaf of each row, by its number."""
         return self.assign(codes).astype(np.int64)
 
-    def assign(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.integer]:
+    def assign(self, codes: Codes) -> NDArray[np.integer]:
         """The leaf of each row, in whichever type was fastest to find it."""
         if not self.splits:
             return np.zeros(len(next(iter(codes.values()), ())), dtype=np.uint16)
-        return self._walked(codes) if self.uniform is None else self._numbered(self.uniform, codes)
+        if self.uniform is None:
+            return self._walked(codes)
+        return self._numbered(self.uniform, codes)
 
-    def _numbered(self, levels: Sequence[Split], codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.integer]:
+    def _numbered(self, levels: Sequence[ColumnSplit], codes: Codes) -> NDArray[np.integer]:
         """Where levels have one split each, the branches that a row takes are the digits of its leaf's number."""
         wide = cell_type(self.leaves)
         leaf: NDArray[np.integer] = levels[0].branch_of(codes[levels[0].column]).astype(wide)
@@ -126,7 +139,7 @@ class Tree:
             np.add(leaf, split.branch_of(codes[split.column]), out=leaf, casting="unsafe")
         return leaf
 
-    def _walked(self, codes: Mapping[str, NDArray[np.integer]]) -> Ints:
+    def _walked(self, codes: Codes) -> Ints:
         """From node to node. A leaf leads to itself, so that all rows walk the same number of steps.
 
         Two look-ups a step: the row's code of the node's column, and the child for that code. Codes stay as narrow as
@@ -152,11 +165,6 @@ class Tree:
     def describe(self) -> dict[str, Any]:
         return {"splits": [[s.column, list(s.groups)] for s in self.splits], "nodes": list(self.nodes)}
 
-    @classmethod
-    def from_description(cls, data: Mapping[str, Any]) -> Tree:
-        splits = tuple(Split(column, tuple(groups)) for column, groups in data["splits"])
-        return cls(splits, tuple(data["nodes"]))
-
 
 @dataclass(frozen=True)
 class _Walk:
@@ -168,7 +176,7 @@ class _Walk:
     leaf: Ints
 
     @classmethod
-    def of(cls, tree: Tree) -> _Walk:
+    def of(cls, tree: DecisionTree) -> _Walk:
         names = {name: place for place, name in enumerate(tree.columns)}
         width = max(len(s.groups) for s in tree.splits)
         groups = np.zeros((len(tree.splits) + 1, width), dtype=np.intp)  # the last one is that of leaves
@@ -181,7 +189,7 @@ class _Walk:
         return cls(column[nodes], child, width, np.cumsum(nodes == LEAF) - 1)
 
 
-def sums_of_children(tree: Tree, leaf_values: NDArray[np.float64]) -> NDArray[np.float64]:
+def sums_of_children(tree: DecisionTree, leaf_values: Floats) -> Floats:
     """What every node holds when it is the sum of its children: from one row of values for each leaf."""
     sums = np.zeros((len(tree.nodes), leaf_values.shape[1]))
     sums[tree.leaf_nodes] = leaf_values
@@ -191,6 +199,79 @@ def sums_of_children(tree: Tree, leaf_values: NDArray[np.float64]) -> NDArray[np
     return sums
 
 
-def merged(columns: Iterable[ColumnSet]) -> ColumnSet:
-    """All columns, each once."""
-    return tuple(dict.fromkeys(c for names in columns for c in names))
+@dataclass(frozen=True)
+class LeafCounts:
+    """A tree with the noisy counts of its leaves by class, each with the same noise variance."""
+
+    tree: DecisionTree
+    counts: Floats
+    variance: float
+
+    def with_more(self, counts: Floats, variance: float) -> LeafCounts:
+        """Other rows counted in the same leaves: counts add up, and so does their noise."""
+        return LeafCounts(self.tree, self.counts + counts, self.variance + variance)
+
+    def with_again(self, counts: Floats, variance: float) -> LeafCounts:
+        """The same rows counted once more: the mean, weighted by what each count is worth."""
+        kept = variance / (self.variance + variance)
+        mixed = kept * self.counts + (1.0 - kept) * counts
+        return LeafCounts(self.tree, mixed, self.variance * kept)
+
+    def shares(self, classes: int) -> Floats:
+        """The share of each class in each leaf; where a leaf holds little evidence, that of the nodes above it."""
+        sums = sums_of_children(self.tree, self.counts)[:, :classes]
+        size = sums_of_children(self.tree, np.ones((self.tree.leaves, 1)))
+        shares = np.full(sums.shape, 1.0 / classes)
+        shares[0] = _proportions(sums[0] + 1.0)
+        for depth in range(1, self.tree.depth + 1):
+            here = np.flatnonzero(self.tree.level == depth)
+            above = self.tree.parent[here]
+            shares[here] = _shrunk(shares[above], sums[here], self.variance * size[here], self._column(above))
+        return shares[self.tree.leaf_nodes]
+
+    def plain_shares(self, classes: int) -> Floats:
+        """As in the literature: each leaf by itself; one without rows has the shares of all rows."""
+        counts = np.maximum(self.counts[:, :classes], 0.0)
+        whole = _proportions(np.maximum(self.counts[:, :classes].sum(axis=0), 0.0) + LEAST_SHARE)
+        rows = counts.sum(axis=1, keepdims=True)
+        return np.where(rows > 0, counts / np.maximum(rows, 1.0), whole)
+
+    def _column(self, nodes: Ints) -> Ints:
+        """The number of the column that each of these nodes is cut by."""
+        names = {name: i for i, name in enumerate(self.tree.columns)}
+        return np.array([names[s.column] for s in self.tree.splits])[np.array(self.tree.nodes)[nodes]]
+
+
+def _shrunk(above: Floats, counts: Floats, variance: Floats, column: Ints) -> Floats:
+    """Shares of nodes between their own counts and the shares of their parents (empirical Bayes).
+
+    With n rows and the parent's shares p, counts − n·p has mean n·(own − p), and the variance of sampling and of the
+    noise. How far the children of nodes cut by one column differ from their parents is estimated from all of them.
+    """
+    classes = counts.shape[1]
+    rows = np.maximum(counts.sum(axis=1, keepdims=True), 0.0)
+    surprise = counts - rows * above
+    uncertain = rows * above * (1.0 - above) + variance * (1.0 - 2.0 * above + classes * above**2)
+    # A node with fewer rows than noise says nothing about the spread, and would only add to its variance.
+    sure = rows[:, 0] > np.sqrt(classes * variance[:, 0])
+    excess = np.bincount(column, sure * (surprise**2 - uncertain).sum(axis=1))
+    weight = np.bincount(column, sure * rows[:, 0] ** 2)
+    spread = np.maximum(excess / np.maximum(weight, 1.0), LEAST_SPREAD)[column][:, None] / classes
+    own = above + spread * rows * surprise / np.maximum(spread * rows**2 + uncertain, 1e-12)
+    return _proportions(np.maximum(own, LEAST_SHARE))
+
+
+def _proportions(weights: Floats) -> Floats:
+    weights = np.maximum(weights, LEAST_SHARE)
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def mean_shares(shares: Sequence[Floats]) -> Floats:
+    """The average over several trees."""
+    return np.mean(np.stack(shares), axis=0)
+
+
+def votes(shares: Sequence[Floats]) -> Floats:
+    """The share of trees that vote for each class, as in the literature."""
+    ballots = [np.eye(s.shape[1])[s.argmax(axis=1)] for s in shares]
+    return np.mean(np.stack(ballots), axis=0)
