@@ -18,6 +18,7 @@ SOURCE = Path(understudy.__file__).parent
 ORDER = (
     "errors",
     "files",
+    "parameters",
     "boundary.schema",
     "boundary.tables",
     "boundary.privacy",

@@ -124,7 +124,7 @@ def test_few_rows_are_explained(show_attack: Show, desk: Path):
         ({"epsilon": 1.0}, "name their method too"),
         ({"method": "mst"}, "need an epsilon"),
         ({"method": "mts", "epsilon": 1.0}, "did you mean 'mst'"),
-        ({"method": "mst", "epsilon": 1.0, "shadows": 4}, r"shadows \(4\) must be a whole number of 16 or more"),
+        ({"method": "mst", "epsilon": 1.0, "shadows": 4}, r"shadows \(4\) must be a whole number of at least 16"),
     ],
 )
 def test_wrong_wishes_are_refused(show_attack: Show, wish: dict[str, Any], said: str):

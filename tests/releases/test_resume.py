@@ -28,8 +28,9 @@ from understudy.methods.dp_ctgan import dp_ctgan
 from understudy.methods.dp_gan import dp_gan
 from understudy.methods.method import Options
 from understudy.methods.pate_gan import PateConfig, PateGan
+from understudy.releases.certificate import versions
 from understudy.releases.interruption import continued, journal_at
-from understudy.releases.synthesis import Plan, synthesize_with, versions
+from understudy.releases.synthesis import Plan, synthesize_with
 
 RELATIONS = ("add-remove", "replace-one")
 COLUMNS = """

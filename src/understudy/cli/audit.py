@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import shutil
 import sys
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from understudy.boundary.privacy.budget import DEFAULT_DELTA
 from understudy.boundary.schema.schema import ADD_REMOVE
 from understudy.cli.evaluate import check_report
 from understudy.cli.screen import print_facts, print_table
@@ -25,6 +25,7 @@ from understudy.lab.audits.result import DOES_NOT_APPLY, LIMITS, PASSED, Audit, 
 from understudy.lab.audits.subjects.all_subjects import OF_TRAINING, SUBJECTS, TRAINED, mutants_of
 from understudy.pages.axis import percent
 from understudy.pages.page import report_writer
+from understudy.parameters import known_name
 
 QUICK = "quick"
 _SHARE = re.compile(r"([\d,]+) of ([\d,]+)")
@@ -36,7 +37,7 @@ class Request:
 
     methods: tuple[str, ...] = ()
     epsilon: float = 1.0
-    delta: float = 1e-6
+    delta: float = DEFAULT_DELTA
     setting: str = QUICK
     mutant: str | None = None
     function: str | None = None
@@ -71,7 +72,7 @@ def run(request: Request, mutants: bool, as_json: bool, quiet: bool) -> None:
 def _check(request: Request, mutants: bool) -> None:
     """Refuses what can't be meant, before any work is done."""
     if request.mutant is not None:
-        _known("mutant", request.mutant, _mutants_of(request, mutants))
+        known_name("mutant", request.mutant, _mutants_of(request, mutants))
     if mutants:
         _check_mutants(request)
     else:
@@ -87,7 +88,7 @@ def _mutants_of(request: Request, mutants: bool) -> Collection[str]:
 
 def _check_mutants(request: Request) -> None:
     for method in request.methods:
-        _known("method", method, (*SUBJECTS, *TRAINED))
+        known_name("method", method, (*SUBJECTS, *TRAINED))
     wrong = [name for name, given in request.only_for_one.items() if given]
     if wrong:
         raise InputError(f"--{wrong[0]} is for a single audit; leave it or --mutants out", wrong[0])
@@ -110,13 +111,6 @@ def _check_one(request: Request) -> None:
         raise InputError(f"--python ({str(request.python)!r}) must be a Python that can be run", request.python)
     if request.function is not None and request.mutant is not None:
         raise InputError(f"mutant {request.mutant!r} is of our own methods; leave it or --callable out", request.mutant)
-
-
-def _known(what: str, name: str, names: Collection[str]) -> None:
-    if name not in names:
-        near = difflib.get_close_matches(name, names, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
-        raise InputError(f"{what} {name!r} is not known; {hint}", name)
 
 
 # --- one audit

@@ -11,6 +11,7 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.continuation import finish, resumed
 from understudy.boundary.privacy.journal import Journal
 from understudy.boundary.privacy.ledger.beside import is_server
+from understudy.boundary.privacy.mechanisms.randomness import randomness_of
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.opening import open as open_table
 from understudy.cli.place import beside, ledger_of, schema_of
@@ -20,10 +21,11 @@ from understudy.errors import InputError, ReleaseError
 from understudy.lab.audits.auditing import audit
 from understudy.methods.method import Options
 from understudy.methods.parts.workload import parse_weight, stated_targets
+from understudy.parameters import one_of
 from understudy.releases.certificate import Certificate
 from understudy.releases.interruption import continued
 from understudy.releases.release import CERTIFICATE, FORMATS, Release, check_writable, write_folder
-from understudy.releases.synthesis import STEPS, Plan, randomness_of, synthesize_with
+from understudy.releases.synthesis import STEPS, Plan, synthesize_with
 from understudy.releases.training_curve import curve_of
 
 BYTES_PER_VALUE = 12
@@ -62,8 +64,7 @@ class Request:
 
 
 def check_format(format: str) -> None:
-    if format not in FORMATS:
-        raise ReleaseError(f"format ({format!r}) must be one of {', '.join(FORMATS)}", format)
+    one_of("format", format, FORMATS, error=ReleaseError)
 
 
 def demanded(epsilon: float | None) -> float:

@@ -5,12 +5,12 @@ The tables themselves are not here: they are other people's. A schema holds publ
 
 from __future__ import annotations
 
-import difflib
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from understudy.errors import InputError
+from understudy.parameters import suggestion
 
 if TYPE_CHECKING:
     from understudy.boundary.schema.schema import Schema
@@ -48,7 +48,7 @@ def schema_path(name: str) -> Path:
     """
     known = names()
     if name not in known:
-        raise InputError(f"schema {name!r} is not bundled; {_suggestion(name, known)}", name)
+        raise InputError(f"schema {name!r} is not bundled; {suggestion(name, known, 'choose one of')}", name)
     return _folder("schemas") / f"{name}.toml"
 
 
@@ -67,8 +67,3 @@ def demo() -> Path:
 
 def _folder(name: str) -> Path:
     return Path(str(files(__name__) / name))
-
-
-def _suggestion(name: str, known: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(name.lower(), known, 1)
-    return f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(known)}"

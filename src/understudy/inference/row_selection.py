@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import MethodError
+from understudy.parameters import one_of
 
 Floats: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.intp]
@@ -177,8 +178,7 @@ DISTANCES = tuple(RUNNING)
 
 
 def check_distance(distance: str) -> None:
-    if distance not in RUNNING:
-        raise MethodError(f"distance ({distance!r}) must be one of {', '.join(RUNNING)}", distance)
+    one_of("distance", distance, RUNNING, error=MethodError)
 
 
 def nearest(distances: Floats) -> Places:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -26,6 +25,7 @@ from understudy.methods.pate_gan import PateGan
 from understudy.methods.polya_tree.polya_tree import PolyaTree
 from understudy.methods.privbayes.privbayes import PrivBayes
 from understudy.methods.rake.rake import Rake
+from understudy.parameters import known_name, one_of
 
 AUTO, USUAL_POOL = "auto", "mst"
 WITHOUT_PRIVACY = ("arf", "published-dp-arf", "published-dp-select", "published-bnp")
@@ -213,8 +213,7 @@ def _check_pool(method: Method, pool: str) -> None:
     if not method.selects:
         raise MethodError(f"method {method.name} selects from no pool; leave pool ({pool}) out, or use dp-select", pool)
     known = [m.name for m in METHODS.values() if not m.selects]
-    if pool not in known:
-        raise MethodError(f"pool ({pool!r}) must be one of {', '.join(known)}", pool)
+    one_of("pool", pool, known, error=MethodError)
 
 
 def _check_numeric(method: Method, numeric: str) -> None:
@@ -234,10 +233,7 @@ def _named(name: str) -> Choice:
             "and so does synth with --no-privacy",
             name,
         )
-    if name not in METHODS:
-        near = difflib.get_close_matches(name, [*METHODS, AUTO], 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join([*METHODS, AUTO])}"
-        raise MethodError(f"method {name!r} is not known; {hint}", name)
+    known_name("method", name, [*METHODS, AUTO], error=MethodError)
     return Choice(METHODS[name], "it was asked for")
 
 

@@ -14,6 +14,7 @@ from understudy.files import write_atomically
 from understudy.pages.axis import percent, valued
 from understudy.pages.figure import Figure, cleaned, file_name
 from understudy.pages.palette import DARK, LIGHT
+from understudy.parameters import one_of
 
 if TYPE_CHECKING:
     import jinja2
@@ -137,5 +138,4 @@ def report_writer(path: Path, writers: dict[str, Callable[[], str]]) -> Callable
 
 
 def check_figure_format(format: str) -> None:
-    if format not in FIGURE_FORMATS:
-        raise InputError(f"the format of figures ({format!r}) must be one of {', '.join(FIGURE_FORMATS)}", format)
+    one_of("the format of figures", format, FIGURE_FORMATS)

@@ -19,6 +19,7 @@ import numpy as np
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.schema.domain import Coding, Domain
 from understudy.errors import InputError
+from understudy.parameters import one_of, whole_number
 from understudy.predictors.cells import LeafClasses
 from understudy.predictors.decision_tree import DecisionTree, Floats, LeafCounts
 from understudy.predictors.greedy import GreedyGrower
@@ -59,12 +60,11 @@ class Hyperparameters:
     rows: int | None = None
 
     def __post_init__(self) -> None:
-        if self.structure not in STRUCTURES:
-            raise InputError(f"structure ({self.structure!r}) must be one of {', '.join(STRUCTURES)}", self.structure)
+        one_of("structure", self.structure, STRUCTURES)
         for name, most in LIMITS.items():
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most):
-                raise InputError(f"{name} ({value!r}) must be a whole number from 1 to {most:,}, or None", value)
+            if value is not None:
+                whole_number(name, value, 1, most, advice=", or None")
 
 
 @dataclass(frozen=True)

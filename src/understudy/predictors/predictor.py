@@ -24,12 +24,13 @@ from understudy.boundary.tables.opening import open as open_table
 from understudy.boundary.tables.table import Table, is_table
 from understudy.errors import InputError
 from understudy.inference.discovery import discover, provisional
+from understudy.parameters import seed_number
 from understudy.predictors.decision_tree import LeafCounts, mean_shares, votes
 from understudy.predictors.estimator import ScikitEstimator
 from understudy.predictors.learning import ClassificationTask, Hyperparameters, count_leaves, learn
 from understudy.predictors.rows import codes_of
 from understudy.predictors.storage import FIT, UPDATE, TrainingRound, certificate_of
-from understudy.predictors.training_data import check_confirmed, rows_frame, training_data
+from understudy.predictors.training_data import rows_frame, training_data
 from understudy.releases.certificate import Certificate
 
 MEAN, VOTE = "mean", "vote"
@@ -70,7 +71,7 @@ class PrivatePredictor(ScikitEstimator):
         """
         chosen, budget = self.hyperparameters(), Budget(self.epsilon, self.delta)
         data = training_data(self, X, y, target or self.target)
-        check_confirmed(data.table.schema, self.accept_draft_as_public)
+        data.table.schema.check_confirmed(self.accept_draft_as_public, "accept_draft_as_public=True")
         ClassificationTask(Domain.of(provisional(data.table.schema)), data.target).check()
         seed = check_seed(self.seed)
         self.seed_ = secrets.randbelow(2**63) if seed is None else seed
@@ -220,6 +221,4 @@ def check_seed(seed: Any) -> int | None:
     """A seed of a generator, or None. Generators of numpy's old kind are not taken: a seed has to be recorded."""
     if seed is None:
         return None
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
-        raise InputError(f"seed ({seed}) must be a whole number from 0 to 2^63 - 1", seed)
-    return int(seed)
+    return seed_number(int(seed) if isinstance(seed, np.integer) else seed)

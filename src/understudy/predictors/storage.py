@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,17 +18,10 @@ import numpy as np
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.measurement import Answer
 from understudy.boundary.privacy.unit import PrivacyUnit
-from understudy.boundary.schema.schema import DRAFT, Schema
+from understudy.boundary.schema.schema import Schema
 from understudy.errors import CheckFailed, ReleaseError
 from understudy.files import write_atomically
-from understudy.releases.certificate import (
-    BOUGHT,
-    FIRST_FORMAT,
-    NEVER_READ,
-    READ_TO_CAP,
-    UNCONFIRMED,
-    Certificate,
-)
+from understudy.releases.certificate import FIRST_FORMAT, Certificate, provenance, versions
 
 if TYPE_CHECKING:
     from understudy.predictors.predictor import PrivatePredictor
@@ -113,30 +103,16 @@ def certificate_of(predictor: PrivatePredictor, curator: Curator, what: str) -> 
         neighbours=schema.neighbours,
         unit=PrivacyUnit.of(schema).to_dict(),
         spends=curator.spends,
-        columns=_provenance(schema),
+        columns=provenance(schema),
         rows=0,
         rows_rule=NO_ROWS,
         seed=predictor.seed_,
         secure=curator.secure,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions={"python": platform.python_version()} | _versions(),
+        versions=versions("understudy", "numpy"),
         ledger=curator.receipt,
         schema_status=schema.status,
     )
-
-
-@cache
-def _versions() -> dict[str, str]:
-    """Looked up once: it reads the metadata of the packages."""
-    return {name: version(name) for name in ("understudy", "numpy")}
-
-
-def _provenance(schema: Schema) -> dict[str, str]:
-    status = UNCONFIRMED if schema.status == DRAFT else schema.status
-    origins = {c.name: BOUGHT if c.private else status if c.modelled else NEVER_READ for c in schema}
-    if schema.unit and not schema[schema.unit.column].modelled:
-        origins[schema.unit.column] = READ_TO_CAP
-    return origins
 
 
 def save(predictor: PrivatePredictor, path: Path) -> None:

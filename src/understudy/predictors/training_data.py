@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.column import Categorical, Integer
-from understudy.boundary.schema.schema import DRAFT, Schema
+from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.draft import draft_schema
 from understudy.boundary.tables.frame import kind_of, to_arrow
 from understudy.boundary.tables.opening import open as open_table
 from understudy.boundary.tables.opening import open_frame
 from understudy.boundary.tables.spelling import spell
 from understudy.boundary.tables.table import Table, is_table
-from understudy.errors import InputError
 from understudy.predictors.estimator import UnusableInputError, as_labels, as_matrix, check_names
 
 CLASS = "class"
@@ -181,13 +180,3 @@ def _named(target: str | None, schema: Schema) -> str:
     if target is None:
         raise UnusableInputError("a target must be named: the column that shall be predicted", target)
     return schema[target].name
-
-
-def check_confirmed(schema: Schema, accepted: bool) -> None:
-    """A draft is made from the rows, so it is no public knowledge until a person says so."""
-    if schema.status == DRAFT and not accepted:
-        raise InputError(
-            'the schema is a draft made from the data; check it, then set status = "confirmed" '
-            "(or accept it as public with accept_draft_as_public=True)",
-            schema,
-        )

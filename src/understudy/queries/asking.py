@@ -15,21 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 from understudy.boundary.privacy.curator import Curator, no_pure_keys
 from understudy.boundary.privacy.ledger.beside import Debited, ledger_for
 from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
 from understudy.boundary.privacy.measurement import Answer as Recorded
-from understudy.boundary.privacy.mechanisms.randomness import Randomness
+from understudy.boundary.privacy.mechanisms.randomness import Randomness, randomness_of
 from understudy.boundary.schema.schema import DRAFT, Schema
 from understudy.boundary.tables.table import Table, identity_of
-from understudy.errors import InputError
 from understudy.queries.answer import Answer
 from understudy.queries.estimates import check_confidence
 from understudy.queries.inquiry import Inquiry
 from understudy.queries.question import QUANTILE, Question
 from understudy.queries.rehearsal import rehearse
-from understudy.releases.synthesis import DEFAULT_DELTA, randomness_of
 
 
 def query(
@@ -127,12 +125,7 @@ def names_of(table: Table) -> tuple[str, ...]:
 def _check(inquiry: Inquiry, budget: Budget, draft_accepted: bool) -> None:
     """Refuses whatever can be refused from public facts, before anything is spent."""
     schema = inquiry.schema
-    if schema.status == DRAFT and not draft_accepted:
-        raise InputError(
-            'the schema is a draft made from the data; check it, then set status = "confirmed" '
-            "(or accept it as public with --accept-draft-as-public)",
-            schema,
-        )
+    schema.check_confirmed(draft_accepted)
     if inquiry.keys and budget.pure:
         raise no_pure_keys(inquiry.keys[0])
     rehearse(inquiry, budget)
@@ -166,19 +159,17 @@ def _digest(schema: Schema) -> str:
 def _recalled(ledger: Ledger | Path | None, key: str | None) -> tuple[Recorded, ...] | None:
     if key is None:
         return None
-    if isinstance(ledger, Path):
-        ledger = Ledger.open(ledger, create=False) if ledger.exists() else None
-    kept = None if ledger is None else ledger.recall(key)
+    if ledger is None or (isinstance(ledger, Path) and not ledger.exists()):
+        return None
+    kept = Ledger.at(ledger).recall(key)
     return None if kept is None else _unpacked(kept)
 
 
 def _remembered(ledger: Ledger | Path | None, key: str | None, curator: Curator) -> Sequence[Recorded]:
     """What the ledger keeps: of two processes that asked at once, both give the answer that was there first."""
-    if key is None:
+    if key is None or ledger is None:
         return curator.record
-    if isinstance(ledger, Path):
-        ledger = Ledger.open(ledger, create=False)
-    return curator.record if ledger is None else _unpacked(ledger.remember(key, _packed(curator.record)))
+    return _unpacked(Ledger.at(ledger).remember(key, _packed(curator.record)))
 
 
 def _packed(answers: Sequence[Recorded]) -> bytes:

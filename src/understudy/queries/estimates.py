@@ -11,7 +11,7 @@ import numpy as np
 
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.tables.tally import ValueSum
-from understudy.errors import InputError
+from understudy.parameters import number_between
 
 LEAST_CONFIDENCE, MOST_CONFIDENCE = 0.5, 0.9999
 
@@ -31,9 +31,7 @@ class Figure:
 
 
 def check_confidence(confidence: float) -> float:
-    if not LEAST_CONFIDENCE <= confidence <= MOST_CONFIDENCE:
-        raise InputError(f"confidence ({confidence}) must be from {LEAST_CONFIDENCE} to {MOST_CONFIDENCE}", confidence)
-    return float(confidence)
+    return number_between("confidence", confidence, LEAST_CONFIDENCE, MOST_CONFIDENCE)
 
 
 def reach(measured: Measurement, confidence: float) -> int:

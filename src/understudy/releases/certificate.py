@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 from understudy.boundary.privacy.accountant import upper_float
 from understudy.boundary.privacy.budget import Budget, Spend, compose
 from understudy.boundary.privacy.ledger.ledger import Receipt
-from understudy.boundary.schema.schema import DRAFT
+from understudy.boundary.schema.schema import DRAFT, Schema
 from understudy.errors import CheckFailed
 
 FIRST_FORMAT, FORMAT = "understudy-certificate/1", "understudy-certificate/2"
@@ -190,6 +193,28 @@ class Certificate:
             schema_status=raw.get("schema_status"),
             format=raw["format"],
         )
+
+
+def provenance(schema: Schema) -> dict[str, str]:
+    """How each column's domain came to be known."""
+    origins = {}
+    for column in schema:
+        if column.private:
+            origins[column.name] = BOUGHT
+        elif not column.modelled:
+            origins[column.name] = NEVER_READ
+        else:
+            origins[column.name] = UNCONFIRMED if schema.status == DRAFT else schema.status
+    if schema.unit and not schema[schema.unit.column].modelled:
+        origins[schema.unit.column] = READ_TO_CAP
+    return origins
+
+
+@cache
+def versions(*packages: str) -> dict[str, str]:
+    """What made the release; replaying byte for byte may need the same. Looked up once, since it reads files."""
+    named = packages or ("understudy", "numpy", "pyarrow")
+    return {"python": platform.python_version()} | {name: version(name) for name in named}
 
 
 def digest(body: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from understudy.boundary.schema.schema import Schema
 from understudy.boundary.schema.toml import loads
 from understudy.errors import CheckFailed, ReleaseError, UnderstudyError
 from understudy.methods.method import Options
-from understudy.releases.certificate import FIRST_FORMAT, Certificate
+from understudy.releases.certificate import FIRST_FORMAT, Certificate, versions
 from understudy.releases.release import (
     CERTIFICATE,
     FORMATS,
@@ -22,7 +22,7 @@ from understudy.releases.release import (
     sha256,
     synthetic_name,
 )
-from understudy.releases.synthesis import Plan, versions
+from understudy.releases.synthesis import Plan
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.tables.frame import from_values, kind_of, to_arrow, to_native
-from understudy.errors import InputError, TableError
+from understudy.errors import TableError
 from understudy.inference.model import Model
+from understudy.parameters import seed_number
 from understudy.releases.drawing import complete
 from understudy.releases.evidence import Evidence
 
@@ -40,9 +41,7 @@ def complete_frame(model: Model, domain: Domain, frame: Any, seed: int | None) -
 def _checked(seed: int | None) -> int:
     if seed is None:
         return secrets.randbelow(2**63)
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
-        raise InputError(f"seed ({seed}) must be a whole number from 0 to 2^63 - 1", seed)
-    return seed
+    return seed_number(seed)
 
 
 def _evidence(table: pa.Table, rows: int, domain: Domain) -> Evidence:

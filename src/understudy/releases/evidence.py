@@ -6,7 +6,6 @@ user's own. One that lies outside of the domain is refused with a sentence.
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from understudy.boundary.schema.domain import Coding, Domain, units_between
 from understudy.boundary.schema.expression import Values
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError
+from understudy.parameters import close_names
 
 MOST_LISTED = 8
 
@@ -220,8 +220,7 @@ def _near(text: str, labels: Sequence[str]) -> str:
     """All labels of a short list; of a long one, those that look most like the text."""
     if len(labels) <= MOST_LISTED:
         return ", ".join(labels)
-    by_case = {label.lower(): label for label in labels}
-    near = [by_case[n] for n in difflib.get_close_matches(text.lower(), by_case, n=3, cutoff=0.5)] or labels[:3]
+    near = close_names(text, labels, cutoff=0.5) or labels[:3]
     return f"the {len(labels)} values of the schema, such as {', '.join(near)}"
 
 

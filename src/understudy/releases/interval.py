@@ -21,8 +21,8 @@ import numpy as np
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.encoding import decode
-from understudy.errors import InputError
 from understudy.inference.model import CodeColumns, Model
+from understudy.parameters import number_between
 from understudy.releases.condition import Condition
 from understudy.releases.observation import MOST_CELLS, Array, Observed, Table, observe, pooled, refine, tables_of
 from understudy.releases.unmeasured_pairs import association, mass, weights_of
@@ -214,10 +214,7 @@ class Counter:
         return cls(release.domain, tables, drawn, total, association(tables, drawn, total, selected))
 
     def count(self, expression: str, confidence: float = CONFIDENCE) -> Count:
-        if not LEAST_CONFIDENCE <= confidence <= MOST_CONFIDENCE:
-            raise InputError(
-                f"confidence ({confidence}) must be from {LEAST_CONFIDENCE} to {MOST_CONFIDENCE}", confidence
-            )
+        number_between("confidence", confidence, LEAST_CONFIDENCE, MOST_CONFIDENCE)
         condition = Condition.of(expression, self.domain)
         if not condition.share.any():
             return Count(0.0, 0, 0, confidence, condition.settled, "no row of the declared domain can satisfy it")

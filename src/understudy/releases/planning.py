@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.inference.discovery import provisional
@@ -14,7 +14,6 @@ from understudy.methods.forecast.forecast import ASSUMED_ROWS, Forecast, forecas
 from understudy.methods.method import Options
 from understudy.methods.parts.workload import stated_targets
 from understudy.methods.registry import AUTO, METHODS, choose
-from understudy.releases.synthesis import DEFAULT_DELTA
 
 NEVER_PURE = ("dp-gan", "dp-ctgan", "pate-gan")
 """Methods that refuse a delta of 0."""

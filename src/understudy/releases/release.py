@@ -24,6 +24,7 @@ from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.frame import csv_bytes, from_values, parquet_bytes, to_native
 from understudy.errors import CheckFailed, ReleaseError
 from understudy.inference.model import Model
+from understudy.parameters import one_of
 from understudy.releases.certificate import Certificate
 from understudy.releases.drawing import Columns
 
@@ -149,8 +150,7 @@ class Release:
         return content | {CERTIFICATE: certificate.to_bytes()}
 
     def synthetic_bytes(self, format: str) -> bytes:
-        if format not in FORMATS:
-            raise ReleaseError(f"format ({format!r}) must be one of {', '.join(FORMATS)}", format)
+        one_of("format", format, FORMATS, error=ReleaseError)
         return csv_bytes(self.arrow, self.schema) if format == "csv" else parquet_bytes(self.arrow)
 
 

@@ -6,26 +6,24 @@ answers to replay it; there is no second code path.
 
 from __future__ import annotations
 
-import platform
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 from understudy.boundary.privacy.continuation import finish, journalled
 from understudy.boundary.privacy.curator import Curator, no_pure_keys
 from understudy.boundary.privacy.journal import Journal
 from understudy.boundary.privacy.ledger.beside import Debited, ledger_for
 from understudy.boundary.privacy.ledger.ledger import Ledger
-from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
+from understudy.boundary.privacy.mechanisms.randomness import Randomness, randomness_of
 from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import Domain
@@ -39,15 +37,15 @@ from understudy.methods.method import BINS, NOISE, POLYA, Options
 from understudy.methods.parts.bought_bins import with_bought_bins
 from understudy.methods.parts.workload import PAIRS, stated_targets, stated_weights
 from understudy.methods.registry import Choice, choose
+from understudy.parameters import seed_number, whole_number
 from understudy.releases.audited import Audited
-from understudy.releases.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, UNCONFIRMED, Certificate
+from understudy.releases.certificate import Certificate, provenance, versions
 from understudy.releases.drawing import Columns, check_satisfiable, draw
 from understudy.releases.evidence import Evidence, Plain, check_stated
 from understudy.releases.interruption import continued, facts, journal_at, without_ledger
 from understudy.releases.release import Release
 from understudy.releases.standing import Watcher, watched
 
-DEFAULT_DELTA = 1e-6
 MOST_ROWS = 200_000_000
 STEPS = ("learning what the schema keeps private", "measuring", "drawing rows")
 
@@ -144,15 +142,6 @@ def synthesize(
         return release
 
 
-def randomness_of(noise_seed: int | None) -> Randomness:
-    """The operating system's, or for tests a repeatable one."""
-    if noise_seed is None:
-        return ExactRandomness.system()
-    if isinstance(noise_seed, bool) or not isinstance(noise_seed, int) or noise_seed < 0:
-        raise InputError(f"the noise seed ({noise_seed}) must be a whole number of at least 0", noise_seed)
-    return ExactRandomness.seeded(noise_seed)
-
-
 def synthesize_with(
     table: Table,
     plan: Plan,
@@ -206,17 +195,10 @@ class Plan:
         accept_draft: bool = False,
         given: Mapping[str, object] | None = None,
     ) -> Plan:
-        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS):
-            raise InputError(f"rows ({rows}) must be a whole number from 1 to {MOST_ROWS:,}", rows)
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63):
-            raise InputError(f"seed ({seed}) must be a whole number from 0 to 2^63 - 1", seed)
-        if schema.status == DRAFT and not accept_draft:
-            raise InputError(
-                'the schema is a draft made from the data; check it, then set status = "confirmed" '
-                "(or accept it as public with --accept-draft-as-public)",
-                schema,
-            )
-        seed = secrets.randbelow(2**63) if seed is None else seed
+        if rows is not None:
+            whole_number("rows", rows, 1, MOST_ROWS)
+        seed = secrets.randbelow(2**63) if seed is None else seed_number(seed)
+        schema.check_confirmed(accept_draft)
         choice = choose(method, options, schema, budget)
         stated = check_stated({} if given is None else given, schema)
         return cls(schema, budget, choice, options, rows, seed, schema.status == DRAFT, stated)
@@ -291,7 +273,7 @@ class Plan:
             neighbours=self.schema.neighbours,
             unit=PrivacyUnit.of(self.schema).to_dict(),
             spends=curator.spends,
-            columns=self._provenance(),
+            columns=provenance(self.schema),
             rows=rows,
             rows_rule=self._rows_rule(),
             seed=self.seed,
@@ -312,22 +294,10 @@ class Plan:
     def _witness(self) -> np.random.Generator:
         return np.random.Generator(np.random.PCG64(self.seed))
 
-    def _provenance(self) -> dict[str, str]:
-        status = UNCONFIRMED if self.draft_accepted else self.schema.status
-        origins = {c.name: BOUGHT if c.private else status if c.modelled else NEVER_READ for c in self.schema}
-        if self.schema.unit and not self.schema[self.schema.unit.column].modelled:
-            origins[self.schema.unit.column] = READ_TO_CAP
-        return origins
-
     def _rows_rule(self) -> str:
         if self.rows is not None:
             return "as asked"
         return "the number of private rows, public under replace-one" if self.schema.public_rows else "noisy total"
-
-
-def versions() -> dict[str, str]:
-    """What made the release; replaying byte for byte may need the same."""
-    return {"python": platform.python_version()} | {name: version(name) for name in ("understudy", "numpy", "pyarrow")}
 
 
 def _spoken(facts: tuple[str, float, float, str]) -> str:

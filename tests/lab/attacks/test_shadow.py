@@ -251,7 +251,11 @@ def test_the_attack_itself_knows_no_method(setting, train):
         ({"method": "mts", "epsilon": 1}, MethodError, "method 'mts' is not known; did you mean 'mst'"),
         ({"method": "mst", "epsilon": 0}, InputError, r"epsilon \(0\) must be"),
         ({"method": "mst", "epsilon": 1, "delta": 2}, InputError, r"delta \(2\) must be"),
-        ({"method": "mst", "epsilon": 1, "shadows": 15}, InputError, r"shadows \(15\) must be a whole number of 16"),
+        (
+            {"method": "mst", "epsilon": 1, "shadows": 15},
+            InputError,
+            r"shadows \(15\) must be a whole number of at least 16",
+        ),
         ({"method": "mst", "epsilon": 1, "shadows": 16.0}, InputError, r"shadows \(16.0\) must be a whole number"),
         ({"method": "mst", "epsilon": 1, "shadows": True}, InputError, r"shadows \(True\) must be a whole number"),
         ({"method": "mst", "epsilon": 1, "seed": -1}, InputError, r"seed \(-1\) must be 0 or more"),

@@ -31,6 +31,7 @@ from understudy.boundary.privacy.mechanisms.subsampling import Course, epsilon_o
 from understudy.errors import BudgetExhausted, InputError, InternalError, MethodError
 
 __all__ = [
+    "DEFAULT_DELTA",
     "MAX_EPSILON",
     "QUANTUM",
     "Amount",
@@ -45,6 +46,8 @@ __all__ = [
     "total",
 ]
 
+DEFAULT_DELTA = 1e-6
+"""The δ of a budget for which nobody named one: small beside 1/n for any table of fewer than some 100,000 people."""
 MAX_EPSILON = 1e4
 """Beyond this a budget protects nobody, and it is more likely a slip than a wish."""
 

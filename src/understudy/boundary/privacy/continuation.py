@@ -95,7 +95,7 @@ class JournalGate(RowGate):
         """Of the journal's debit: a release whose answers all stand in the journal is paid, and pays no more."""
         if self._journal.entry is None or self._ledger is None:
             return None
-        return _book(self._ledger).receipt(self._journal.entry)
+        return Ledger.at(self._ledger).receipt(self._journal.entry)
 
     def _kept(self, kind: str, values: list[NDArray[Any]]) -> list[NDArray[Any]]:
         if self._book is None or self._journal.entry is None:
@@ -125,7 +125,7 @@ def resumed(path: Path, ledger: Ledger | Path) -> Journal:
     """The journal of an interrupted release, as far as the ledger knows it; reads, and changes nothing."""
     journal = Journal.open(path)
     try:
-        _trust(journal, _book(ledger))
+        _trust(journal, Ledger.at(ledger))
     except BaseException:
         journal.close()
         raise
@@ -135,7 +135,7 @@ def resumed(path: Path, ledger: Ledger | Path) -> Journal:
 def finish(journal: Journal, ledger: Ledger | Path) -> None:
     """Closes a release for good, once it is where it should be: the ledger says so, and the journal is deleted."""
     if journal.entry is not None:
-        _book(ledger).claim(journal.entry, FINISHED, journal.digest)
+        Ledger.at(ledger).claim(journal.entry, FINISHED, journal.digest)
         journal.delete()
 
 
@@ -154,7 +154,3 @@ def _trust(journal: Journal, ledger: Ledger) -> None:
     if claimed is not None:
         journal.take(claimed.digests)
         journal.entry = claimed.entry
-
-
-def _book(ledger: Ledger | Path) -> Ledger:
-    return Ledger.open(ledger, create=False) if isinstance(ledger, Path) else ledger

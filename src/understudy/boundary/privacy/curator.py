@@ -124,9 +124,8 @@ class RowGate:
         """One entry for the whole budget, on disk before any draw: concurrent curators can't run dry half-way."""
         if not self._paid:
             self._table.check_readable()
-            ledger = Ledger.open(self._ledger) if isinstance(self._ledger, Path) else self._ledger
-            if ledger is not None:
-                self._debit(ledger)
+            if self._ledger is not None:
+                self._debit(Ledger.at(self._ledger, create=True))
             self._paid = True
 
     def _debit(self, ledger: Ledger) -> None:

@@ -16,6 +16,7 @@ from typing import ClassVar, TypeAlias
 
 from understudy.boundary.schema.expression import Kind
 from understudy.errors import SchemaError
+from understudy.parameters import is_whole
 
 Label: TypeAlias = str | int
 
@@ -86,7 +87,7 @@ class _Binned(Column):
     def _check_bins(self) -> None:
         if self.bins is not None and self.cuts is not None:
             raise self._refuse("bins and cuts exclude each other; keep one of them")
-        if self.bins is not None and not (_is_whole(self.bins) and 1 <= self.bins <= MAX_BINS):
+        if self.bins is not None and not (is_whole(self.bins) and 1 <= self.bins <= MAX_BINS):
             raise self._refuse(f"bins ({self.bins}) must be a whole number from 1 to {MAX_BINS:,}")
         if self.cuts is not None and not all(_is_real(c) and math.isfinite(c) for c in self.cuts):
             raise self._refuse(f"cuts ({', '.join(map(repr, self.cuts[:4]))}) must be finite numbers")
@@ -109,7 +110,7 @@ class Integer(_Binned):
 
     def __post_init__(self) -> None:
         for key, bound in (("min", self.minimum), ("max", self.maximum)):
-            if bound is not None and not (_is_whole(bound) and abs(bound) <= LARGEST_INTEGER):
+            if bound is not None and not (is_whole(bound) and abs(bound) <= LARGEST_INTEGER):
                 raise self._refuse(f"{key} ({bound!r}) must be a whole number between -2^52 and 2^52")
         self._check_bins()
         if self.cuts and not all(float(c).is_integer() for c in self.cuts):
@@ -138,7 +139,7 @@ class Number(_Binned):
         for key, bound in (("min", self.minimum), ("max", self.maximum)):
             if bound is not None and not (_is_real(bound) and math.isfinite(bound)):
                 raise self._refuse(f"{key} ({bound!r}) must be a finite number")
-        if self.decimals is not None and not (_is_whole(self.decimals) and 0 <= self.decimals <= 12):
+        if self.decimals is not None and not (is_whole(self.decimals) and 0 <= self.decimals <= 12):
             raise self._refuse(f"decimals ({self.decimals}) must be a whole number from 0 to 12")
         self._check_bins()
         if self.minimum is not None and self.maximum is not None:
@@ -363,10 +364,6 @@ def as_datetime(value: object) -> object:
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day)
     return value
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_real(value: object) -> bool:

@@ -12,7 +12,6 @@ integer type and raise: an error that depends on a row would leak around the noi
 
 from __future__ import annotations
 
-import difflib
 import enum
 import math
 import operator
@@ -27,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import InternalError, SchemaError
+from understudy.parameters import close_names
 
 MAX_CHARACTERS: Final = 10_000
 MAX_NESTING: Final = 30
@@ -711,8 +711,7 @@ def _close(name: str, columns: Sequence[str]) -> list[str]:
     """Likely meanings, among them a hyphenated name that was typed without its quotes."""
     lowered = {column.lower(): column for column in columns}
     begun = [full for low, full in lowered.items() if re.match(re.escape(name.lower()) + r"\W", low)]
-    alike = [lowered[low] for low in difflib.get_close_matches(name.lower(), lowered, n=3)]
-    return list(dict.fromkeys([*begun, *alike]))[:3]
+    return list(dict.fromkeys([*begun, *close_names(name, columns)]))[:3]
 
 
 def _written(name: str) -> str:

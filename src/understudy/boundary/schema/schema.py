@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.boundary.schema.column import Categorical, Column, Identifier, spelled_with_point
 from understudy.boundary.schema.expression import Constraint, Kind
-from understudy.errors import SchemaError
+from understudy.errors import InputError, SchemaError
+from understudy.parameters import one_of, whole_number
 
 if TYPE_CHECKING:
     from understudy.boundary.schema.expression import Values
@@ -37,8 +38,7 @@ class Unit:
     max_rows: int = 1
 
     def __post_init__(self) -> None:
-        if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int) or self.max_rows < 1:
-            raise SchemaError(f"unit: max_rows ({self.max_rows!r}) must be a whole number of at least 1", self)
+        whole_number("unit: max_rows", self.max_rows, 1, error=SchemaError, subject=self)
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,20 @@ class Schema:
             raise SchemaError(f"column {twice!r} is declared twice", self)
         if not self.modelled:
             raise SchemaError("every column is an identifier, so there is nothing to model; declare another type", self)
-        if self.neighbours not in NEIGHBOURS:
-            raise SchemaError(f"neighbours ({self.neighbours!r}) must be one of {', '.join(NEIGHBOURS)}", self)
-        if self.status not in STATUSES:
-            raise SchemaError(f"status ({self.status!r}) must be one of {', '.join(STATUSES)}", self)
+        one_of("neighbours", self.neighbours, NEIGHBOURS, error=SchemaError, subject=self)
+        one_of("status", self.status, STATUSES, error=SchemaError, subject=self)
         self._check_missing_values()
         self._check_unit()
         self.constraints  # noqa: B018 - parsing them is the check
+
+    def check_confirmed(self, accepted: bool, how: str = "--accept-draft-as-public") -> None:
+        """Refuses a draft that nobody `accepted`: it was made from the rows, so it is not public knowledge."""
+        if self.status == DRAFT and not accepted:
+            raise InputError(
+                'the schema is a draft made from the data; check it, then set status = "confirmed" '
+                f"(or accept it as public with {how})",
+                self,
+            )
 
     def _check_missing_values(self) -> None:
         for column in self.columns:

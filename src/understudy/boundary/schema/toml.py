@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -23,6 +22,7 @@ from understudy.boundary.schema.column import (
 )
 from understudy.boundary.schema.schema import ADD_REMOVE, DECLARED, DRAFT, Rule, Schema, Unit
 from understudy.errors import SchemaError
+from understudy.parameters import suggestion
 
 PRIVATE = "private"
 DRAFT_LINE = (
@@ -191,6 +191,5 @@ def _texts(key: str, raw: Any) -> tuple[str, ...]:
 def _known(where: str, raw: Mapping[str, Any], keys: Iterable[str]) -> None:
     for key in raw:
         if key not in keys:
-            near = difflib.get_close_matches(key, list(keys), 1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; it takes {', '.join(keys)}"
-            raise SchemaError(f"{where}: key {key!r} is unknown{hint}", raw)
+            hint = suggestion(key, keys, "it takes")
+            raise SchemaError(f"{where}: key {key!r} is unknown; {hint}", raw)

@@ -16,6 +16,7 @@ import numpy as np
 from understudy.errors import InputError
 from understudy.inference.forest.boxes import LeafBoxes
 from understudy.inference.forest.trees import Flags, Floats, Indices, Trees
+from understudy.parameters import whole_number
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,7 @@ class Growth:
     def __post_init__(self) -> None:
         for name, least in (("num_trees", 1), ("max_iters", 0), ("min_node_size", 1)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise InputError(f"{name} ({value}) must be a whole number of at least {least}", value)
+            whole_number(name, int(value) if isinstance(value, np.integer) else value, least)
         if not 0 <= self.delta <= 0.5:
             raise InputError(f"delta ({self.delta}) must be from 0 to 0.5", self.delta)
 

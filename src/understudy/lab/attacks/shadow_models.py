@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 from understudy.boundary.schema.schema import REPLACE_ONE, Schema
 from understudy.boundary.tables.cache import CachedTable
 from understudy.boundary.tables.draft import draft_schema
@@ -33,7 +33,8 @@ from understudy.lab.evaluation.holdout import people
 from understudy.lab.evaluation.row_features import quietly
 from understudy.lab.evaluation.sample import Sample
 from understudy.methods.method import Options
-from understudy.releases.synthesis import DEFAULT_DELTA, Plan, synthesize
+from understudy.parameters import whole_number
+from understudy.releases.synthesis import Plan, synthesize
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,8 +77,7 @@ def shadow_membership(
 
 
 def check_shadows(shadows: int, seed: int = 0) -> None:
-    if isinstance(shadows, bool) or not isinstance(shadows, int) or shadows < FEWEST_SHADOWS:
-        raise InputError(f"shadows ({shadows}) must be a whole number of {FEWEST_SHADOWS} or more", shadows)
+    whole_number("shadows", shadows, FEWEST_SHADOWS)
     if seed < 0:
         raise InputError(f"seed ({seed}) must be 0 or more", seed)
 

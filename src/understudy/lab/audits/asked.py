@@ -13,7 +13,7 @@ from understudy.lab.audits.effort import Setting
 from understudy.lab.audits.pairs.pair import Pair, pairs, switch_pair
 from understudy.lab.audits.subjects import foreign
 from understudy.lab.audits.subjects.all_subjects import is_opaque, kind_of, subject_of
-from understudy.releases.synthesis import versions
+from understudy.releases.certificate import versions
 
 LEVEL = 0.05
 SHOWN = ("equal rows", "unique category", "numeric outlier")

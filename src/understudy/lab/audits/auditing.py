@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 from understudy.boundary.schema.schema import ADD_REMOVE, NEIGHBOURS
 from understudy.errors import InputError
 from understudy.lab.audits.asked import LEVEL, Asked
@@ -34,7 +34,8 @@ from understudy.lab.audits.subjects.all_subjects import (
     rig_of,
     trained_subject_of,
 )
-from understudy.releases.synthesis import DEFAULT_DELTA, versions
+from understudy.parameters import one_of, whole_number
+from understudy.releases.certificate import versions
 
 Progress = Callable[[str], None]
 GAME = ("game", "Distinguishing game", "Can two tables that differ in one person be told apart better than is claimed?")
@@ -81,8 +82,7 @@ def audit(
         raise InputError(f"level ({level}) must be above 0 and at most 0.5", level)
     if time_limit is not None and not time_limit > 0:
         raise InputError(f"the time limit ({time_limit}) must be above 0 seconds", time_limit)
-    if neighbours not in NEIGHBOURS:
-        raise InputError(f"neighbours ({neighbours!r}) must be one of {', '.join(NEIGHBOURS)}", neighbours)
+    one_of("neighbours", neighbours, NEIGHBOURS)
     chosen = setting_of(setting)
     if method in TRAINED:
         games = {"time_limit": time_limit, "out": out, "jobs": jobs, "postgres": postgres}
@@ -116,9 +116,9 @@ def _demand_no_games(method: str, given: Mapping[str, object]) -> None:
 
 
 def _jobs(asked: int | None) -> int:
-    if asked is not None and not (isinstance(asked, int) and asked >= 1):
-        raise InputError(f"jobs ({asked}) must be a whole number of at least 1", asked)
-    return asked or os.cpu_count() or 1
+    if asked is None:
+        return os.cpu_count() or 1
+    return whole_number("jobs", asked, 1)
 
 
 def _audit(asked: Asked, jobs: int, out: Path | None, progress: Progress) -> Audit:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 
-from understudy.errors import InputError
+from understudy.parameters import known_name
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,4 @@ SETTINGS = {
 
 
 def setting_of(name: str) -> Setting:
-    if name not in SETTINGS:
-        near = difflib.get_close_matches(name, SETTINGS, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(SETTINGS)}"
-        raise InputError(f"setting {name!r} is not known; {hint}", name)
-    return SETTINGS[name]
+    return SETTINGS[known_name("setting", name, SETTINGS)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from understudy.lab.specimens import arf as adversarial
 from understudy.lab.specimens import published_arf, published_select
 from understudy.lab.specimens import published_bnp as bnp
 from understudy.lab.specimens.specimen import Specimen
+from understudy.parameters import suggestion, whole_number
 
 Make = Callable[[Any, Schema | None, float, dict[str, Any]], Specimen]
 """From rows, their schema, the ε that is named and further parameters to synthetic rows."""
@@ -79,15 +79,13 @@ def specimen(
     """
     if not (isinstance(epsilon, int | float) and math.isfinite(epsilon) and epsilon > 0):
         raise InputError(f"epsilon ({epsilon}) must be a number greater than 0", epsilon)
-    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
-        raise InputError(f"rows ({rows}) must be a whole number of at least 1", rows)
+    if rows is not None:
+        whole_number("rows", rows, 1)
     known = Schema.load(schema) if isinstance(schema, str | Path) else schema
     return _named(method).make(data, known, float(epsilon), {"n": rows, "seed": seed})
 
 
 def _named(name: str) -> Kind:
     if name not in SPECIMENS:
-        near = difflib.get_close_matches(name, SPECIMENS, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(SPECIMENS)}"
-        raise MethodError(f"method {name!r} is not one without privacy; {hint}", name)
+        raise MethodError(f"method {name!r} is not one without privacy; {suggestion(name, SPECIMENS)}", name)
     return SPECIMENS[name]

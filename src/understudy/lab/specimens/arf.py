@@ -21,6 +21,7 @@ from understudy.inference.forest.density import ForestDensity
 from understudy.inference.forest.forge import complete, forge
 from understudy.lab.specimens.points import Floats, Points
 from understudy.lab.specimens.specimen import Specimen
+from understudy.parameters import whole_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -147,9 +148,7 @@ def _ranges(points: Points) -> tuple[Floats, Floats]:
 
 
 def _checked_rows(n: int | None) -> int:
-    if n is None or isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise InputError(f"n ({n}) must be a whole number of at least 1", n)
-    return int(n)
+    return whole_number("n", int(n) if isinstance(n, np.integer) else n, 1)
 
 
 def _repeated(given: Mapping[str, Any], n: int) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.errors import InputError, MethodError
 from understudy.lab.studies.study import Trial
 from understudy.methods.registry import METHODS
+from understudy.parameters import known_name, whole_number
 
 MOST_SEEDS = 1000
 
@@ -52,11 +52,7 @@ def _check(methods: Sequence[str], epsilons: Sequence[float], seeds: int, delta:
     if not methods or not epsilons:
         raise InputError("a study needs at least one method and one epsilon", methods)
     for name in methods:
-        if name not in METHODS:
-            near = difflib.get_close_matches(name, METHODS, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(METHODS)}"
-            raise MethodError(f"method {name!r} is not known; {hint}", name)
+        known_name("method", name, METHODS, error=MethodError)
     for epsilon in epsilons:
         Budget(epsilon, delta)
-    if isinstance(seeds, bool) or not isinstance(seeds, int) or not 1 <= seeds <= MOST_SEEDS:
-        raise InputError(f"seeds ({seeds}) must be a whole number from 1 to {MOST_SEEDS:,}", seeds)
+    whole_number("seeds", seeds, 1, MOST_SEEDS)

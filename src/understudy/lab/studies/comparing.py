@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from understudy.boundary.privacy.budget import DEFAULT_DELTA
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError
 from understudy.lab.evaluation.comparison import Comparison
@@ -20,6 +21,7 @@ from understudy.lab.studies.case import BASELINE, Case, cases
 from understudy.lab.studies.record import Question, Record, study_key
 from understudy.lab.studies.study import MODEL_FIRST, STATISTICS_FIRST, Study, Trial
 from understudy.lab.studies.worker import Crew, Task
+from understudy.parameters import whole_number
 
 NOTICE = (
     "No budget is spent: the noise is seeded, nothing is released, and no synthetic row is kept. To choose by it, run "
@@ -53,7 +55,7 @@ def compare(
     methods: Sequence[str] | None = None,
     epsilons: Sequence[float] = EPSILONS,
     seeds: int = 3,
-    delta: float = 1e-6,
+    delta: float = DEFAULT_DELTA,
     target: str | None = None,
     groups: Sequence[str] = (),
     holdout: Any = None,
@@ -140,5 +142,4 @@ def _check_columns(task: Task) -> None:
 
 
 def _check_jobs(jobs: int) -> None:
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or not 1 <= jobs <= MOST_JOBS:
-        raise InputError(f"jobs ({jobs}) must be a whole number from 1 to {MOST_JOBS}", jobs)
+    whole_number("jobs", jobs, 1, MOST_JOBS)

@@ -15,9 +15,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from understudy.errors import InputError
 from understudy.lab.evaluation.measure import Figure, Part
 from understudy.lab.studies.study import Study, Trial, summarize
+from understudy.parameters import one_of
 
 NOTHING = "–"
 QUANTITIES = {
@@ -54,8 +54,8 @@ class Grid:
 
 def check_layout(layout: str | None) -> None:
     """Refuses a layout that is not known."""
-    if layout is not None and layout not in LAYOUTS:
-        raise InputError(f"layout ({layout!r}) must be one of {', '.join(LAYOUTS)}", layout)
+    if layout is not None:
+        one_of("layout", layout, LAYOUTS)
 
 
 def lay_out(study: Study, layout: str) -> list[Grid]:

@@ -31,6 +31,7 @@ from understudy.methods.parts.groundwork import measure_columns, public_rows
 from understudy.methods.parts.networks import Report, Watch
 from understudy.methods.rake import rake
 from understudy.methods.rake.rake import CalibratedRake, Rake, RakeState, Schedule
+from understudy.parameters import one_of, whole_number
 
 POOL_SHARE = 0.3
 """Settled in advance, like all that follows, by a sweep on public tables: `docs/concepts/selection`."""
@@ -86,17 +87,14 @@ class DpSelect:
         return CalibratedSelect(self, plan, self.pool.calibrate(domain, parts[0]))
 
     def _check(self) -> None:
-        if self.distance not in (ENTROPY, *DISTANCES):
-            known = ", ".join((ENTROPY, *DISTANCES))
-            raise MethodError(f"distance ({self.distance!r}) must be one of {known}", self)
+        one_of("distance", self.distance, (ENTROPY, *DISTANCES), error=MethodError, subject=self)
         if not 0 < self.pool_share < 1:
             raise MethodError(f"pool_share ({self.pool_share}) must be above 0 and below 1", self)
         if not LEAST_FACTOR <= self.candidates_factor <= MOST_FACTOR:
             raise MethodError(
                 f"candidates_factor ({self.candidates_factor}) must be from {LEAST_FACTOR:g} to {MOST_FACTOR:g}", self
             )
-        if isinstance(self.sections, bool) or not 1 <= self.sections <= MOST_SECTIONS:
-            raise MethodError(f"sections ({self.sections}) must be a whole number from 1 to {MOST_SECTIONS:,}", self)
+        whole_number("sections", self.sections, 1, MOST_SECTIONS, error=MethodError, subject=self)
         if self.sections > 1 and self.distance == ENTROPY:
             raise MethodError(
                 f"sections ({self.sections}) are for rows that are chosen one by one; "

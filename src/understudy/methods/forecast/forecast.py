@@ -17,10 +17,10 @@ import numpy as np
 
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.schema.schema import Schema
-from understudy.errors import InputError
 from understudy.methods.forecast.coefficients import COEFFICIENTS, RELATED, SHAPE
 from understudy.methods.forecast.error import Setting, Shape, expected_error
 from understudy.methods.forecast.spending import Floats, Public, Spending, spending
+from understudy.parameters import whole_number
 
 ASSUMED_ROWS = 10_000
 MOST_ROWS = 10**12
@@ -95,9 +95,7 @@ def cost_facts(facts: Public, bought: Spending) -> Floats:
 
 
 def check_rows(rows: int) -> int:
-    if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
-        raise InputError(f"rows ({rows}) must be a whole number from 1 to {MOST_ROWS:,}", rows)
-    return rows
+    return whole_number("rows", rows, 1, MOST_ROWS)
 
 
 def forecasts(schema: Schema, budget: Budget, rows: int, methods: Sequence[str]) -> list[Forecast]:

@@ -11,6 +11,7 @@ from numbers import Real
 from understudy.boundary.privacy.mechanisms.score import STEP
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.errors import MethodError
+from understudy.parameters import one_of
 
 PAIRS, TRIPLES = "pairs", "triples"
 KINDS = (PAIRS, TRIPLES)
@@ -160,8 +161,7 @@ def _checked(domain: Domain, stated: Stated) -> dict[frozenset[str], float]:
 
 
 def _check_kind(kind: str, columns: int) -> None:
-    if kind not in KINDS:
-        raise MethodError(f"workload ({kind!r}) must be one of {', '.join(KINDS)}", kind)
+    one_of("workload", kind, KINDS, error=MethodError)
     triples = math.comb(columns, 3)
     if kind == TRIPLES and triples > MOST_TRIPLES:
         raise MethodError(

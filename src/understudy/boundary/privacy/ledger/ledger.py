@@ -238,6 +238,11 @@ class Ledger:
         return ledger
 
     @classmethod
+    def at(cls, ledger: Ledger | Path, create: bool = False) -> Ledger:
+        """The ledger itself, or the one in this file."""
+        return cls.open(ledger, create) if isinstance(ledger, Path) else ledger
+
+    @classmethod
     def memory(cls) -> Ledger:
         """A ledger that is forgotten with this process, for tests and for trying things out."""
         ledger = cls(None)

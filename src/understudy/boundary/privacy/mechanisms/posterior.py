@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from understudy.boundary.privacy.accountant import Number, round_up, upper_float
 from understudy.boundary.privacy.mechanisms.entropy import Entropy, ln_above
 from understudy.errors import InputError, MethodError
+from understudy.parameters import whole_number
 
 UNIT = 2**16
 """Pseudo-counts are whole multiples of 1/UNIT, so that the urn is drawn from in whole numbers."""
@@ -104,9 +105,7 @@ def epsilon_of_draws(prior: Prior, draws: int) -> Fraction:
 
 
 def check_draws(draws: int) -> int:
-    if isinstance(draws, bool) or not isinstance(draws, int) or not 1 <= draws <= MOST_DRAWS:
-        raise InputError(f"draws ({draws}) must be a whole number from 1 to {MOST_DRAWS:,}; ask for another", draws)
-    return draws
+    return whole_number("draws", draws, 1, MOST_DRAWS, advice="; ask for another")
 
 
 def epsilon_at_any_depth(concentration: float, draws: int, exponent: float = 2.0) -> float:

@@ -16,6 +16,7 @@ from understudy.boundary.privacy.mechanisms.exponential import exponential
 from understudy.boundary.privacy.mechanisms.noise import discrete_gaussian, discrete_laplace
 from understudy.boundary.privacy.mechanisms.posterior import Prior, posterior_draws
 from understudy.errors import InternalError
+from understudy.parameters import whole_number
 
 
 class Randomness(Protocol):
@@ -75,3 +76,10 @@ class ExactRandomness:
 
     def draw(self, counts: NDArray[np.int64], prior: Prior, draws: int) -> NDArray[np.int64]:
         return posterior_draws(counts, prior, draws, self._entropy)
+
+
+def randomness_of(noise_seed: int | None) -> ExactRandomness:
+    """The operating system's, or for tests a repeatable one."""
+    if noise_seed is None:
+        return ExactRandomness.system()
+    return ExactRandomness.seeded(whole_number("the noise seed", noise_seed, 0))

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
-
 from understudy.boundary.privacy.budget import Budget
-from understudy.errors import InputError, MethodError
+from understudy.errors import MethodError
 from understudy.lab.audits.checks import trained_methods as training
 from understudy.lab.audits.mutants.mutants import MUTANTS
 from understudy.lab.audits.subjects.predictors import PREDICTORS, Prediction
@@ -16,6 +13,7 @@ from understudy.lab.audits.subjects.specimens import SPECIMENS
 from understudy.lab.audits.subjects.subject import Subject
 from understudy.lab.audits.subjects.synthesizers import BY_SAMPLING, Synthesis
 from understudy.methods.registry import METHODS
+from understudy.parameters import known_name, suggestion
 
 TRAINED = ("dp-gan", "dp-ctgan", "pate-gan")
 """Those that train, which takes too long for games: `training` looks at them from inside, in one run."""
@@ -62,7 +60,7 @@ def subject_of(name: str, budget: Budget) -> Subject:
         return Prediction(name, budget)
     if name in QUERIES:
         return Query(name)
-    raise MethodError(f"{name!r} can't be audited: it is not known; {_hint(name, KNOWN)}", name)
+    raise MethodError(f"{name!r} can't be audited: it is not known; {suggestion(name, KNOWN)}", name)
 
 
 def trained_subject_of(name: str, budget: Budget) -> Subject:
@@ -103,16 +101,9 @@ def rig_of(mutant: str | None) -> Rig:
     """The honest rig, or a mutant's."""
     if mutant is None:
         return Rig()
-    if mutant not in MUTANTS:
-        raise InputError(f"mutant {mutant!r} is not known; {_hint(mutant, MUTANTS)}", mutant)
-    return MUTANTS[mutant].rig
+    return MUTANTS[known_name("mutant", mutant, MUTANTS)].rig
 
 
 def betrayed(mutant: str | None) -> tuple[str, ...]:
     """The looks at the boundary that should find a mistake; none of one that is made in the noise or its price."""
     return MUTANTS[mutant].betrayed if mutant in MUTANTS else ()
-
-
-def _hint(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), 1)
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"

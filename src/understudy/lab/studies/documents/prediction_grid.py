@@ -24,7 +24,6 @@ from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.encoded import EncodedTable
 from understudy.boundary.tables.reading import Rows
-from understudy.errors import InputError
 from understudy.files import write_atomically
 from understudy.lab.studies.documents.billionaire import town
 from understudy.lab.studies.documents.census import ADULT_BINNED, grouped_education
@@ -38,6 +37,7 @@ from understudy.lab.studies.documents.prediction_page import (
     PredictionGrid,
     render,
 )
+from understudy.parameters import one_of
 from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
 from understudy.predictors.learning import MOST_LEAVES
 from understudy.predictors.predictor import PrivatePredictor
@@ -115,8 +115,7 @@ def prediction_grid(
     outcomes: list[Outcome] = []
     baselines, rows = {}, {}
     for name, schema in schemas.items():
-        if name not in TARGETS:
-            raise InputError(f"table ({name!r}) must be one of {', '.join(TARGETS)}", name)
+        one_of("table", name, TARGETS)
         data = Data.read(name, Path(folder), schema)
         baselines[name], rows[name] = data.baseline, data.rows
         splits = [data.split(seed) for seed in range(repeats)]

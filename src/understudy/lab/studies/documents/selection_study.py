@@ -25,7 +25,6 @@ from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.opening import open as open_table
 from understudy.boundary.tables.reading import Rows
-from understudy.errors import InputError
 from understudy.files import write_atomically
 from understudy.inference.model import CodeColumns
 from understudy.lab.specimens import published_select
@@ -34,6 +33,7 @@ from understudy.lab.studies.documents.selection_page import POOL, PUBLISHED, SEL
 from understudy.methods.dp_select.dp_select import ENTROPY, POOL_SHARE, DpSelect
 from understudy.methods.method import Options, Recipe
 from understudy.methods.registry import METHODS
+from understudy.parameters import one_of
 from understudy.predictors.rows import codes_of
 
 if TYPE_CHECKING:
@@ -79,8 +79,7 @@ class Data:
 
     @classmethod
     def read(cls, name: str, folder: Path, schema: Schema, most: int | None = None) -> Data:
-        if name not in TARGETS:
-            raise InputError(f"table ({name!r}) must be one of {', '.join(TARGETS)}", name)
+        one_of("table", name, TARGETS)
         tables = [Rows.of(folder / file).everything() for file in FILES.get(name, (f"{name}.csv",))]
         train, test = tables if len(tables) == 2 else _split(tables[0])
         domain, train = Domain.of(schema), train.slice(0, most or train.num_rows)
@@ -201,8 +200,7 @@ def attempt(data: Data, case: Case) -> Trial:
 
 def pool_of(case: Case, target: str) -> Recipe:
     """The recipe of the pool; it is told the target, where it can be."""
-    if case.pool not in METHODS:
-        raise InputError(f"pool ({case.pool!r}) must be one of {', '.join(METHODS)}", case.pool)
+    one_of("pool", case.pool, METHODS)
     return METHODS[case.pool].recipe(Options((target,)))
 
 
