@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 COLUMNS = 15
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "boundary" / "tables"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 
 def schema_text() -> str:
@@ -104,7 +104,7 @@ def main() -> None:
     if options.client:
         client(options.client)
         return
-    from postgres_cluster import cluster, skip_without_server
+    from helpers.postgres_cluster import cluster, skip_without_server
 
     settings = ("shared_preload_libraries=pg_stat_statements", "pg_stat_statements.track_utility=on")
     with cluster(skip_without_server(), *settings) as url:

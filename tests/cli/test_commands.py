@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import understudy as us
-from old_ledgers import old_ledger
+from helpers.old_ledgers import old_ledger
 from understudy.cli.app import command
 from understudy.datasets import schema_path
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_graphical import COLUMNS, dense, fitted, random_potentials
-from test_junction import SIZES, shapes
 
+from helpers.graphs import COLUMNS, SIZES, dense, fitted, random_potentials, shapes
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema

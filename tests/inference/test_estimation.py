@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_junction import SHAPES, SIZES, shapes
 
+from helpers.graphs import SHAPES, SIZES, shapes
 from understudy.inference.graphical import estimation
 from understudy.inference.graphical.estimation import GraphicalEstimator, Observation
 from understudy.inference.graphical.graphical_model import marginalise, spread

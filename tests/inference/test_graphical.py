@@ -9,35 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_junction import SHAPES, SIZES, shapes
 
+from helpers.graphs import COLUMNS, SHAPES, SIZES, dense, fitted, random_potentials, shapes
 from understudy.inference.graphical.graphical_model import GraphicalModel, marginalise
 from understudy.inference.graphical.junction import JunctionTree
-
-COLUMNS = tuple(SIZES)
-Potentials = Mapping[tuple[str, ...], np.ndarray]
-
-
-def dense(sizes: Mapping[str, int], potentials: Potentials, total: float) -> np.ndarray:
-    """The joint table of all columns, by summing every potential in every cell."""
-    names = tuple(sizes)
-    grid = np.indices(tuple(sizes.values()))
-    logs = np.zeros(tuple(sizes.values()))
-    for columns, potential in potentials.items():
-        logs += potential[tuple(grid[names.index(c)] for c in columns)]
-    joint = np.exp(logs - logs.max())
-    return joint * total / joint.sum()
-
-
-def random_potentials(shape: str, scale: float, seed: int) -> Potentials:
-    """One per set, and one per column."""
-    rng = np.random.default_rng(seed)
-    sets = {*SHAPES[shape], *((c,) for c in SIZES)}
-    return {s: scale * rng.uniform(-1, 1, [SIZES[c] for c in s]) for s in sorted(sets)}
-
-
-def fitted(shape: str, potentials: Potentials, total: float = 1000.0) -> GraphicalModel:
-    return GraphicalModel.from_potentials(SIZES, JunctionTree.over(SHAPES[shape], SIZES), potentials, total)
 
 
 def largest_error(model: GraphicalModel, joint: np.ndarray) -> float:

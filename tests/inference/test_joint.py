@@ -7,9 +7,8 @@ import itertools
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_graphical import COLUMNS, dense, fitted, random_potentials
-from test_junction import SIZES, shapes
 
+from helpers.graphs import COLUMNS, SIZES, dense, fitted, random_potentials, shapes
 from understudy.inference.graphical.graphical_model import marginalise
 from understudy.inference.graphical.joint import Joints
 

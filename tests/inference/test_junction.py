@@ -4,25 +4,11 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.graphs import SHAPES, SIZES, shapes
 from understudy.inference.graphical.junction import JunctionTree
-
-SIZES = {"a": 2, "b": 3, "c": 2, "d": 4, "e": 3}
-SHAPES = {
-    "chain": [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")],
-    "star": [("c", "a"), ("c", "b"), ("c", "d"), ("c", "e")],
-    "tree": [("a", "b"), ("b", "c"), ("b", "d"), ("d", "e")],
-    "cycle": [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), ("e", "a")],
-    "clique": [("a", "b", "c"), ("c", "d", "e"), ("a", "d"), ("b", "e"), ("a", "e"), ("b", "d")],
-    "disconnected": [("a", "b"), ("d", "e")],
-    "duplicates": [("a", "b"), ("b", "a"), ("a", "b", "c"), ("c", "b", "a"), ("d", "e"), ("e",)],
-    "single nodes": [("a",), ("b",), ("c",), ("d",), ("e",)],
-    "empty": [],
-}
-shapes = pytest.mark.parametrize("shape", SHAPES)
 
 
 def faults(tree: JunctionTree, sets: list[tuple[str, ...]], columns: list[str]) -> set[str]:

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_graphical import COLUMNS, dense, fitted, random_potentials
-from test_junction import SIZES, shapes
 
+from helpers.graphs import COLUMNS, SIZES, dense, fitted, random_potentials, shapes
 from understudy.inference.graphical.graphical_model import GraphicalModel, marginalise, spread
 from understudy.inference.graphical.junction import JunctionTree
 from understudy.inference.graphical.pairwise import every_pair, every_triple_with

@@ -5,24 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from test_mst import SIZES, TREE, along, distance, mean_distance, measured, schema_of
 
 import understudy as us
+from helpers.related_columns import COPIES, SIZES, TREE, along, distance, mean_distance, measured, schema_of, tangled
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.domain import Domain
 from understudy.errors import MethodError
 from understudy.methods.aim import MEGABYTE, Aim
-
-COPIES = dict.fromkeys("abcdt", 3)
-
-
-def tangled(rows: int = 20_000, seed: int = 3) -> pa.Table:
-    """Every column copies a hidden one: all pairs are related, and no tree of pairs says so."""
-    rng = np.random.default_rng(seed)
-    hidden = rng.integers(0, 3, rows)
-    return pa.table({c: np.where(rng.random(rows) < 0.6, hidden, rng.integers(0, 3, rows)) for c in COPIES})
 
 
 def test_pairs_come_closer_than_those_of_a_tree_or_of_independent_columns(silent):

@@ -16,10 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
-from test_aim import COPIES, tangled
-from test_mst import along, distance, mean_distance, schema_of
 
 import understudy as us
+from helpers.related_columns import COPIES, along, distance, mean_distance, schema_of, tangled
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Crossed, Split, Tree, code_bits, code_mask
 from understudy.inference.particles import rounding

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import understudy as us
+from helpers.randomness import SilentRandomness
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.schema.domain import Domain
@@ -64,18 +65,9 @@ def people(rows: int = 4000) -> pa.Table:
     )
 
 
-class Silent:
-    """No noise at all."""
-
-    secure = True
-
-    def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
-        return np.zeros(size, dtype=np.int64)
-
-
 def on(rows: pa.Table, epsilon: float, *, silent: bool = False, schema: Schema = SCHEMA) -> Curator:
-    randomness = Silent() if silent else None
-    return Curator.on(us.open(rows, schema), Budget(epsilon, 1e-6), randomness=randomness)  # type: ignore[arg-type]
+    randomness = SilentRandomness() if silent else None
+    return Curator.on(us.open(rows, schema), Budget(epsilon, 1e-6), randomness=randomness)
 
 
 def test_only_columns_that_leave_their_bins_to_the_method() -> None:

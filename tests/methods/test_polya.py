@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import understudy as us
+from helpers.randomness import BestRandomness
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator, RecordGate
 from understudy.boundary.privacy.mechanisms.posterior import epsilon_of_draws, polya_prior
@@ -76,16 +77,8 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-class Silence:
+class ExpectedDraws(BestRandomness):
     """No noise, the best choice, and draws that are their own expectation."""
-
-    secure = True
-
-    def noise(self, mechanism: str, scale: float, size: int) -> np.ndarray:
-        return np.zeros(size, dtype=np.int64)
-
-    def choose(self, scores: np.ndarray, exponent: float, k: int) -> list[int]:
-        return [int(i) for i in np.argsort(-scores, kind="stable")[:k]]
 
     def draw(self, counts: np.ndarray, prior: tuple[float, ...], draws: int) -> np.ndarray:
         steps = np.floor(np.cumsum(counts) / counts.sum() * draws + 0.5).astype(np.int64)
@@ -112,7 +105,7 @@ def small(rows: int = ROWS) -> dict[str, list[Any]]:
 def released(name: str, schema: Schema = SCHEMA, epsilon: float = 1.0, delta: float = 0.0, **of: Any) -> us.Release:
     columns = small() if schema.names == SMALL.names else people()
     plan = Plan.of(schema, Budget(epsilon, delta), name, Options(), of.get("rows"), 11)
-    return synthesize_with(us.open(pa.table(columns), schema), plan, randomness=Silence())
+    return synthesize_with(us.open(pa.table(columns), schema), plan, randomness=ExpectedDraws())
 
 
 def wasserstein(a: np.ndarray, b: np.ndarray) -> float:
@@ -143,7 +136,7 @@ def test_a_column_alone_is_a_tree_and_nothing_else() -> None:
     schema = Schema.loads('[columns.age]\ntype = "integer"\nmin = 17\nmax = 90')
     table = us.open(pa.table({"age": people()["age"]}), schema)
     plan = Plan.of(schema, Budget(5.0, 0.0), "polya-tree", Options(), None, 11)
-    release = synthesize_with(table, plan, randomness=Silence())
+    release = synthesize_with(table, plan, randomness=ExpectedDraws())
     asks = [a.question["ask"] for a in release.record]
     assert asks[0] == "total" and set(asks[1:]) == {"partition"}
     assert wasserstein(numbers(release.arrow.to_pydict()["age"]), numbers(people()["age"])) < 0.2
@@ -169,7 +162,7 @@ def test_a_column_of_many_bins_is_not_listed_code_by_code() -> None:
     schema = Schema.loads('[columns.n]\ntype = "integer"\nmin = 0\nmax = 99999\nbins = 100000')
     plan = Plan.of(schema, Budget(5.0, 0.0), "polya-tree", Options(), 50, 11)
     frame = pa.table({"n": np.arange(500) * 200})
-    release = synthesize_with(us.open(frame, schema), plan, randomness=Silence())
+    release = synthesize_with(us.open(frame, schema), plan, randomness=ExpectedDraws())
     assert {a.question.get("kind") for a in release.record} == {None, "dyadic"}
     assert len(str([a.question for a in release.record])) < 5_000
 
@@ -317,7 +310,7 @@ def test_a_hostile_row_changes_the_answers_alone(name: str) -> None:
     columns, budget = (small if name == "dirichlet" else people)(), Budget(3.0, 0.0)
     plan = Plan.of(schema, budget, name, Options(), None, 11)
     more = {c: [*values, HOSTILE[c]] for c, values in columns.items()}
-    first = synthesize_with(us.open(pa.table(columns), schema), plan, randomness=Silence())
+    first = synthesize_with(us.open(pa.table(columns), schema), plan, randomness=ExpectedDraws())
     gates = [PinnedGate(us.open(pa.table(c), schema), first) for c in (columns, more)]
     again = [plan.release(Curator(schema, budget, gate), "pyarrow", lambda step: None) for gate in gates]
     assert all(gate.exhausted for gate in gates)

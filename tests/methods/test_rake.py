@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from test_aim import COPIES, tangled
-from test_mst import along, counts, distance, mean_distance, measured, schema_of
 
 import understudy as us
+from helpers.related_columns import COPIES, along, counts, distance, mean_distance, measured, schema_of, tangled
 from understudy.boundary.privacy.mechanisms.admission import first_admissible
 from understudy.inference import conditional
 from understudy.inference.particles import kernels, rounding, vectorised

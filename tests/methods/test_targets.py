@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from test_mst import SIZES, TREE, along, distance, measured, schema_of
 
 import understudy as us
+from helpers.related_columns import SIZES, TREE, along, distance, measured, schema_of
 from understudy.boundary.privacy.budget import Budget, total
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.boundary.privacy.mechanisms.score import STEP

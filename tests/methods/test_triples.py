@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from test_mst import distance, measured, schema_of
 
 import understudy as us
+from helpers.related_columns import distance, measured, schema_of
 from understudy.boundary.privacy.mechanisms.score import STEP
 from understudy.boundary.schema.column import Categorical
 from understudy.errors import MethodError

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from test_mst import SIZES, TREE, along, schema_of
 
 import understudy as us
+from helpers.related_columns import SIZES, TREE, along, schema_of
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.mechanisms.score import STEP, Candidate, error_sensitivity
 from understudy.boundary.schema.domain import Domain

@@ -12,13 +12,14 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from orchard import ADD_REMOVE, REPLACE_ONE, TARGET, Best, frame, opened, people
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import understudy as us
+from helpers.orchard import ADD_REMOVE, REPLACE_ONE, TARGET, frame, opened, people
+from helpers.randomness import BestRandomness
 from understudy.boundary.privacy.curator import Curator
 from understudy.errors import BudgetExhausted, CheckFailed, InputError, ReleaseError, SchemaError
 from understudy.predictors import predictor as module
@@ -67,7 +68,7 @@ def test_the_same_from_every_table(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     import duckdb
     import pyarrow.csv as pacsv
 
-    monkeypatch.setattr(module.ExactRandomness, "system", classmethod(lambda cls: Best()))
+    monkeypatch.setattr(module.ExactRandomness, "system", classmethod(lambda cls: BestRandomness()))
     pacsv.write_csv(FRAME, tmp_path / "rows.csv")
     with duckdb.connect(str(tmp_path / "rows.duckdb")) as connection:
         connection.register("arrow", FRAME)
@@ -111,7 +112,7 @@ def test_a_changed_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_updates_add_rows_or_count_them_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module.ExactRandomness, "system", classmethod(lambda cls: Best()))
+    monkeypatch.setattr(module.ExactRandomness, "system", classmethod(lambda cls: BestRandomness()))
     fitted = PrivateDecisionTree(1.0, rows=600, depth=2, seed=1).fit(opened(ROWS), target=TARGET)
     before = fitted.leaves_[0]
     fitted.update(opened(ROWS), epsilon=0.5)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from orchard import ADD_REMOVE, TARGET, Best, frame, people
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "boundary" / "tables"))
-
-from postgres_cluster import cluster, load, skip_without_server
 
 import understudy as us
+from helpers.orchard import ADD_REMOVE, TARGET, frame, people
+from helpers.postgres_cluster import cluster, load, skip_without_server
+from helpers.randomness import BestRandomness
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.tables.postgres import PostgresTable
@@ -51,7 +48,7 @@ def learned(kind: str, table: Table) -> PrivatePredictor:
     """Without noise, and with the best split of every level."""
     predictor = PREDICTORS[kind]()
     predictor.schema_, predictor.target_, predictor.seed_ = table.schema, TARGET, 7
-    curator = Curator.on(table, Budget(3.0, 0.0), randomness=Best())
+    curator = Curator.on(table, Budget(3.0, 0.0), randomness=BestRandomness())
     predictor._learn(curator, predictor.hyperparameters())
     return predictor
 

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
-from orchard import ADD_REMOVE, TARGET, opened, people
 
+from helpers.orchard import ADD_REMOVE, TARGET, opened, people
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.tables.table import Table
 from understudy.datasets import schema

@@ -12,8 +12,9 @@ import math
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from orchard import ADD_REMOVE, TARGET, Silent, opened, people
 
+from helpers.orchard import ADD_REMOVE, TARGET, opened, people
+from helpers.randomness import SilentRandomness
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
@@ -71,7 +72,7 @@ def residuals_of(budget: Budget, chosen: Hyperparameters, factor: float) -> list
     curator = Curator.on(opened(ROWS), budget, randomness=Scaled(factor))
     leaves = learn(curator, task, chosen, np.random.default_rng(7))
     scales = [s.scale for s in curator.spends][-len(leaves) :]
-    exact = Curator.on(opened(ROWS), budget, randomness=Silent())
+    exact = Curator.on(opened(ROWS), budget, randomness=SilentRandomness())
     from understudy.predictors.learning import count_leaves
 
     counted = count_leaves(exact, task, [each.tree for each in leaves])

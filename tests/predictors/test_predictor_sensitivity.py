@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from orchard import SCHEMAS, TARGET, Best, Compared, Row, Silent, people, twins
 
+from helpers.orchard import SCHEMAS, TARGET, Compared, Row, people, twins
+from helpers.randomness import BestRandomness, SilentRandomness
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.measurement import Measurement
@@ -114,7 +115,7 @@ def test_whatever_the_person_and_the_history(chosen: str) -> None:
     @settings(max_examples=5, deadline=None, derandomize=True, database=None)
     @given(st.integers(0, 119), st.booleans())
     def check(who: int, pinned: bool) -> None:
-        person, randomness = ROWS[who] | {"name": "twin"}, Silent() if pinned else Best()
+        person, randomness = ROWS[who] | {"name": "twin"}, SilentRandomness() if pinned else BestRandomness()
         curator, found = compared("add-remove", SETTINGS[chosen], BUDGETS["pure"], person, randomness)
         assert violations(curator, found) == set()
         for each in found:

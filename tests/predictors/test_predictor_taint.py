@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from orchard import ADD_REMOVE, TARGET, Row, Silent, opened, people
 
+from helpers.orchard import ADD_REMOVE, TARGET, Row, opened, people
+from helpers.randomness import SilentRandomness
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.predictors import predictor as module
 from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
@@ -34,7 +35,7 @@ PREDICTORS = {
 
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module.ExactRandomness, "system", classmethod(lambda cls: Silent()))
+    monkeypatch.setattr(module.ExactRandomness, "system", classmethod(lambda cls: SilentRandomness()))
 
 
 def outside(predictor: PrivatePredictor) -> dict[str, Any]:
@@ -68,7 +69,7 @@ def test_one_row_changes_nothing_but_answers(name: str, hostile: str) -> None:
 @pytest.mark.usefixtures("silent")
 def test_the_same_check_sees_a_domain_that_follows_the_rows() -> None:
     """Mutant: a schema drafted from the rows, accepted as public. A new category then shows."""
-    from orchard import frame
+    from helpers.orchard import frame
 
     made = [
         PrivateDecisionTree(2.0, rows=150, depth=3, seed=4, target=TARGET, accept_draft_as_public=True).fit(frame(rows))

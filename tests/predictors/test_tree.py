@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from orchard import ADD_REMOVE, TARGET
 
+from helpers.orchard import ADD_REMOVE, TARGET
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Partition
 from understudy.predictors.cells import BranchClasses, LeafClasses

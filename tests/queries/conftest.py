@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "boundary" / "tables"))
-
-from postgres_cluster import cluster, load, skip_without_server
 from townspeople import PEOPLE, SCHEMA
 
 import understudy as us
+from helpers.postgres_cluster import cluster, load, skip_without_server
 from understudy.boundary.tables.table import Table
 
 

@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
-from townspeople import CLEAN, PEOPLE, SCHEMA, Silent
+from townspeople import CLEAN, PEOPLE, SCHEMA
 
 import understudy as us
+from helpers.randomness import BestRandomness
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.boundary.tables.table import Table
 from understudy.errors import BudgetExhausted, InputError, MethodError
@@ -30,7 +31,7 @@ BUDGET = us.Budget(5.0, 1e-6)
 
 def silently(table: Table, sql: str, budget: us.Budget = BUDGET) -> Answer:
     inquiry = Inquiry(Question.of(sql, table.schema, names_of(table)), table.schema, 0.95)
-    return query_with(table, inquiry, budget, randomness=Silent())
+    return query_with(table, inquiry, budget, randomness=BestRandomness())
 
 
 def present(column: str, rows: list[dict]) -> list:

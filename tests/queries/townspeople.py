@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
@@ -75,24 +74,6 @@ def people(rows: int = ROWS, seed: int = 11) -> pa.Table:
 
 
 PEOPLE = people()
-
-
-@dataclass
-class Silent:
-    """No noise, and the best score always chosen."""
-
-    secure: bool = True
-    scales: list[float] = field(default_factory=list)
-
-    def noise(self, mechanism: str, scale: float, size: int) -> np.ndarray:
-        self.scales.append(scale)
-        return np.zeros(size, dtype=np.int64)
-
-    def choose(self, scores: np.ndarray, exponent: float, k: int) -> list[int]:
-        return [int(i) for i in np.argsort(-scores, kind="stable")[:k]]
-
-    def draw(self, counts: np.ndarray, prior: object, draws: int) -> np.ndarray:
-        raise NotImplementedError
 
 
 def counted(rows: list[dict], most: int = 2) -> list[dict]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import Opener, opened
 
+from helpers.tables import Opener, opened
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.table import Table
 

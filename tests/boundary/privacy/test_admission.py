@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from test_select_admits import candidates_of, law_of, schema_of, table_of
 
 import understudy
+from helpers.selection_law import candidates_of, law_of, schema_of, table_of
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.admission import Admission, OneOfEach, first_admissible

@@ -12,19 +12,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import (
-    KINDS,
-    CountedOnce,
-    MadeUpTable,
-    Opener,
-    PairedNoise,
-    RepeatedNoise,
-    ReusedNoise,
-    ScaledNoise,
-    ShiftedNoise,
-)
 from numpy.typing import NDArray
 
+from helpers.randomness import PairedNoise, RepeatedNoise, ReusedNoise, ScaledNoise, ShiftedNoise
+from helpers.tables import KINDS, CountedOnce, MadeUpTable, Opener
 from understudy.boundary.privacy.budget import Amount, Budget, Spend
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from helpers import BestRandomness, CountedOnce, SilentRandomness, SpyTable, UnreadableTable
 
 import understudy as us
+from helpers.randomness import BestRandomness, SilentRandomness
+from helpers.tables import CountedOnce, SpyTable, UnreadableTable
 from understudy.boundary.privacy.budget import Amount, Budget, total
 from understudy.boundary.privacy.curator import MOST_CELLS, Curator, key_delta, whole_cost
 from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt

@@ -14,22 +14,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import SilentRandomness, SpyTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_rake_selection import ManyRows, SeededRandomness
-from test_rake_sensitivity import (
-    BUDGETS,
-    ITS_OWN,
-    Compared,
-    TwinCurator,
-    TwinGate,
-    domain_of,
-    violations,
-)
-from test_sensitivity import ADD_REMOVE, HEADS, MODELLED, Pair, open_rows, pairs, worst_pair
-from test_taint import FIRST, HONEST, HOSTILE, PUBLIC, PinnedGate, as_csv, differences, neighbour, replaced
 
+from helpers.neighbours import ADD_REMOVE, HEADS, MODELLED, Pair, open_rows, pairs, worst_pair
+from helpers.randomness import SeededRandomness, SilentRandomness
+from helpers.small_runs import ManyRows
+from helpers.tables import SpyTable
+from helpers.taint import FIRST, HONEST, HOSTILE, PUBLIC, as_csv, differences, neighbour, replaced
+from helpers.twins import BUDGETS, ITS_OWN, Compared, TwinCurator, TwinGate, domain_of, violations
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
@@ -39,6 +32,7 @@ from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.table import Table
 from understudy.errors import CheckFailed
 from understudy.inference.particles import rounding
+from understudy.lab.audits.checks.taint import PinnedGate
 from understudy.methods.dp_arf import dp_arf
 from understudy.methods.dp_arf import first_tree as direct
 from understudy.methods.dp_arf.dp_arf import DpArf

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from old_ledgers import old_ledger
+from helpers.old_ledgers import old_ledger
 from understudy.boundary.privacy.accountant import QUANTUM, epsilon_from_rho, rho_from_epsilon, rho_from_pure, round_up
 from understudy.boundary.privacy.budget import Budget, Cost, covers
 from understudy.boundary.privacy.curator import whole_cost

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from planted import CANARY, DAY, NUMBER, SCHEMA, SOURCES, TEXT, Shown, in_arrow, odd_frames, watched
 
 import understudy as us
+from helpers.planted import CANARY, DAY, NUMBER, SCHEMA, SOURCES, TEXT, Shown, in_arrow, odd_frames, watched
 from understudy.cli import run
 from understudy.errors import UnderstudyError
 
@@ -149,8 +149,7 @@ def test_from_every_source(kind: str, given: Path, watch: Watch):
 
 @pytest.fixture(scope="module")
 def server():
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tables"))
-    from postgres_cluster import cluster, skip_without_server
+    from helpers.postgres_cluster import cluster, skip_without_server
 
     with cluster(skip_without_server()) as url:
         yield url
@@ -159,7 +158,8 @@ def server():
 @pytest.mark.slow
 def test_from_a_server(server: str, watch: Watch):
     import psycopg
-    from postgres_cluster import load
+
+    from helpers.postgres_cluster import load
 
     address = load(server, "people", in_arrow(texts=True))
     good(address, watch)

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import SilentRandomness
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from test_rake_selection import BINARY, MIXED, ManyRows, SeededRandomness, domain_of, sizes_of, table_of
-from test_taint import HONEST, PRIVATE, as_csv
 
+from helpers.randomness import SeededRandomness, SilentRandomness
+from helpers.small_runs import BINARY, MIXED, ManyRows, domain_of, sizes_of, table_of
+from helpers.taint import HONEST, PRIVATE, as_csv
 from understudy.boundary.privacy.budget import QUANTUM, Amount, Budget, Cost, Spend, total
 from understudy.boundary.privacy.curator import Curator, whole_cost
 from understudy.boundary.privacy.mechanisms.randomness import Randomness

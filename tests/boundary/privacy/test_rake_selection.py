@@ -15,15 +15,16 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pytest
-from helpers import CodeTable, MutantRandomness
 from numpy.typing import NDArray
-from test_select_admits import DoubledExponent, IgnoredScores, Only, refuted
 
+from helpers.randomness import MutantRandomness, SeededRandomness
+from helpers.selection_law import DoubledExponent, IgnoredScores, Only, refuted
+from helpers.small_runs import ADD_REMOVE, BINARY, MIXED, REPLACE_ONE, ManyRows, Rows, domain_of, sizes_of, table_of
 from understudy.boundary.privacy.budget import Budget, total
 from understudy.boundary.privacy.curator import Curator, RowGate
 from understudy.boundary.privacy.mechanisms.admission import Admission
@@ -38,7 +39,6 @@ from understudy.methods.rake import rake
 from understudy.methods.rake.rake import DisjointPairs
 from understudy.methods.registry import METHODS
 
-ADD_REMOVE, REPLACE_ONE = "add-remove", "replace-one"
 BUDGETS = {"pure": Budget(2.0, 0.0), "approximate": Budget(2.0, 1e-6)}
 ORDERS = np.array([1.01, 1.5, 2.0, 4.0, 16.0, 64.0])
 ROUNDING = 1 + 1e-9
@@ -48,43 +48,11 @@ COPIES = 40
 DRAWS = 1_500
 DRAWN_OFTEN = 2
 """Selections of a run that are drawn so many times: the forest, and the first round."""
-MIXED = """
-[columns.a]
-type = "boolean"
-[columns.b]
-type = "integer"
-min = 0
-max = 2
-[columns.c]
-type = "categorical"
-values = ["x", "y"]
-missing = true
-"""
-BINARY = "".join(f'[columns.{name}]\ntype = "boolean"\n' for name in "abcd")
 
-Row = tuple[int, ...]
-Rows = tuple[Row, ...]
 Scores = NDArray[np.float64]
 Outcome = tuple[int, ...]
 Law = dict[Outcome, float]
 """The logarithm of the probability of each outcome: sets of columns in the order in which they were picked."""
-
-
-@cache
-def domain_of(columns: str, relation: str) -> Domain:
-    return Domain.of(Schema.loads(f'neighbours = "{relation}"\n' + columns))
-
-
-def sizes_of(columns: str) -> list[int]:
-    return [coding.size for coding in domain_of(columns, ADD_REMOVE)]
-
-
-@cache
-def table_of(columns: str, relation: str, rows: Rows) -> CachedTable:
-    """Codes, counted as those of every table are: by sets of columns, then summed up by group."""
-    domain = domain_of(columns, relation)
-    codes = dict(zip(domain.names, np.array(rows, dtype=np.uint8).T, strict=True))
-    return CachedTable(CodeTable(domain.schema, (["rows"], np.array([len(rows)])), codes=codes))
 
 
 @dataclass(frozen=True)
@@ -112,26 +80,6 @@ CASES = {
 
 
 # --- What a run asks --------------------------------------------------------------------------------------------------
-
-
-class SeededRandomness(MutantRandomness):
-    """Honest, and the same every time."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__()
-        self._honest = ExactRandomness.seeded(seed)
-
-
-class ManyRows(SeededRandomness):
-    """A history that is possible like any other: forty times the noise too many in the first cell of every histogram.
-
-    Tables of three columns are candidates only where there seem to be rows enough to fill them.
-    """
-
-    def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
-        noise = super().noise(mechanism, scale, size)
-        noise[0] += round(40 * max(1.0, scale))
-        return noise
 
 
 HISTORIES: list[Callable[[], Randomness]] = [lambda: SeededRandomness(1), lambda: ManyRows(2)]

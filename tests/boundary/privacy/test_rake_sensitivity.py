@@ -9,94 +9,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from helpers import SpyTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from test_rake_selection import ManyRows, SeededRandomness
-from test_sensitivity import (
+
+from helpers.neighbours import (
     ADD_REMOVE,
     CAP,
     HEADS,
     MODELLED,
     PERSON,
-    REPLACE_ONE,
     Pair,
-    Statistic,
-    excess,
     open_rows,
     pairs,
-    schema_of,
     worst_pair,
 )
-
+from helpers.randomness import SeededRandomness
+from helpers.small_runs import ManyRows
+from helpers.tables import SpyTable
+from helpers.twins import BUDGETS, ITS_OWN, Compared, TwinCurator, TwinGate, among_many, domain_of, kinds, violations
 from understudy.boundary.privacy.budget import Budget
-from understudy.boundary.privacy.curator import Curator, RowGate
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.privacy.mechanisms.score import Candidate
-from understudy.boundary.schema.domain import Domain
-from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.cache import CachedTable
 from understudy.boundary.tables.table import Table
 from understudy.methods.method import Options
 from understudy.methods.registry import METHODS
 
-BUDGETS = {"pure": Budget(2.0, 0.0), "approximate": Budget(2.0, 1e-6)}
 WISHES: dict[str, Callable[[Sequence[str]], dict[str, Any]]] = {
     "pairs": lambda names: {},
     "target": lambda names: {"target": names[0]},
     "triples": lambda names: {"workload": "triples"},
     "weights": lambda names: {"weights": [[list(names[:2]), 7.0], [list(names[1:3]), 0.3], [list(names[:3]), 2.0]]},
 }
-
-
-@cache
-def domain_of(relation: str, names: tuple[str, ...]) -> Domain:
-    schema = schema_of(relation)
-    return Domain.of(Schema(tuple(schema[name] for name in names), missing_values=schema.missing_values))
-
-
-@dataclass(frozen=True)
-class Compared:
-    """One exact answer for both of two neighbours."""
-
-    question: dict[str, Any]
-    first: NDArray[Any]
-    second: NDArray[Any]
-
-
-class TwinGate(RowGate):
-    """Answers from the first table, and finds the same answers in the second."""
-
-    def __init__(self, first: Table, second: Table, budget: Budget, randomness: Randomness) -> None:
-        super().__init__(CachedTable(first), budget, None, "", "", randomness)
-        self._second = CachedTable(second)
-        self.compared: list[Compared] = []
-
-    def answer(self, questions: Any, exact: Any, draw: Any, debit: Callable[[], None]) -> list[Any]:
-        both = exact(self._table), exact(self._second)
-        if questions[0]["ask"] == "select":
-            both = [both[0]], [both[1]]
-        self.compared += [Compared(*of) for of in zip(questions, *both, strict=True)]
-        return super().answer(questions, exact, draw, debit)
-
-
-class TwinCurator(Curator):
-    """Keeps the candidates of every selection, to hold each of them to its own figure."""
-
-    def __init__(self, relation: str, budget: Budget, gate: TwinGate) -> None:
-        super().__init__(schema_of(relation), budget, gate)
-        self.candidates: list[Sequence[Candidate]] = []
-
-    def select(self, domain: Any, candidates: Any, amount: Any, k: int = 1, rule: Any = None) -> list[int]:
-        self.candidates.append(candidates)
-        return super().select(domain, candidates, amount, k, rule)
 
 
 @dataclass(frozen=True)
@@ -120,43 +69,7 @@ class Run:
         return curator, gate.compared
 
 
-def violations(curator: TwinCurator, compared: Sequence[Compared], relation: str, declared: float = 1.0) -> set[str]:
-    """The kinds of answers that a neighbour changes by more than `declared` times what their spends say."""
-    spends, candidates = iter(curator.spends), iter(curator.candidates)
-    broken = set()
-    for found in compared:
-        ask, first, second = found.question["ask"], found.first.astype(float), found.second.astype(float)
-        spend, *_ = (next(spends) for _ in range(found.question.get("k", 1)))
-        if excess(first, second, Statistic(first, spend).order, declared * spend.sensitivity) > 0:
-            broken.add(ask)
-        if ask == "select":
-            rows, replaced = curator.schema.rows_per_unit, relation == REPLACE_ONE
-            most = np.array([c.sensitivity(rows, replaced) for c in next(candidates)])
-            if (np.abs(first - second) > declared * most).any():
-                broken.add(ITS_OWN)
-        elif not moves_as_one(second - first, relation):
-            broken.add("cells")
-    assert next(spends, None) is None
-    return broken
-
-
-def moves_as_one(change: NDArray[np.float64], relation: str) -> bool:
-    """Whether a histogram changed as one unit can change it: in one cell, or from one cell to another."""
-    moved = sorted(change[change != 0].tolist())
-    match relation:
-        case "add-remove":
-            return moved == [1.0]
-        case "replace-one":
-            return moved in ([], [-1.0, 1.0])
-    return all(cell > 0 for cell in moved) and sum(moved) <= CAP
-
-
 KINDS = {"marginal", "select", "partition"}
-ITS_OWN = "a score by its own figure"
-
-
-def kinds(compared: Sequence[Compared]) -> set[str]:
-    return {c.question["ask"] for c in compared} - {"total"}
 
 
 def widest(curator: TwinCurator) -> int:
@@ -184,13 +97,6 @@ def test_no_neighbour_changes_more_than_is_declared(relation: str, budget: str) 
         assert kinds(compared) == KINDS
 
     check()
-
-
-def among_many(relation: str) -> Pair:
-    """The worst pair with a crowd of equal rows in both tables, so that triples are affordable."""
-    pair = worst_pair(relation)
-    crowd = tuple((f"x{i}", "2", "5", "A", "B", "2000-03-01", "true", "nurse") for i in range(200))
-    return Pair(relation, pair.first + crowd, pair.second + crowd)
 
 
 @pytest.mark.slow_after(4)

@@ -9,108 +9,48 @@ from __future__ import annotations
 import dataclasses
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from helpers import SilentRandomness, SpyTable, opened
 
+from helpers.randomness import SilentRandomness
+from helpers.tables import SpyTable, opened
+from helpers.taint import (
+    FIRST,
+    HONEST,
+    HOSTILE,
+    PRIVATE,
+    PUBLIC,
+    ROWS,
+    Columns,
+    as_csv,
+    differences,
+    neighbour,
+    replaced,
+)
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.column import Categorical, Number
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.frame import to_native
 from understudy.boundary.tables.table import Table
 from understudy.cli import run as run_command
 from understudy.inference.histogram import estimate_total
 from understudy.inference.particles import rounding
 from understudy.lab.audits.checks.taint import PinnedGate
-from understudy.lab.audits.subjects.synthesizers import outside as plain_outside
 from understudy.methods.method import Options
 from understudy.methods.rake import rake
 from understudy.releases.release import Release
 from understudy.releases.synthesis import Plan, synthesize_with
 
-PUBLIC = """
-missing_values = ["?"]
-[columns.name]
-type = "identifier"
-[columns.number]
-type = "identifier"
-made_up = "P{:04d}"
-[columns.age]
-type = "integer"
-min = 17
-max = 90
-[columns.pay]
-type = "number"
-min = 0
-max = 1000
-bins = 8
-decimals = 2
-missing = true
-[columns.city]
-type = "categorical"
-values = ["A", "B", "C"]
-[columns.seen]
-type = "datetime"
-min = 2020-01-01
-max = 2020-12-31
-bins = 4
-[columns.well]
-type = "boolean"
-missing = true
-[[constraints]]
-if = "age < 18"
-then = "city = 'A'"
-"""
-PRIVATE = PUBLIC.replace('values = ["A", "B", "C"]', 'values = "private"').replace(
-    "min = 0\nmax = 1000\nbins = 8", 'min = "private"\nmax = "private"\nbins = 8'
-)
-ROWS = 160
-HONEST: dict[str, list[Any]] = {
-    "name": [f"person {i}" for i in range(ROWS)],
-    "number": [str(i) for i in range(ROWS)],
-    "age": [20 + i % 60 for i in range(ROWS)],
-    "pay": [None if i % 9 == 0 else float(64 + 5 * (i % 150)) for i in range(ROWS)],
-    "city": ["AB"[i % 2] for i in range(ROWS)],
-    "seen": [f"2020-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(ROWS)],
-    "well": [i % 3 == 0 for i in range(ROWS)],
-}
-ORDINARY = {
-    "name": "x",
-    "number": "7",
-    "age": 40,
-    "pay": 100.0,
-    "city": "A",
-    "seen": "2020-06-30",
-    "well": True,
-}
-HOSTILE: dict[str, dict[str, Any]] = {
-    "a category never seen": {"city": "Atlantis"},
-    "numbers out of range": {"age": 10**6, "pay": -1e12},
-    "a missing value where none is declared": {"age": None, "city": None, "seen": None},
-    "not a number": {"age": float("nan"), "pay": float("nan")},
-    "infinity": {"age": float("inf"), "pay": float("-inf")},
-    "a bad date": {"seen": "2020-02-30"},
-    "a date out of range": {"seen": "1066-10-14"},
-    "missing markers and blanks": {"city": "?", "seen": "?", "name": ""},
-    "a very long text": {"city": "x" * 5000, "name": "y" * 5000},
-    "everything missing": dict.fromkeys(ORDINARY),
-}
 FIXED = {"independent": Options(), "marginals": Options(targets=("city",), marginals=(("age", "pay"),))}
 OPTIONS = FIXED | {"mst": Options(), "aim": Options(targets=("city",)), "mwem": Options(), "privbayes": Options()}
 OPTIONS |= {"rake": Options(targets=("city",))}
 
-Columns = Mapping[str, Sequence[Any]]
 Open = Callable[[Columns, Schema, Path], Table]
-
-
-def neighbour(change: Mapping[str, Any]) -> Columns:
-    return {name: [*values, (ORDINARY | change)[name]] for name, values in HONEST.items()}
 
 
 def as_pandas(columns: Columns, schema: Schema, folder: Path) -> Table:
@@ -120,10 +60,6 @@ def as_pandas(columns: Columns, schema: Schema, folder: Path) -> Table:
     from understudy.boundary.tables.opening import open as open_table
 
     return open_table(pd.DataFrame(columns), schema, name="people")
-
-
-def as_csv(columns: Columns, schema: Schema, folder: Path) -> Table:
-    return opened("csv", columns, schema, folder)
 
 
 def as_parquet(columns: Columns, schema: Schema, folder: Path) -> Table:
@@ -137,21 +73,6 @@ BACK_ENDS: dict[str, Open] = {"pandas": as_pandas, "csv": as_csv, "parquet": as_
 def release_of(table: Table, method: str, budget: Budget, rows: int | None = 50) -> Release:
     plan = Plan.of(table.schema, budget, method, OPTIONS[method], rows, seed=11)
     return synthesize_with(table, plan, randomness=SilentRandomness())
-
-
-def outside(release: Release) -> dict[str, Any]:
-    """As the auditor has it, and the frames that people use."""
-    return plain_outside(release) | {
-        "pandas": list(to_native(release.arrow, "pandas").dtypes.astype(str).items()),
-        "polars": [(k, str(v)) for k, v in to_native(release.arrow, "polars").schema.items()],
-        "kind of frame": type(release.table).__module__,
-    }
-
-
-def differences(first: Release, second: Release) -> list[str]:
-    """The parts outside the measurements in which two releases differ."""
-    a, b = outside(first), outside(second)
-    return [name for name in a if a[name] != b[name]]
 
 
 def changes(first: Release, second: Release) -> list[float]:
@@ -174,7 +95,6 @@ def base_release(back_end: str, method: str, knowledge: str, folder: Path) -> Re
     return _KEPT[key]
 
 
-FIRST = list(HOSTILE)
 # Every hostile row on a CSV file; those that change the types of a frame on frames; a few of them for the rest.
 CASES = [("csv", "independent", "public", h) for h in FIRST]
 CASES += [("csv", "marginals", "public", h) for h in FIRST[:4]]
@@ -242,10 +162,6 @@ class TellingCurator(Curator):
     def select(self, domain: Any, candidates: Any, amount: Any, k: int = 1, rule: Any = None) -> list[int]:
         self.told += [(c.columns, c.estimate.tobytes(), c.weight, c.offset, c.grid, k) for c in candidates]
         return super().select(domain, candidates, amount, k, rule)
-
-
-def replaced(change: Mapping[str, Any]) -> Columns:
-    return {name: [*values[:-1], (ORDINARY | change)[name]] for name, values in HONEST.items()}
 
 
 def pinned_differences(relation: str, wish: str, hostile: str, tmp_path: Path) -> tuple[list[str], int]:

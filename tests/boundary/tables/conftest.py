@@ -6,9 +6,9 @@ import itertools
 
 import pyarrow as pa
 import pytest
-from builders import BUILDERS
-from postgres_cluster import cluster, load, skip_without_server
 
+from helpers.builders import BUILDERS
+from helpers.postgres_cluster import cluster, load, skip_without_server
 from understudy.boundary.tables.opening import open as open_table
 
 

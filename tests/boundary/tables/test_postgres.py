@@ -5,17 +5,17 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from builders import in_csv, in_duckdb
-from postgres_cluster import REQUIRED, cluster, load, skip_without_server
 
 import understudy as us
+from helpers.builders import in_csv, in_duckdb
+from helpers.postgres_cluster import REQUIRED, cluster, load, skip_without_server
+from helpers.randomness import BestRandomness
 from understudy.boundary.schema.partition import Grid, Split, Tree
 from understudy.boundary.tables import postgres as module
 from understudy.boundary.tables.postgres import PostgresTable, split_url
@@ -73,22 +73,6 @@ def people(rows: int = 600) -> pa.Table:
 PEOPLE = people()
 
 
-@dataclass
-class Best:
-    """No noise, and the best scores chosen."""
-
-    secure: bool = True
-
-    def noise(self, mechanism: str, scale: float, size: int) -> np.ndarray:
-        return np.zeros(size, dtype=np.int64)
-
-    def choose(self, scores: np.ndarray, exponent: float, k: int) -> list[int]:
-        return [int(i) for i in np.argsort(-scores, kind="stable")[:k]]
-
-    def draw(self, counts: np.ndarray, prior: object, draws: int) -> np.ndarray:
-        raise NotImplementedError
-
-
 @pytest.mark.parametrize("method", ["independent", "mst", "aim"])
 def test_releases_from_csv_duckdb_and_a_server_have_identical_measurements(method: str, postgres: str, tmp_path: Path):
     sources = [
@@ -97,7 +81,7 @@ def test_releases_from_csv_duckdb_and_a_server_have_identical_measurements(metho
         load(postgres, f"people {method}", PEOPLE),
     ]
     plan = Plan.of(SCHEMA, us.Budget(3.0, 1e-6), method, Options(), None, 7)
-    releases = [synthesize_with(us.open(s, SCHEMA), plan, randomness=Best()) for s in sources]
+    releases = [synthesize_with(us.open(s, SCHEMA), plan, randomness=BestRandomness()) for s in sources]
     first = releases[0].record
     assert len(first) > 3
     for other in releases[1:]:

@@ -10,9 +10,9 @@ import itertools
 from collections.abc import Iterator
 
 import pytest
-from postgres_cluster import cluster, skip_without_server
 
 import understudy as us
+from helpers.postgres_cluster import cluster, skip_without_server
 from understudy.errors import TableError
 
 SCHEMA = us.Schema.loads("""

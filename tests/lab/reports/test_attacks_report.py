@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from made import EVIL, QUOTES
-from test_evaluation_report import EXTERNAL, Page
 
+from helpers.made_results import EVIL, QUOTES
+from helpers.parsed_page import EXTERNAL, Page
 from understudy.errors import InputError
 from understudy.lab.attacks.all_attacks import ATTACKS
 from understudy.lab.attacks.attack import Finding

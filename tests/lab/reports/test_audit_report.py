@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from browser import SMALL_TEXT, UNDRAWN, UNSEEN_TEXT, Visit, opened_browser, program
-from made import CONTROL, EVIL, QUOTES
-from made_audit import (
+from playwright.sync_api import Browser
+
+from helpers.browser import SMALL_TEXT, UNDRAWN, UNSEEN_TEXT, Visit, opened_browser, program
+from helpers.made_audits import (
     BOUNDS,
     GAUSSIAN,
     HALVED,
@@ -28,9 +29,8 @@ from made_audit import (
     matrix,
     violation,
 )
-from playwright.sync_api import Browser
-from test_evaluation_report import EXTERNAL, Page
-
+from helpers.made_results import CONTROL, EVIL, QUOTES
+from helpers.parsed_page import EXTERNAL, Page
 from understudy.lab.audits.bound_figures import MOST_GAMES, at_least, claimed_curve, currencies, reached
 from understudy.lab.audits.report import MOST_CHECKS, pictures, render, render_brief, render_matrix, summary
 from understudy.lab.audits.result import LIMITS, Audit, delta_from_gaussian

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from browser import SMALL_TEXT, UNDRAWN, UNSEEN_TEXT, Visit, opened_browser, program
-from made import evaluation, matrix, pictures, study
 from playwright.sync_api import Browser
 
 import understudy as us
+from helpers.browser import SMALL_TEXT, UNDRAWN, UNSEEN_TEXT, Visit, opened_browser, program
+from helpers.made_results import evaluation, matrix, pictures, study
 from understudy.lab.evaluation.picture import Pictures
 from understudy.lab.evaluation.report import render
 from understudy.pages.curves import Dot, Reference, Series, curves, dots

@@ -11,8 +11,8 @@ import zlib
 from xml.etree import ElementTree
 
 import pytest
-from made import CONTROL, EVIL, QUOTES, cloud, density, matrix, shares
 
+from helpers.made_results import CONTROL, EVIL, QUOTES, cloud, density, matrix, shares
 from understudy.errors import InputError
 from understudy.lab.evaluation import distribution_figures as distribution
 from understudy.lab.evaluation.heatmap import heatmaps

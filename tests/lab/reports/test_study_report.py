@@ -7,8 +7,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from made import BUDGETS, EVIL, METHODS, study, study_figures
 
+from helpers.made_results import BUDGETS, EVIL, METHODS, study, study_figures
 from understudy.errors import InputError
 from understudy.lab.evaluation.measure import Figure, Part
 from understudy.lab.studies.layout import LAYOUTS, lay_out

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
 from understudy.inference.particles import rounding
 from understudy.methods.dp_select import pool
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "boundary" / "privacy"))
 
 
 @pytest.fixture(autouse=True)

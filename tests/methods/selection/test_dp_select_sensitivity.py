@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import SpyTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from test_rake_selection import SeededRandomness
-from test_rake_sensitivity import BUDGETS, ITS_OWN, TwinCurator, TwinGate, among_many, domain_of, kinds, violations
-from test_sensitivity import ADD_REMOVE, HEADS, MODELLED, Pair, open_rows, pairs, worst_pair
 
+from helpers.neighbours import ADD_REMOVE, HEADS, MODELLED, Pair, open_rows, pairs, worst_pair
+from helpers.randomness import SeededRandomness
+from helpers.tables import SpyTable
+from helpers.twins import BUDGETS, ITS_OWN, TwinCurator, TwinGate, among_many, domain_of, kinds, violations
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.score import Candidate

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from helpers.randomness import BestRandomness
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator, RowGate
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
@@ -84,29 +85,6 @@ def opened(rows: Sequence[Row], schema: Schema = ADD_REMOVE) -> Table:
     return open_table(frame(rows), schema, name="people")
 
 
-@dataclass
-class Silent:
-    """No noise at all, and selections pinned to the first indices."""
-
-    secure: bool = True
-    scores: list[NDArray[np.float64]] = field(default_factory=list)
-
-    def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
-        return np.zeros(size, dtype=np.int64)
-
-    def choose(self, scores: NDArray[np.float64], exponent: float, k: int) -> list[int]:
-        self.scores.append(scores)
-        return list(range(k))
-
-
-class Best(Silent):
-    """No noise, and the best scores: the answer of an infinite budget."""
-
-    def choose(self, scores: NDArray[np.float64], exponent: float, k: int) -> list[int]:
-        super().choose(scores, exponent, k)
-        return [int(i) for i in np.argsort(-scores, kind="stable")[:k]]
-
-
 @dataclass(frozen=True)
 class Compared:
     """One exact answer for both of two neighbours, as a plain vector."""
@@ -140,5 +118,5 @@ class TwinGate(RowGate):
 def twins(
     first: Sequence[Row], second: Sequence[Row], schema: Schema, budget: Budget, randomness: Randomness | None = None
 ) -> tuple[Curator, list[Compared]]:
-    gate = TwinGate(opened(first, schema), opened(second, schema), budget, randomness or Best())
+    gate = TwinGate(opened(first, schema), opened(second, schema), budget, randomness or BestRandomness())
     return Curator(schema, budget, gate), gate.compared
