@@ -50,7 +50,7 @@ TABLES = (
     *((name, f"{name}.csv") for name in NAMES[2:]),
 )
 LEAST_INSIDE = 0.995
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "concepts" / "schema.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "concepts" / "schema.md"
 
 
 # --- The package ----------------------------------------------------------------------------------------------------

@@ -225,7 +225,7 @@ def test_what_is_left_of_a_share_can_be_spent_and_hardly_more(asks: list[tuple[s
 @pytest.fixture(scope="module")
 def analysts() -> ModuleType:
     """The benchmark, which has the processes and the check."""
-    path = Path(__file__).resolve().parents[3] / "benchmarks" / "analysts.py"
+    path = Path(__file__).resolve().parents[4] / "benchmarks" / "analysts.py"
     spec = importlib.util.spec_from_file_location("analysts", path)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)

@@ -24,6 +24,8 @@ from understudy.methods.independent import Independent
 from understudy.methods.method import Recipe
 from understudy.methods.mst import Mst
 
+pytestmark = pytest.mark.usefixtures("small_pools")
+
 POOLS: tuple[Recipe, ...] = (Independent(), Mst())
 
 

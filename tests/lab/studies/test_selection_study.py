@@ -28,6 +28,8 @@ from understudy.lab.studies.documents.selection_page import (
 )
 from understudy.lab.studies.documents.selection_study import Size, attempt, cases, compared, sweeps, write
 
+pytestmark = pytest.mark.usefixtures("small_pools")
+
 SCHEMA = us.Schema.loads(
     """
 [columns.age]

@@ -23,6 +23,8 @@ from understudy.methods.mst import Mst
 from understudy.methods.privbayes.privbayes import PrivBayes
 from understudy.methods.rake.rake import Rake
 
+pytestmark = pytest.mark.usefixtures("small_pools")
+
 SCHEMA = us.Schema.loads(
     "\n".join(f'[columns.{c}]\ntype = "integer"\nmin = 0\nmax = {n - 1}' for c, n in {"a": 4, "b": 3, "c": 2}.items())
 )

@@ -24,6 +24,8 @@ from understudy.methods.independent import Independent
 from understudy.methods.mst import Mst
 from understudy.methods.registry import METHODS, Method
 
+pytestmark = pytest.mark.usefixtures("small_pools")
+
 SIZES = {"a": 4, "b": 3, "c": 3, "d": 2}
 COLUMNS = "\n".join(f'[columns.{c}]\ntype = "integer"\nmin = 0\nmax = {n - 1}' for c, n in SIZES.items())
 SCHEMA = us.Schema.loads(COLUMNS)
