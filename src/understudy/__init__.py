@@ -38,7 +38,7 @@ from understudy.lab.studies.study import Study
 from understudy.methods.registry import METHODS
 from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
 from understudy.queries.answer import Answer
-from understudy.queries.asking import query
+from understudy.queries.query import query
 from understudy.releases.certificate import Certificate
 from understudy.releases.checking import replay, verify
 from understudy.releases.planning import plan

@@ -21,17 +21,17 @@ from helpers.randomness import BestRandomness
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.boundary.tables.table import Table
 from understudy.errors import BudgetExhausted, InputError, MethodError
+from understudy.queries.aggregate_query import AggregateQuery
 from understudy.queries.answer import Answer
-from understudy.queries.asking import names_of, query, query_with
-from understudy.queries.inquiry import Inquiry
-from understudy.queries.question import Question
+from understudy.queries.query import names_of, query, query_with
+from understudy.queries.query_plan import QueryPlan
 
 BUDGET = us.Budget(5.0, 1e-6)
 
 
 def silently(table: Table, sql: str, budget: us.Budget = BUDGET) -> Answer:
-    inquiry = Inquiry(Question.of(sql, table.schema, names_of(table)), table.schema, 0.95)
-    return query_with(table, inquiry, budget, randomness=BestRandomness())
+    plan = QueryPlan(AggregateQuery.of(sql, table.schema, names_of(table)), table.schema, 0.95)
+    return query_with(table, plan, budget, randomness=BestRandomness())
 
 
 def present(column: str, rows: list[dict]) -> list:
@@ -304,11 +304,11 @@ def test_private_bounds_are_not_guessed():
     schema = us.Schema.loads('[columns.pay]\ntype = "number"\nmin = 0\nmax = "private"\n[columns.b]\ntype = "boolean"')
     for asked in ("sum(pay)", "avg(pay)", "median(pay)"):
         with pytest.raises(InputError, match="needs public bounds to clamp by"):
-            Question.of(f"select {asked} from data", schema)
+            AggregateQuery.of(f"select {asked} from data", schema)
     with pytest.raises(InputError, match="can't stand in WHERE, since its bounds are private"):
-        Question.of("select count(*) from data where pay > 3", schema)
+        AggregateQuery.of("select count(*) from data where pay > 3", schema)
     with pytest.raises(InputError, match="can't be grouped by, since its bounds are private"):
-        Question.of("select pay, count(*) from data group by pay", schema)
+        AggregateQuery.of("select pay, count(*) from data group by pay", schema)
 
 
 def test_answers_are_plain_json(table: Table):

@@ -23,9 +23,9 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.boundary.tables.table import Table
 from understudy.errors import BudgetExhausted, InputError
-from understudy.queries.asking import query
+from understudy.queries.aggregate_query import AggregateQuery
 from understudy.queries.grammar import read
-from understudy.queries.question import Question
+from understudy.queries.query import query
 
 INPUTS = 10_500
 LIMIT = 0.005
@@ -191,11 +191,11 @@ def test_any_text_may_be_a_literal_and_stays_one(value: str, column: str):
 
     literal = value.replace("'", "''")
     try:
-        where = Question.of(f"select count(*) from data where {column} = '{literal}'", SCHEMA).where
+        where = AggregateQuery.of(f"select count(*) from data where {column} = '{literal}'", SCHEMA).where
     except InputError:
         return
     source = Source(exp.to_table("t"), {n: Stored(n, "text") for n in SCHEMA.names}, exp.column("ctid"))
     plain = stated(select_tally(source, SCHEMA, Domain(SCHEMA, ()), Tally((), where, (RowCount(),)), "INT"))
-    other = Question.of(f"select count(*) from data where {column} = 'zzz'", SCHEMA).where
+    other = AggregateQuery.of(f"select count(*) from data where {column} = 'zzz'", SCHEMA).where
     twin = stated(select_tally(source, SCHEMA, Domain(SCHEMA, ()), Tally((), other, (RowCount(),)), "INT"))
     assert value in plain.values and re.sub(r"\$\d+", "$", plain.text) == re.sub(r"\$\d+", "$", twin.text)

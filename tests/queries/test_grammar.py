@@ -6,8 +6,8 @@ import pytest
 from townspeople import SCHEMA
 
 from understudy.errors import InputError
-from understudy.queries.grammar import MAX_CHARACTERS, Item, read
-from understudy.queries.question import Question
+from understudy.queries.aggregate_query import AggregateQuery
+from understudy.queries.grammar import MAX_CHARACTERS, SelectItem, read
 
 
 def test_all_of_the_language():
@@ -19,12 +19,12 @@ def test_all_of_the_language():
     assert found.columns == found.group == ("sex", "marital-status")
     assert (found.table, found.where) == ("people", "age > 40 AND job = 'group by'")
     assert found.items == (
-        Item("count", name="n"),
-        Item("count", "person", distinct=True),
-        Item("sum", "pay"),
-        Item("avg", "age"),
-        Item("quantile", "age", share=0.5),
-        Item("quantile", "pay", share=0.9),
+        SelectItem("count", name="n"),
+        SelectItem("count", "person", distinct=True),
+        SelectItem("sum", "pay"),
+        SelectItem("avg", "age"),
+        SelectItem("quantile", "age", share=0.5),
+        SelectItem("quantile", "pay", share=0.9),
     )
 
 
@@ -38,7 +38,7 @@ def test_all_of_the_language():
     ],
 )
 def test_what_means_the_same_is_the_same(one: str, other: str):
-    assert Question.of(one, SCHEMA, ["people"]).sql == Question.of(other, SCHEMA, ["people"]).sql
+    assert AggregateQuery.of(one, SCHEMA, ["people"]).sql == AggregateQuery.of(other, SCHEMA, ["people"]).sql
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_what_means_the_same_is_the_same(one: str, other: str):
     ],
 )
 def test_what_differs_is_told_apart(one: str, other: str):
-    assert Question.of(one, SCHEMA).sql != Question.of(other, SCHEMA).sql
+    assert AggregateQuery.of(one, SCHEMA).sql != AggregateQuery.of(other, SCHEMA).sql
 
 
 REFUSED = {
@@ -114,7 +114,7 @@ REFUSED = {
 @pytest.mark.parametrize("sql", REFUSED, ids=lambda sql: sql[:50])
 def test_everything_else_is_refused_in_one_sentence(sql: str):
     with pytest.raises(InputError) as refusal:
-        Question.of(sql, SCHEMA)
+        AggregateQuery.of(sql, SCHEMA)
     assert REFUSED[sql] in str(refusal.value)
     assert "\n" not in str(refusal.value) and len(str(refusal.value)) < 700
 
@@ -125,4 +125,4 @@ def test_what_is_no_text():
 
 
 def test_arithmetic_within_bounds_is_fine():
-    assert Question.of("select count(*) from data where age * pay + 3 > 40 - weight * weight", SCHEMA).where
+    assert AggregateQuery.of("select count(*) from data where age * pay + 3 > 40 - weight * weight", SCHEMA).where

@@ -17,10 +17,10 @@ from scipy.stats import binom
 import understudy as us
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
-from understudy.queries.asking import query_with
+from understudy.queries.aggregate_query import AggregateQuery
 from understudy.queries.estimates import reach
-from understudy.queries.inquiry import Inquiry
-from understudy.queries.question import Question
+from understudy.queries.query import query_with
+from understudy.queries.query_plan import QueryPlan
 
 FALSE_ALARM = 1e-9
 GROUPS, EACH = 120, 40
@@ -64,8 +64,8 @@ class Louder(ExactRandomness):
 
 def held(asked: str, relation: str, delta: float, randomness: ExactRandomness, epsilon: float = 1.0) -> int:
     table = us.open(FRAME, us.Schema.loads(f'neighbours = "{relation}"\n' + TOML))
-    inquiry = Inquiry(Question.of(f"select g, {asked} from data group by g", table.schema), table.schema, 0.9)
-    answer = query_with(table, inquiry, us.Budget(epsilon, delta), randomness=randomness)
+    plan = QueryPlan(AggregateQuery.of(f"select g, {asked} from data group by g", table.schema), table.schema, 0.9)
+    answer = query_with(table, plan, us.Budget(epsilon, delta), randomness=randomness)
     assert all(g.figures[0].low <= g.figures[0].high for g in answer)
     return sum(g.figures[0].low <= TRUE[asked] <= g.figures[0].high for g in answer)
 
@@ -112,9 +112,9 @@ def test_the_reach_of_gaussian_noise_covers_the_discrete_law(scale: float):
 def test_more_budget_gives_shorter_intervals():
     table = us.open(FRAME, us.Schema.loads(TOML))
     for asked in TRUE:
-        inquiry = Inquiry(Question.of(f"select {asked} from data", table.schema), table.schema, 0.95)
+        plan = QueryPlan(AggregateQuery.of(f"select {asked} from data", table.schema), table.schema, 0.95)
         widths = []
         for epsilon in (0.2, 20.0):
-            figure = query_with(table, inquiry, us.Budget(epsilon, 1e-6), randomness=ExactRandomness.seeded(1)).figure
+            figure = query_with(table, plan, us.Budget(epsilon, 1e-6), randomness=ExactRandomness.seeded(1)).figure
             widths.append(figure.high - figure.low)
         assert widths[1] < widths[0]

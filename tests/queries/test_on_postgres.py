@@ -10,9 +10,9 @@ import understudy as us
 from helpers.randomness import BestRandomness
 from understudy.boundary.tables.table import Table
 from understudy.errors import InputError
-from understudy.queries.asking import names_of, query_with
-from understudy.queries.inquiry import Inquiry
-from understudy.queries.question import Question
+from understudy.queries.aggregate_query import AggregateQuery
+from understudy.queries.query import names_of, query_with
+from understudy.queries.query_plan import QueryPlan
 
 AGES = us.Schema.loads('[columns.age]\ntype = "integer"\nmin = 0\nmax = 99')
 
@@ -61,6 +61,6 @@ QUESTIONS = [
 def test_a_server_answers_as_a_frame_does(sql: str, table: Table, on_server: Table):
     answers = []
     for source in (table, on_server):
-        inquiry = Inquiry(Question.of(sql, source.schema, names_of(source)), source.schema, 0.95)
-        answers.append(query_with(source, inquiry, us.Budget(3.0, 1e-6), randomness=BestRandomness()))
+        plan = QueryPlan(AggregateQuery.of(sql, source.schema, names_of(source)), source.schema, 0.95)
+        answers.append(query_with(source, plan, us.Budget(3.0, 1e-6), randomness=BestRandomness()))
     assert answers[0].groups == answers[1].groups

@@ -12,7 +12,7 @@ import understudy as us
 from understudy.boundary.privacy.mechanisms.rank import Rank, rank_exponent, rank_reach
 from understudy.boundary.schema.expression import parse
 from understudy.boundary.tables.tally import PersonCount, RowCount, Setting, Summand, Tally, ValueSum
-from understudy.queries.grain import centred_sum, fine_coding, plain_sum
+from understudy.queries.discretization import centred_sum, fine_coding, plain_sum
 
 HEAD = {
     "add-remove": '[unit]\ncolumn = "who"\nmax_rows = 3\n',

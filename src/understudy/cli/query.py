@@ -9,8 +9,8 @@ from understudy.boundary.tables.opening import open as open_table
 from understudy.cli.place import ledger_of, schema_of
 from understudy.cli.screen import print_facts, print_json, print_table
 from understudy.queries.answer import Answer, Key
-from understudy.queries.asking import query
 from understudy.queries.estimates import Figure
+from understudy.queries.query import query
 
 
 def show_query(

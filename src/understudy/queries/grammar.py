@@ -10,6 +10,7 @@ ever handed on as SQL.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from typing import Any, NoReturn
 from understudy.errors import InputError
 
 MAX_CHARACTERS = 10_000
+"""Longer texts are refused before they are tokenized: no real query comes near it."""
 ALLOWED = (
     "write SELECT columns, aggregates FROM table WHERE condition GROUP BY columns, with the aggregates count(*), "
     "count(DISTINCT unit), sum(x), avg(x), median(x) and quantile(x, 0.9)"
@@ -32,7 +34,7 @@ _RESERVED = frozenset(
 
 
 @dataclass(frozen=True)
-class Item:
+class SelectItem:
     """One aggregate as it was written; `function` is in lower case."""
 
     function: str
@@ -43,18 +45,18 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Statement:
+class SelectStatement:
     """A query as it was written: names that nobody has looked up yet."""
 
     text: str
     columns: tuple[str, ...]
-    items: tuple[Item, ...]
+    items: tuple[SelectItem, ...]
     table: str
     where: str | None
     group: tuple[str, ...]
 
 
-def read(text: str) -> Statement:
+def read(text: str) -> SelectStatement:
     """Reads a query, or refuses it in one sentence.
 
     >>> read("SELECT sex, count(*) FROM people WHERE age > 40 GROUP BY sex").where
@@ -80,7 +82,7 @@ class _Reader:
         self._tokens = self._tokenized()
         self._next = 0
 
-    def statement(self) -> Statement:
+    def statement(self) -> SelectStatement:
         self._take("SELECT")
         columns, items = self._selected()
         self._take("FROM")
@@ -89,7 +91,7 @@ class _Reader:
         group = self._names() if self._accept("GROUP BY") else ()
         if self._next < len(self._tokens):
             self._refuse(self._here, "isn't part of the language")
-        return Statement(self._text, columns, items, table, where, group)
+        return SelectStatement(self._text, columns, items, table, where, group)
 
     def _tokenized(self) -> list[Any]:
         import sqlglot
@@ -121,9 +123,9 @@ class _Reader:
         if self._next == len(self._tokens):
             return ""
         token = self._tokens[self._next]
-        return (
-            "" if token.token_type.name in ("STRING", "IDENTIFIER", "NUMBER") else " ".join(token.text.upper().split())
-        )
+        if token.token_type.name in ("STRING", "IDENTIFIER", "NUMBER"):
+            return ""
+        return " ".join(token.text.upper().split())
 
     def _accept(self, symbol: str) -> bool:
         found = self._symbol == symbol
@@ -153,9 +155,9 @@ class _Reader:
             names.append(self._name("a column"))
         return tuple(names)
 
-    def _selected(self) -> tuple[tuple[str, ...], tuple[Item, ...]]:
+    def _selected(self) -> tuple[tuple[str, ...], tuple[SelectItem, ...]]:
         columns: list[str] = []
-        items: list[Item] = []
+        items: list[SelectItem] = []
         while True:
             name, called = self._name("a column or an aggregate"), self._accept("(")
             if called:
@@ -167,12 +169,12 @@ class _Reader:
             if not self._accept(","):
                 return tuple(columns), tuple(items)
 
-    def _aggregate(self, function: str) -> Item:
-        readers: dict[str, Callable[[], Item]] = {
+    def _aggregate(self, function: str) -> SelectItem:
+        readers: dict[str, Callable[[], SelectItem]] = {
             "count": self._count,
-            "sum": lambda: Item("sum", self._name("a column")),
-            "avg": lambda: Item("avg", self._name("a column")),
-            "median": lambda: Item("quantile", self._name("a column"), share=0.5),
+            "sum": lambda: SelectItem("sum", self._name("a column")),
+            "avg": lambda: SelectItem("avg", self._name("a column")),
+            "median": lambda: SelectItem("quantile", self._name("a column"), share=0.5),
             "quantile": self._quantile,
         }
         if function not in readers:
@@ -180,22 +182,22 @@ class _Reader:
         item = readers[function]()
         self._take(")")
         name = self._name("a name") if self._accept("AS") else None
-        return Item(item.function, item.column, item.distinct, item.share, name)
+        return dataclasses.replace(item, name=name)
 
-    def _count(self) -> Item:
+    def _count(self) -> SelectItem:
         if self._accept("*"):
-            return Item("count")
+            return SelectItem("count")
         self._take("DISTINCT")
-        return Item("count", self._name("the unit's column"), distinct=True)
+        return SelectItem("count", self._name("the unit's column"), distinct=True)
 
-    def _quantile(self) -> Item:
+    def _quantile(self) -> SelectItem:
         column = self._name("a column")
         self._take(",")
         written = self._here
         if not (_SHARE.fullmatch(written) and 0 <= float(written) <= 1):
             self._refuse(written, "stands where a share from 0 to 1 must")
         self._next += 1
-        return Item("quantile", column, share=float(written))
+        return SelectItem("quantile", column, share=float(written))
 
     def _condition(self) -> str:
         """The text up to GROUP BY outside of parentheses, or to the end."""
@@ -210,4 +212,6 @@ class _Reader:
 
 def _short(piece: str, length: int = 60) -> str:
     flat = " ".join(piece.split())
-    return f"«{flat if len(flat) <= length else flat[: length - 1] + '…'}»"
+    if len(flat) > length:
+        flat = flat[: length - 1] + "…"
+    return f"«{flat}»"

@@ -17,13 +17,13 @@ from understudy.boundary.schema.partition import Partition
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.tally import Tally
 from understudy.errors import InternalError
-from understudy.queries.inquiry import Inquiry
+from understudy.queries.query_plan import QueryPlan
 
 
-def rehearse(inquiry: Inquiry, budget: Budget) -> None:
+def rehearse(plan: QueryPlan, budget: Budget) -> None:
     """Raises what asking would raise, as far as it follows from public facts; reads and spends nothing."""
     randomness = ExactRandomness.seeded(0)
-    inquiry.ask(Curator.on(NoRows(inquiry.schema), budget, randomness=randomness, keys=inquiry.keys))
+    plan.ask(Curator.on(NoRows(plan.schema), budget, randomness=randomness, keys=plan.keys))
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from understudy.boundary.privacy.curator import Curator
 from understudy.lab.audits.subjects.rig import World
 from understudy.lab.audits.subjects.subject import Shown
+from understudy.queries.aggregate_query import AggregateQuery
 from understudy.queries.answer import Answer, Group
-from understudy.queries.asking import query
-from understudy.queries.inquiry import Inquiry
-from understudy.queries.question import Question
+from understudy.queries.query import query
+from understudy.queries.query_plan import QueryPlan
 
 CONFIDENCE = 0.95
 QUERIES = {
@@ -49,5 +49,5 @@ class Query:
         )
 
     def _groups(self, world: World, curator: Curator) -> tuple[Group, ...]:
-        question = Question.of(QUERIES[self.name], world.schema)
-        return Inquiry(question, world.schema, CONFIDENCE).ask(curator)
+        question = AggregateQuery.of(QUERIES[self.name], world.schema)
+        return QueryPlan(question, world.schema, CONFIDENCE).ask(curator)

@@ -1,4 +1,4 @@
-"""A query whose names are looked up: what is asked, typed, in one form however it was written."""
+"""A query whose names have been looked up: what is asked, with types, in one form however it was written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from understudy.boundary.schema.domain import ColumnSet
 from understudy.boundary.schema.expression import Predicate, parse
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError
-from understudy.queries.grammar import ALLOWED, Item, Statement, quoted, read
+from understudy.queries.grammar import ALLOWED, SelectItem, SelectStatement, quoted, read
 from understudy.queries.magnitude import check_magnitudes
 
 COUNT, PERSONS, SUM, AVERAGE, QUANTILE = "count", "persons", "sum", "avg", "quantile"
@@ -37,26 +37,27 @@ class Aggregate:
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is asked of the rows. Two texts that mean the same have the same `sql`."""
+class AggregateQuery:
+    """What is asked of the rows. Two texts that mean the same have the same `sql`, by which ledgers know them."""
 
     keys: ColumnSet
     aggregates: tuple[Aggregate, ...]
     where: Predicate | None
 
     @classmethod
-    def of(cls, sql: str, schema: Schema, tables: Collection[str] = ()) -> Question:
+    def of(cls, sql: str, schema: Schema, tables: Collection[str] = ()) -> AggregateQuery:
         """Reads a query and checks every name against the schema; `tables` are the names that FROM may have.
 
         >>> schema = Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
-        >>> Question.of("select  avg(age) from data where age>40", schema).sql
+        >>> AggregateQuery.of("select  avg(age) from data where age>40", schema).sql
         'SELECT avg("age") FROM data WHERE "age" > 40'
         """
         statement = read(sql)
         _check_table(statement, tables)
         _check_columns(statement, schema)
-        where = None if statement.where is None else parse(statement.where, schema.kinds)
-        if where is not None:
+        where = None
+        if statement.where is not None:
+            where = parse(statement.where, schema.kinds)
             _check_condition(where, schema)
         return cls(statement.group, tuple(_aggregate(i, schema, statement) for i in statement.items), where)
 
@@ -67,7 +68,9 @@ class Question:
         parts = [f"SELECT {', '.join([*keys, *(a.sql for a in self.aggregates)])} FROM {ANY_TABLE}"]
         if self.where is not None:
             parts.append(f"WHERE {self.where.sql().sql()}")
-        return " ".join([*parts, *([f"GROUP BY {', '.join(keys)}"] if keys else [])])
+        if keys:
+            parts.append(f"GROUP BY {', '.join(keys)}")
+        return " ".join(parts)
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -78,13 +81,13 @@ class Question:
         return tuple(k for k in self.keys if schema[k].private)
 
 
-def _check_table(statement: Statement, tables: Collection[str]) -> None:
+def _check_table(statement: SelectStatement, tables: Collection[str]) -> None:
     if statement.table not in (ANY_TABLE, *tables):
         known = " or ".join(dict.fromkeys((*tables, ANY_TABLE)))
         raise InputError(f"table {statement.table!r} of the query must be {known}, which was opened", statement)
 
 
-def _check_columns(statement: Statement, schema: Schema) -> None:
+def _check_columns(statement: SelectStatement, schema: Schema) -> None:
     if not statement.items:
         raise InputError(f"the query has no aggregate, and no row may be shown; {ALLOWED}", statement)
     if set(statement.columns) != set(statement.group) or len(statement.columns) != len(set(statement.columns)):
@@ -119,16 +122,18 @@ def _check_condition(where: Predicate, schema: Schema) -> None:
     check_magnitudes(where, schema)
 
 
-def _heading(item: Item) -> str:
+def _heading(item: SelectItem) -> str:
     if item.name is not None:
         return item.name
-    if item.function == "quantile":
-        return f"median({item.column})" if item.share == 0.5 else f"quantile({item.column}, {item.share:g})"
+    if item.function == QUANTILE and item.share == 0.5:
+        return f"median({item.column})"
+    if item.function == QUANTILE:
+        return f"quantile({item.column}, {item.share:g})"
     inside = f"distinct {item.column}" if item.distinct else item.column or "*"
     return f"{item.function}({inside})"
 
 
-def _aggregate(item: Item, schema: Schema, statement: Statement) -> Aggregate:
+def _aggregate(item: SelectItem, schema: Schema, statement: SelectStatement) -> Aggregate:
     if item.column is None:
         return Aggregate(COUNT, _heading(item))
     if item.distinct:
@@ -148,7 +153,7 @@ def _check_unit(column: str, schema: Schema) -> None:
         raise InputError(f"count(distinct {column}) must name the unit's column, {schema.unit.column}", column)
 
 
-def _check_measured(item: Item, column: Column, statement: Statement) -> None:
+def _check_measured(item: SelectItem, column: Column, statement: SelectStatement) -> None:
     numbers = (Integer, Number, Datetime) if item.function == QUANTILE else (Integer, Number)
     if not isinstance(column, numbers):
         kinds = " or ".join(k.type for k in numbers)

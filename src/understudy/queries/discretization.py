@@ -1,6 +1,6 @@
-"""How fine a column is looked at: the whole steps in which it is added up, and the bins of its quantiles.
+"""How finely a column is divided: the whole steps in which it is added up, and the bins of its quantiles.
 
-Both follow from the schema alone: the declared decimals, as far as integers of the noise can carry them.
+Both follow from the schema alone: the declared decimals, as far as the integers of the noise can hold them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from understudy.boundary.tables.tally import EvenCoding, ValueSum
 from understudy.errors import InternalError
 
 MOST_STEPS = 2**31
-"""Of a sum's bounds: then four billion rows fit into 64 bits, and any budget above 0.01 into the noise's range."""
+"""The most steps that one row may add: then four billion rows fit into 64 bits, and the noise of any ε above 0.01."""
 UNDECLARED_STEPS = 1_000_000
-"""In how many steps a column without decimals is added up: a row is rounded by less than a millionth of its range."""
+"""The steps of a column without declared decimals: a row is rounded by less than a millionth of the range."""
 MOST_BINS = 4096
+"""Of a quantile: the score of every bin is kept in memory, group by group."""
 
 
 def bounds_of(column: Column) -> tuple[float, float]:
@@ -36,8 +37,9 @@ def steps_of(column: Column) -> float:
     if isinstance(column, Integer):
         return 10.0 ** min(0, most)
     declared = column.decimals if isinstance(column, Number) else None
-    wanted = math.ceil(math.log10(UNDECLARED_STEPS / (high - low))) if declared is None else declared
-    return 10.0 ** min(wanted, most)
+    if declared is None:
+        declared = math.ceil(math.log10(UNDECLARED_STEPS / (high - low)))
+    return 10.0 ** min(declared, most)
 
 
 def plain_sum(column: Column) -> ValueSum:
@@ -104,5 +106,6 @@ def _value(coding: Coding, position: float) -> float | datetime:
         return column.start + timedelta(seconds=column.unit_seconds * int(position))
     if isinstance(column, Integer):
         return int(position)
-    decimals = column.decimals if isinstance(column, Number) else None
-    return float(position) if decimals is None else round(float(position), decimals + 1)
+    if isinstance(column, Number) and column.decimals is not None:
+        return round(float(position), column.decimals + 1)
+    return float(position)

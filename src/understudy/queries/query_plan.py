@@ -21,9 +21,9 @@ from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.tally import PersonCount, RowCount, Summand, Tally, ValueSum
 from understudy.errors import InputError
+from understudy.queries.aggregate_query import AVERAGE, COUNT, PERSONS, QUANTILE, SUM, Aggregate, AggregateQuery
 from understudy.queries.answer import Group, Key
-from understudy.queries.estimates import Figure, average_figures, count_figures, sum_figures
-from understudy.queries.grain import (
+from understudy.queries.discretization import (
     bounds_of,
     centred_sum,
     fine_coding,
@@ -32,7 +32,7 @@ from understudy.queries.grain import (
     middle_value,
     plain_sum,
 )
-from understudy.queries.question import AVERAGE, COUNT, PERSONS, QUANTILE, SUM, Aggregate, Question
+from understudy.queries.estimates import Figure, average_figures, count_figures, sum_figures
 
 KEYS_SHARE = 0.25
 """Of the budget, for the groups of private columns; the rest is for what is asked about them."""
@@ -43,10 +43,10 @@ OTHER = "other"
 
 
 @dataclass(frozen=True)
-class Inquiry:
+class QueryPlan:
     """A question about a table of this schema, to be answered with intervals of this confidence."""
 
-    question: Question
+    question: AggregateQuery
     schema: Schema
     confidence: float
 

@@ -23,10 +23,10 @@ from understudy.boundary.privacy.measurement import Answer as Recorded
 from understudy.boundary.privacy.mechanisms.randomness import Randomness, randomness_of
 from understudy.boundary.schema.schema import DRAFT, Schema
 from understudy.boundary.tables.table import Table, identity_of
+from understudy.queries.aggregate_query import QUANTILE, AggregateQuery
 from understudy.queries.answer import Answer
 from understudy.queries.estimates import check_confidence
-from understudy.queries.inquiry import Inquiry
-from understudy.queries.question import QUANTILE, Question
+from understudy.queries.query_plan import QueryPlan
 from understudy.queries.rehearsal import rehearse
 
 
@@ -57,12 +57,12 @@ def query(
     True
     """
     budget = Budget(epsilon, delta)
-    question = Question.of(sql, table.schema, names_of(table))
-    inquiry = Inquiry(question, table.schema, check_confidence(confidence))
-    _check(inquiry, budget, accept_draft_as_public)
+    question = AggregateQuery.of(sql, table.schema, names_of(table))
+    plan = QueryPlan(question, table.schema, check_confidence(confidence))
+    _check(plan, budget, accept_draft_as_public)
     return query_with(
         table,
-        inquiry,
+        plan,
         budget,
         randomness=randomness_of(test_only_noise_seed),
         ledger=ledger_for(table, ledger),
@@ -72,7 +72,7 @@ def query(
 
 def query_with(
     table: Table,
-    inquiry: Inquiry,
+    plan: QueryPlan,
     budget: Budget,
     *,
     randomness: Randomness,
@@ -80,35 +80,35 @@ def query_with(
     analyst: str = "",
 ) -> Answer:
     """Answers a question that was already checked."""
-    key = None if ledger is None else record_key(table, inquiry, budget)
+    key = None if ledger is None else record_key(table, plan, budget)
     known = _recalled(ledger, key) if randomness.secure else None
     receipt: Receipt | None = None
     if known is None:
         curator = Curator.on(
             table,
             budget,
-            ledger=None if inquiry.public else ledger,
-            purpose=f"query of {table.name}: {inquiry.question.sql}",
+            ledger=None if plan.public else ledger,
+            purpose=f"query of {table.name}: {plan.question.sql}",
             analyst=analyst,
             randomness=randomness,
-            keys=inquiry.keys,
+            keys=plan.keys,
         )
-        inquiry.ask(curator)
+        plan.ask(curator)
         receipt = curator.receipt
-        answers = _remembered(ledger, key, curator) if curator.secure and not inquiry.public else curator.record
+        answers = _remembered(ledger, key, curator) if curator.secure and not plan.public else curator.record
     else:
         answers = known
-    recorded = Curator.replaying(table.schema, budget, answers, secure=randomness.secure, keys=inquiry.keys)
-    groups = inquiry.ask(recorded)
-    question = inquiry.question
+    recorded = Curator.replaying(table.schema, budget, answers, secure=randomness.secure, keys=plan.keys)
+    groups = plan.ask(recorded)
+    question = plan.question
     return Answer(
         sql=question.sql,
         keys=question.keys,
         names=tuple(a.name for a in question.aggregates),
         groups=groups,
-        confidence=inquiry.confidence,
-        epsilon=0.0 if inquiry.public else budget.epsilon,
-        delta=0.0 if inquiry.public else budget.delta,
+        confidence=plan.confidence,
+        epsilon=0.0 if plan.public else budget.epsilon,
+        delta=0.0 if plan.public else budget.delta,
         recorded=known is not None,
         secure=randomness.secure,
         draft=table.schema.status == DRAFT,
@@ -122,16 +122,16 @@ def names_of(table: Table) -> tuple[str, ...]:
     return tuple(dict.fromkeys((PurePath(name).stem, name))) if name else ()
 
 
-def _check(inquiry: Inquiry, budget: Budget, draft_accepted: bool) -> None:
+def _check(plan: QueryPlan, budget: Budget, draft_accepted: bool) -> None:
     """Refuses whatever can be refused from public facts, before anything is spent."""
-    schema = inquiry.schema
+    schema = plan.schema
     schema.check_confirmed(draft_accepted)
-    if inquiry.keys and budget.pure:
-        raise no_pure_keys(inquiry.keys[0])
-    rehearse(inquiry, budget)
+    if plan.keys and budget.pure:
+        raise no_pure_keys(plan.keys[0])
+    rehearse(plan, budget)
 
 
-def record_key(table: Table, inquiry: Inquiry, budget: Budget) -> str | None:
+def record_key(table: Table, plan: QueryPlan, budget: Budget) -> str | None:
     """What makes two questions the same: table, schema, meaning and budget; a quantile's interval is asked for, too.
 
     The table is known by its full name. Two files of one name, or tables of one name in two schemas of a database, have
@@ -140,14 +140,14 @@ def record_key(table: Table, inquiry: Inquiry, budget: Budget) -> str | None:
     identity = identity_of(table)
     if identity is None:
         return None
-    ranked = any(a.kind == QUANTILE for a in inquiry.question.aggregates)
+    ranked = any(a.kind == QUANTILE for a in plan.question.aggregates)
     facts = {
-        "query": inquiry.question.sql,
+        "query": plan.question.sql,
         "table": identity,
-        "schema": _digest(inquiry.schema),
+        "schema": _digest(plan.schema),
         "epsilon": budget.epsilon,
         "delta": budget.delta,
-        **({"confidence": inquiry.confidence} if ranked else {}),
+        **({"confidence": plan.confidence} if ranked else {}),
     }
     return json.dumps(facts, ensure_ascii=False, sort_keys=True)
 
