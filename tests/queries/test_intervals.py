@@ -18,7 +18,7 @@ import understudy as us
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.queries.aggregate_query import AggregateQuery
-from understudy.queries.estimates import reach
+from understudy.queries.answer import reach
 from understudy.queries.query import query_with
 from understudy.queries.query_plan import QueryPlan
 

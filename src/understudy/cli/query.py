@@ -8,8 +8,7 @@ from pathlib import Path
 from understudy.boundary.tables.opening import open as open_table
 from understudy.cli.place import ledger_of, schema_of
 from understudy.cli.screen import print_facts, print_json, print_table
-from understudy.queries.answer import Answer, Key
-from understudy.queries.estimates import Figure
+from understudy.queries.answer import Answer, IntervalEstimate, Key
 from understudy.queries.query import query
 
 
@@ -63,7 +62,7 @@ def _print_groups(answer: Answer) -> None:
     print_facts([("cost", _cost(answer))])
 
 
-def _cells(figure: Figure) -> tuple[str, str]:
+def _cells(figure: IntervalEstimate) -> tuple[str, str]:
     return _written(figure.value), f"{_written(figure.low)} to {_written(figure.high)}"
 
 

@@ -1,17 +1,38 @@
-"""The answer to a metered query: a table of figures with intervals, and what it cost."""
+"""The answer to a metered query: what it cost, and estimates with intervals that follow from the law of the noise."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from statistics import NormalDist
 from typing import Any
 
+import numpy as np
+
 from understudy.boundary.privacy.ledger.ledger import Receipt
-from understudy.queries.estimates import Figure
+from understudy.boundary.privacy.measurement import Measurement
+from understudy.boundary.tables.tally import ValueSum
+from understudy.parameters import number_between
 from understudy.releases.certificate import DRAFT_REASON, SEEDED_REASON
 
+LEAST_CONFIDENCE, MOST_CONFIDENCE = 0.5, 0.9999
+
+Value = float | int | datetime
 Key = str | int | bool | None
+
+
+@dataclass(frozen=True)
+class IntervalEstimate:
+    """What was asked for, with noise. With probability `confidence` of the answer the truth is from `low` to `high`.
+
+    `value` is the noisy figure as it was drawn: a small count may be negative, and sums of many stay unbiased.
+    """
+
+    value: Value
+    low: Value
+    high: Value
 
 
 @dataclass(frozen=True)
@@ -19,7 +40,7 @@ class Group:
     """One row of an answer: its keys (None stands for a missing value) and its figures."""
 
     keys: tuple[Key, ...]
-    figures: tuple[Figure, ...]
+    figures: tuple[IntervalEstimate, ...]
 
 
 @dataclass(frozen=True)
@@ -54,7 +75,7 @@ class Answer:
         return None if self.void else (self.epsilon, self.delta)
 
     @property
-    def figure(self) -> Figure:
+    def figure(self) -> IntervalEstimate:
         """The first figure of the first group: all there is, of a query for one number."""
         return self.groups[0].figures[0]
 
@@ -87,3 +108,68 @@ class Answer:
 
 def _plain(value: Any) -> Any:
     return value.isoformat(sep=" ") if isinstance(value, datetime) else value
+
+
+def check_confidence(confidence: float) -> float:
+    return number_between("confidence", confidence, LEAST_CONFIDENCE, MOST_CONFIDENCE)
+
+
+def reach(measured: Measurement, confidence: float) -> int:
+    """The least m known to have P[|noise| > m] ≤ 1 − confidence.
+
+    Laplace: P[|Z| ≥ m] = 2rᵐ/(1+r) with r = exp(−1/b). Gaussian: P[Z ≥ m+1] ≤ P[N(0, σ²) ≥ m] (Canonne, Kamath &
+    Steinke 2020, Proposition 25).
+    """
+    miss = 1 - confidence
+    if measured.mechanism == "public":
+        return 0
+    if measured.mechanism == "discrete-laplace":
+        ratio = math.exp(-1 / measured.scale)
+        return max(0, math.ceil(measured.scale * math.log(2 / (miss * (1 + ratio)))) - 1)
+    return math.ceil(measured.scale * NormalDist().inv_cdf(1 - miss / 2))
+
+
+def count_estimates(measured: Measurement, confidence: float) -> list[IntervalEstimate]:
+    """Counts; what is below zero can't be."""
+    m = reach(measured, confidence)
+    return [IntervalEstimate(n, max(0, n - m), max(0, n + m)) for n in map(int, measured.counts.ravel())]
+
+
+def sum_estimates(measured: Measurement, summand: ValueSum, confidence: float) -> list[IntervalEstimate]:
+    """Sums in the column's own units; the sum of numbers that are never negative is not negative."""
+    m, steps = reach(measured, confidence), summand.steps
+    least = 0.0 if summand.low >= 0 else -math.inf
+    most = 0.0 if summand.high <= 0 else math.inf
+
+    def possible(units: int) -> float:
+        return min(max(_tidy(units, steps), least), most)
+
+    return [
+        IntervalEstimate(_tidy(n, steps), possible(n - m), possible(n + m)) for n in map(int, measured.counts.ravel())
+    ]
+
+
+def average_estimates(
+    total: Measurement, rows: Measurement, summand: ValueSum, bounds: tuple[float, float], confidence: float
+) -> list[IntervalEstimate]:
+    """Averages: the noisy sum around the centre over the noisy count. Each gets half of the probability of a miss."""
+    each = (1 + confidence) / 2
+    spread, doubt = reach(total, each), reach(rows, each)
+
+    def possible(steps: float) -> float:
+        """No average is outside of the column's bounds."""
+        return float(np.clip(summand.centre + steps / summand.steps, *bounds))
+
+    found = []
+    for s, n in zip(map(int, total.counts.ravel()), map(int, rows.counts.ravel()), strict=True):
+        # Of all sums and counts within their intervals, the extremes of the ratio lie at the corners.
+        corners = [(s + e) / max(1, n + d) for e in (-spread, spread) for d in (-doubt, doubt)]
+        found.append(IntervalEstimate(possible(s / max(1, n)), possible(min(corners)), possible(max(corners))))
+    return found
+
+
+def _tidy(units: int, steps: float) -> float:
+    """Whole units divided by a power of ten, without a tail of digits."""
+    if steps >= 1:
+        return units / steps
+    return float(units * round(1 / steps))

@@ -24,8 +24,7 @@ from understudy.boundary.privacy.mechanisms.randomness import Randomness, random
 from understudy.boundary.schema.schema import DRAFT, Schema
 from understudy.boundary.tables.table import Table, identity_of
 from understudy.queries.aggregate_query import QUANTILE, AggregateQuery
-from understudy.queries.answer import Answer
-from understudy.queries.estimates import check_confidence
+from understudy.queries.answer import Answer, check_confidence
 from understudy.queries.query_plan import QueryPlan
 from understudy.queries.rehearsal import rehearse
 

@@ -22,7 +22,7 @@ from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.tally import PersonCount, RowCount, Summand, Tally, ValueSum
 from understudy.errors import InputError
 from understudy.queries.aggregate_query import AVERAGE, COUNT, PERSONS, QUANTILE, SUM, Aggregate, AggregateQuery
-from understudy.queries.answer import Group, Key
+from understudy.queries.answer import Group, IntervalEstimate, Key, average_estimates, count_estimates, sum_estimates
 from understudy.queries.discretization import (
     bounds_of,
     centred_sum,
@@ -32,7 +32,6 @@ from understudy.queries.discretization import (
     middle_value,
     plain_sum,
 )
-from understudy.queries.estimates import Figure, average_figures, count_figures, sum_figures
 
 KEYS_SHARE = 0.25
 """Of the budget, for the groups of private columns; the rest is for what is asked about them."""
@@ -130,19 +129,21 @@ class QueryPlan:
         tally = Tally(self.question.keys, self.question.where, tuple(summands))
         return dict(zip(summands, curator.tally(domain, tally, amount, list(summands.values())), strict=True))
 
-    def _figures(self, aggregate: Aggregate, totals: dict[Summand, Measurement]) -> list[Figure]:
+    def _figures(self, aggregate: Aggregate, totals: dict[Summand, Measurement]) -> list[IntervalEstimate]:
         needed = self._needed(aggregate)
         first = totals[needed[0]]
         if aggregate.kind in (COUNT, PERSONS):
-            return count_figures(first, self.confidence)
+            return count_estimates(first, self.confidence)
         assert isinstance(needed[0], ValueSum)
         if aggregate.kind == SUM:
-            return sum_figures(first, needed[0], self.confidence)
+            return sum_estimates(first, needed[0], self.confidence)
         assert aggregate.kind == AVERAGE
         bounds = bounds_of(self.schema[needed[0].column])
-        return average_figures(first, totals[needed[1]], needed[0], bounds, self.confidence)
+        return average_estimates(first, totals[needed[1]], needed[0], bounds, self.confidence)
 
-    def _quantiles(self, curator: Curator, groups: Domain, aggregate: Aggregate, amount: Amount) -> list[Figure]:
+    def _quantiles(
+        self, curator: Curator, groups: Domain, aggregate: Aggregate, amount: Amount
+    ) -> list[IntervalEstimate]:
         """The bin that holds the wanted rank, and two bins that enclose it with the wanted probability."""
         assert aggregate.column is not None and aggregate.probability is not None
         coding = fine_coding(self.schema[aggregate.column])
@@ -156,11 +157,11 @@ class QueryPlan:
         return [_quantile(coding, *(int(c) - 1 for c in bins)) for bins in zip(*chosen, strict=True)]
 
 
-def _quantile(coding: Coding, at: int, low: int, high: int) -> Figure:
+def _quantile(coding: Coding, at: int, low: int, high: int) -> IntervalEstimate:
     """Bins count from 0 here; −1 and one past the last are the ends of the column."""
     least, most = first_value(coding, low), last_value(coding, high)
     middle = middle_value(coding, at)
-    return Figure(middle, min(least, middle), max(most, middle))
+    return IntervalEstimate(middle, min(least, middle), max(most, middle))
 
 
 def _check_groups(domain: Domain, keys: Sequence[str], most: int = MOST_GROUPS) -> None:
