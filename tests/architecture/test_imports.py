@@ -23,6 +23,7 @@ ORDER = (
     "boundary.tables",
     "boundary.privacy",
     "pages",
+    "progress",
     "inference",
     "methods",
     "releases",

@@ -17,6 +17,7 @@ from understudy.lab.attacks.all_attacks import ATTACKS
 from understudy.lab.attacks.attacks import NO_PROOF
 from understudy.lab.attacks.shadow_models import SHADOW
 from understudy.lab.evaluation.evaluation import NOTICE
+from understudy.progress import Advance, Progress
 
 Show = Callable[..., str]
 
@@ -93,18 +94,27 @@ def test_its_options_arrive(understudy: Any, show_attack: Show, monkeypatch: pyt
 
 
 def test_the_progress_bar_ends_with_the_last_shadow(show_attack: Show, monkeypatch: pytest.MonkeyPatch):
-    """Every step is announced once: reading, the attacks, and each run of the method."""
+    """Every part is announced once: reading, the attacks, the shadow models. Each run of the method advances it."""
     begun: list[str] = []
+    runs: list[Advance] = []
     totals: list[int] = []
 
+    class Told(Progress):
+        def __call__(self, part: str, /) -> None:
+            begun.append(part)
+
+        def advance(self, now: Advance, /) -> None:
+            runs.append(now)
+
     @contextmanager
-    def bar(steps: int, quiet: bool) -> Iterator[Callable[[str], None]]:
-        totals.append(steps)
-        yield begun.append
+    def bar(parts: int, quiet: bool) -> Iterator[Progress]:
+        totals.append(parts)
+        yield Told()
 
     monkeypatch.setattr(attack, "progress", bar)
     show_attack(method="independent", epsilon=1.0, shadows=17)
-    assert totals == [len(begun)] == [1 + len(ATTACKS) + 1 + 18] and begun[-1] == f"{SHADOW.title}: 18 of 18"
+    assert totals == [len(begun)] == [1 + len(ATTACKS) + 1] and begun[-1] == SHADOW.title
+    assert runs == [Advance("run", i, 18) for i in range(1, 19)]
 
 
 def test_few_rows_are_explained(show_attack: Show, desk: Path):

@@ -29,6 +29,7 @@ from understudy.lab.audits.result import (
     PairFacts,
     Step,
 )
+from understudy.progress import Advance
 
 Audited = Callable[..., Any]
 RIGHT = Check("every answer is paid for", PASSED, "all 1,240 answers are debited.")
@@ -61,7 +62,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, dict[str, Any]]]:
 def answers(monkeypatch: pytest.MonkeyPatch, calls: list[tuple[Any, dict[str, Any]]], found: Audit) -> None:
     def audit(method: str | None = None, **wish: Any) -> Audit:
         calls.append((method, wish))
-        wish["progress"]("games: 1,200 of 14,000 runs")
+        wish["progress"]("games")
+        wish["progress"].advance(Advance("run", 1_200, 14_000))
         return found
 
     monkeypatch.setenv("COLUMNS", "160")
@@ -263,7 +265,7 @@ def test_the_mutants_that_are_named_exist():
 # --- progress
 
 
-def test_the_bar_shows_the_last_text(audited: Audited, asked: list[Any], monkeypatch: pytest.MonkeyPatch):
+def test_the_bars_show_the_part_and_how_far_it_is(audited: Audited, asked: list[Any], monkeypatch: pytest.MonkeyPatch):
     class Screen(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -272,13 +274,13 @@ def test_the_bar_shows_the_last_text(audited: Audited, asked: list[Any], monkeyp
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
     audited("mst")
-    assert "games: 1,200 of 14,000 runs" in screen.getvalue()
+    assert "games" in screen.getvalue() and "run 1,200 of 14,000" in screen.getvalue()
     shown = len(screen.getvalue())
     audited("mst", "--quiet")
     audited("mst", "--json")
     assert len(screen.getvalue()) == shown
 
 
-def test_a_text_that_counts_moves_the_bar():
-    assert command.share("games: 1,200 of 14,000 runs") == (1200, 14000)
-    assert command.share("noise conformance") is None
+def test_runs_that_are_counted_move_the_bar():
+    assert Advance("run", 1_200, 14_000).share == 1_200 / 14_000
+    assert Advance("run", 1_200, 14_000).counted and not Advance("run", 14_000, 14_000).counted

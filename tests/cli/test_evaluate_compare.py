@@ -13,7 +13,7 @@ from understudy.cli import compare, evaluate
 from understudy.cli.app import app
 from understudy.errors import InputError, UnderstudyError
 from understudy.lab.evaluation.evaluation import MEASURES, NOTICE
-from understudy.lab.studies.comparing import Step
+from understudy.lab.studies.comparing import TrialAdvance
 from understudy.lab.studies.study import Trial
 
 Show = Callable[..., str]
@@ -222,9 +222,9 @@ def test_compare_refuses_in_one_sentence(desk: Path, wish: dict[str, Any], said:
 
 def test_an_interrupt_says_what_is_kept(capsys: pytest.CaptureFixture[str]):
     trial = Trial("mst", 0.5, 2, 1.234, 100.0, {})
-    with pytest.raises(KeyboardInterrupt), compare.reported(Path("out"), quiet=True) as step:
-        step(Step(4, 9, 3))
-        step(Step(5, 9, 3, trial))
+    with pytest.raises(KeyboardInterrupt), compare.reported(Path("out"), quiet=True) as told:
+        told.advance(TrialAdvance("trial", 4, 9, recorded=3))
+        told.advance(TrialAdvance("trial", 5, 9, recorded=3, trial=trial))
         raise KeyboardInterrupt
     assert "Stopped: 5 of 9 trials are recorded in out; the same command goes on" in capsys.readouterr().err
 
@@ -232,9 +232,9 @@ def test_an_interrupt_says_what_is_kept(capsys: pytest.CaptureFixture[str]):
 def test_a_terminal_sees_a_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     trial = Trial("mst", 0.5, 2, 1.234, 100.0, {}, "too [/large]")
-    with compare.reported(Path("out"), quiet=False) as step:
-        step(Step(4, 9, 4))
-        step(Step(5, 9, 4, trial))
+    with compare.reported(Path("out"), quiet=False) as told:
+        told.advance(TrialAdvance("trial", 4, 9, recorded=4))
+        told.advance(TrialAdvance("trial", 5, 9, recorded=4, trial=trial))
     assert "mst at epsilon 0.5, seed 2: failed: too [/large]" in capsys.readouterr().err
 
 

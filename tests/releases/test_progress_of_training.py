@@ -34,7 +34,8 @@ from understudy.methods.dp_select.dp_select import DpSelect
 from understudy.methods.mst import Mst
 from understudy.methods.pate_gan import PateConfig, PateGan
 from understudy.methods.rake.rake import Rake
-from understudy.releases.standing import Standing, Watcher, watched
+from understudy.progress import Advance, Progress, listening
+from understudy.releases.standing import watched
 from understudy.releases.synthesis import STEPS
 
 TINY = TrainingConfig(steps=4, lessons=2, batch=50, hidden=4, deep_share=0.1)
@@ -58,21 +59,21 @@ RECIPES = {
 }
 
 
-class Told:
-    """A watcher who remembers."""
+class Told(Progress):
+    """Remembers what it was told."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
-        self.standings: list[Standing] = []
+        self.advances: list[Advance] = []
 
     def __call__(self, step: str, /) -> None:
         self.parts.append(step)
 
-    def stand(self, now: Standing, /) -> None:
-        self.standings.append(now)
+    def advance(self, now: Advance, /) -> None:
+        self.advances.append(now)
 
-    def of(self, unit: str) -> list[Standing]:
-        return [s for s in self.standings if s.unit == unit]
+    def of(self, unit: str) -> list[Advance]:
+        return [s for s in self.advances if s.unit == unit]
 
 
 def some_rows(rows: int = 400) -> pa.Table:
@@ -86,15 +87,15 @@ def run(recipe: Any, told: Told | None, schema: us.Schema = ADD_REMOVE) -> Curat
     curator = Curator.on(us.open(some_rows(), schema), BUDGET, randomness=ExactRandomness.seeded(7))
     asked = curator
     if told is not None:
-        recipe, asked = watched(recipe, curator, told.stand)
+        recipe, asked = watched(recipe, curator, told.advance)
     if prepare := getattr(recipe, "prepare", None):
         prepare(asked)
     recipe.calibrate(Domain.of(schema), asked.remaining()).fit(asked, np.random.default_rng(3))
     return curator
 
 
-def epsilons(standings: Sequence[Standing]) -> list[float]:
-    return [s.epsilon for s in standings]
+def epsilons(advances: Sequence[Advance]) -> list[float]:
+    return [s.epsilon for s in advances]
 
 
 def epsilon_of_steps(spends: Sequence[Spend], steps: int) -> float:
@@ -109,7 +110,7 @@ def test_epsilon_so_far_is_that_of_a_release_which_ends_at_this_step(name: str, 
     told = Told()
     curator = run(RECIPES[name], told, schema)
     steps = told.of("step")
-    assert [(s.done, s.steps, s.asked) for s in steps] == [(i, 4, 2.0) for i in (1, 2, 3, 4)]
+    assert [(s.done, s.total, s.budget) for s in steps] == [(i, 4, 2.0) for i in (1, 2, 3, 4)]
     assert epsilons(steps) == [epsilon_of_steps(curator.spends, i) for i in (1, 2, 3, 4)]
     assert steps[-1].epsilon == curator.guarantee[0]
     without_counts = compose([s for s in curator.spends if s.steps], BUDGET.delta)[0]
@@ -121,7 +122,7 @@ def test_votes_cost_what_noisy_counts_cost() -> None:
     told = Told()
     curator = run(RECIPES["pate-gan"], told)
     *counts, votes = curator.spends
-    assert [(s.done, s.steps) for s in told.of("vote")] == [(20, 60), (40, 60), (60, 60)]
+    assert [(s.done, s.total) for s in told.of("vote")] == [(20, 60), (40, 60), (60, 60)]
     rho = [sum(float(s.cost.rho) for s in counts) + k / (2 * votes.scale**2) for k in (20, 40, 60)]
     assert epsilons(told.of("vote")) == pytest.approx(
         [epsilon_from_rho(Fraction(r), Fraction(BUDGET.delta)) for r in rho], rel=1e-9
@@ -134,9 +135,9 @@ def test_a_selection_tells_of_its_pool_and_then_of_its_own_rounds(name: str, poo
     told = Told()
     curator = run(RECIPES[name], told)
     steps, rounds = told.of("step"), told.of("round")
-    assert len(steps) == pool and rounds[-1].done == rounds[-1].steps
-    assert {s.done for s in rounds} == set(range(1, rounds[-1].steps + 1))
-    assert all(told.standings.index(s) < told.standings.index(rounds[0]) for s in steps)
+    assert len(steps) == pool and rounds[-1].done == rounds[-1].total
+    assert {s.done for s in rounds} == set(range(1, rounds[-1].total + 1))
+    assert all(told.advances.index(s) < told.advances.index(rounds[0]) for s in steps)
     assert rounds[-1].epsilon == curator.guarantee[0] <= 2.0
 
 
@@ -144,17 +145,17 @@ def test_a_selection_tells_of_its_pool_and_then_of_its_own_rounds(name: str, poo
 def test_epsilon_never_falls_and_ends_at_the_claim(name: str) -> None:
     told = Told()
     curator = run(RECIPES[name], told)
-    assert all(a.epsilon <= b.epsilon for a, b in itertools.pairwise(told.standings))
-    assert told.standings[-1].epsilon == curator.guarantee[0] <= BUDGET.epsilon
-    assert len(told.standings) > 2
+    assert all(a.epsilon <= b.epsilon for a, b in itertools.pairwise(told.advances))
+    assert told.advances[-1].epsilon == curator.guarantee[0] <= BUDGET.epsilon
+    assert len(told.advances) > 2
 
 
 @pytest.mark.parametrize("name", ["mst", "aim", "rake"])
 def test_methods_that_count_tell_of_their_questions(name: str) -> None:
     told = Told()
     curator = run(RECIPES[name], told)
-    assert {(s.unit, s.steps) for s in told.standings} == {("question", 0)}
-    numbers = [s.done for s in told.standings]
+    assert {(s.unit, s.total) for s in told.advances} == {("question", 0)}
+    numbers = [s.done for s in told.advances]
     assert numbers == sorted(set(numbers)) and numbers[-1] == len(curator.spends)
 
 
@@ -188,17 +189,18 @@ def release(progress: Any) -> us.Release:
 
 def test_a_plain_function_is_told_the_names_of_parts_alone(short: None) -> None:
     told, parts = Told(), list[str]()
-    assert isinstance(told, Watcher) and not isinstance(parts.append, Watcher)
+    assert told.detailed and not listening(parts.append).detailed
     watched_release, plain = release(told), release(parts.append)
     assert told.parts == parts == [*STEPS[1:]] and len(told.of("step")) == 4
     assert watched_release.arrow.equals(plain.arrow)
 
 
-def test_a_standing_is_spoken_and_never_below_the_truth() -> None:
-    assert str(Standing("step", 35, 100, 1.1191, 2.0)) == "step 35 of 100, ε 1.12 of 2"
-    assert str(Standing("vote", 1000, 1000, 0.10001, 0.5)) == "vote 1,000 of 1,000, ε 0.101 of 0.5"
-    assert str(Standing("question", 14, 0, 0.25, 1.0)) == "question 14, ε 0.25 of 1"
-    assert Standing("question", 14, 0, 0.25, 1.0).share == 0.25 and Standing("step", 3, 4, 0.1, 1.0).share == 0.75
+def test_an_advance_as_text_is_never_below_the_truth() -> None:
+    assert str(Advance("step", 35, 100, 1.1191, 2.0)) == "step 35 of 100, ε 1.12 of 2"
+    assert str(Advance("vote", 1000, 1000, 0.10001, 0.5)) == "vote 1,000 of 1,000, ε 0.101 of 0.5"
+    assert str(Advance("question", 14, 0, 0.25, 1.0)) == "question 14, ε 0.25 of 1"
+    assert Advance("question", 14, 0, 0.25, 1.0).share == 0.25 and Advance("step", 3, 4, 0.1, 1.0).share == 0.75
+    assert str(Advance("run", 3, 4)) == "run 3 of 4" and Advance("run", 3, 4).share == 0.75
 
 
 class Terminal(io.StringIO):
@@ -246,8 +248,8 @@ def test_without_a_terminal_nothing_is_shown(short: None, monkeypatch: pytest.Mo
 
 def test_time_left_is_known_from_the_second_report_on() -> None:
     """By hand: 10 steps in 20 seconds, and 30 to go: 60 seconds."""
-    first, now = Standing("step", 10, 50, 0.1, 1.0), Standing("step", 20, 50, 0.2, 1.0)
+    first, now = Advance("step", 10, 50, 0.1, 1.0), Advance("step", 20, 50, 0.2, 1.0)
     assert screen._end(first, 100.0, now, 120.0) == 180.0
     assert screen._end(first, 100.0, first, 100.0) is None
     assert screen._end(first, 100.0, dataclasses.replace(now, done=50), 120.0) is None
-    assert screen._end(first, 100.0, dataclasses.replace(now, steps=0), 120.0) is None
+    assert screen._end(first, 100.0, dataclasses.replace(now, total=0), 120.0) is None

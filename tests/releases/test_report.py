@@ -28,8 +28,9 @@ from understudy.boundary.schema.column import (
     Ordinal,
 )
 from understudy.boundary.schema.schema import REPLACE_ONE, Rule, Schema, Unit
+from understudy.pages.axis import upward
 from understudy.releases.certificate import TEST_ONLY, UNCONFIRMED, UNCONFIRMED_DRAFT, Certificate
-from understudy.releases.report import MOST_BARS, MOST_NAMED_BARS, OPEN_SPENDS, clipped, percent, plain, render, upward
+from understudy.releases.report import MOST_BARS, MOST_NAMED_BARS, OPEN_SPENDS, clipped, percent, plain, render
 
 EVIL_NAME = "<script>alert(1)</script>"
 EVIL_VALUES = ("\"double\" & 'single'", "</svg></td><b onclick='x'>", "plain")

@@ -11,7 +11,7 @@ from understudy.lab.attacks.all_attacks import ATTACKS
 from understudy.lab.attacks.attack import DISTANCE, NOT_DEFINED, Attack, Finding
 from understudy.lab.attacks.attacks import NO_PROOF, Attacks, attack
 from understudy.lab.attacks.report import summary
-from understudy.lab.attacks.shadow_models import SHADOW, SHADOWS, runs_of
+from understudy.lab.attacks.shadow_models import SHADOW
 from understudy.lab.evaluation.evaluation import NOTICE
 
 READING = 1
@@ -62,7 +62,7 @@ def show(
 
 def _steps(method: str | None, shadows: int | None) -> int:
     """Of the shadow models: the attack itself, and every run of the method."""
-    return 0 if method is None else 1 + runs_of(SHADOWS if shadows is None else shadows)
+    return 0 if method is None else 1
 
 
 def _print(found: Attacks) -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import shutil
-import sys
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from understudy.boundary.privacy.budget import DEFAULT_DELTA
 from understudy.boundary.schema.schema import ADD_REMOVE
 from understudy.cli.evaluate import check_report
-from understudy.cli.screen import print_facts, print_table
+from understudy.cli.screen import print_facts, print_table, progress
 from understudy.errors import CheckFailed, InputError
 from understudy.files import write_atomically
 from understudy.lab.audits.asked import LEVEL
@@ -28,7 +25,6 @@ from understudy.pages.page import report_writer
 from understudy.parameters import known_name
 
 QUICK = "quick"
-_SHARE = re.compile(r"([\d,]+) of ([\d,]+)")
 
 
 @dataclass(frozen=True)
@@ -117,11 +113,11 @@ def _check_one(request: Request) -> None:
 
 
 def _run_one(request: Request, as_json: bool, quiet: bool) -> None:
-    with _told(quiet or as_json) as progress:
+    with progress(None, quiet or as_json) as told:
         found = audit(
             request.methods[0] if request.methods else None, epsilon=request.epsilon, delta=request.delta,
             setting=request.setting, mutant=request.mutant, function=request.function, python=request.python,
-            level=request.level, time_limit=request.time_limit, out=request.out, jobs=request.jobs, progress=progress,
+            level=request.level, time_limit=request.time_limit, out=request.out, jobs=request.jobs, progress=told,
             neighbours=request.neighbours, postgres=request.postgres,
         )  # fmt: skip
         if request.report is not None:
@@ -184,9 +180,9 @@ def _bound_row(found: Audit, bound: Bound) -> tuple[str, ...]:
 
 def _run_mutants(request: Request, as_json: bool, quiet: bool) -> None:
     some = (request.mutant,) if request.mutant is not None else None
-    with _told(quiet or as_json) as progress:
+    with progress(None, quiet or as_json) as told:
         matrix = audit_mutants(
-            request.methods or None, some, epsilon=request.epsilon, delta=request.delta, progress=progress
+            request.methods or None, some, epsilon=request.epsilon, delta=request.delta, progress=told
         )
     if request.report is not None:
         writers = {".html": lambda: render_matrix(matrix), ".json": matrix.to_json}
@@ -211,37 +207,3 @@ def _cell(matrix: Matrix, mutant: str, method: str) -> str:
 def _say_report(report: Path | None) -> None:
     if report is not None:
         print(f"The report is {report}.")
-
-
-# --- progress
-
-
-@contextmanager
-def _told(quiet: bool) -> Iterator[Callable[[str], None]]:
-    """A bar on standard error with the last text; a text like "1,200 of 14,000 runs" moves it."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    if quiet or not sys.stderr.isatty():
-        yield lambda text: None
-        return
-    words = TextColumn("{task.description}", markup=False)
-    columns = (SpinnerColumn(), BarColumn(bar_width=24), words, TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("beginning", total=None)
-
-        def tell(text: str) -> None:
-            done, total = share(text) or (None, None)
-            shown.update(task, description=text, completed=done, total=total)
-
-        yield tell
-
-
-def share(text: str) -> tuple[int, int] | None:
-    """How much is done, and of how much, where a text says so.
-
-    >>> share("games: 1,200 of 14,000 runs"), share("taint")
-    ((1200, 14000), None)
-    """
-    found = _SHARE.search(text)
-    return None if found is None else (int(found[1].replace(",", "")), int(found[2].replace(",", "")))

@@ -7,17 +7,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from understudy.cli.place import beside, schema_of
 from understudy.cli.screen import print_facts, print_json, print_table
 from understudy.errors import InputError
 from understudy.lab.evaluation.evaluation import NOTICE as INTERNAL
 from understudy.lab.evaluation.measure import Measure
-from understudy.lab.studies.comparing import EPSILONS, NOTICE, Progress, Step, compare
+from understudy.lab.studies.comparing import EPSILONS, NOTICE, TrialAdvance, compare
 from understudy.lab.studies.layout import check_layout
 from understudy.lab.studies.study import Study, Summary, Trial
 from understudy.pages.page import check_figure_format
+from understudy.progress import Advance, Progress
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Display
 
 REPORT = "study.html"
 HEADLINES, MOST_SHOWN = ("tv1", "tv2", "propensity-auc", "tstr-auc", "tstr-r2"), 4
@@ -83,57 +87,73 @@ def _number(text: str) -> float:
 @contextmanager
 def reported(folder: Path, quiet: bool) -> Iterator[Progress]:
     """Progress on standard error: a bar with the time left, or a line for each trial where nobody watches."""
-    seen: list[Step] = []
-    with _bar() if sys.stderr.isatty() and not quiet else _lines(quiet) as tell:
-
-        def step(now: Step) -> None:
-            seen.append(now)
-            tell(now)
-
+    with _display(quiet) as shown:
         try:
-            yield step
+            yield shown
         except KeyboardInterrupt:
-            if seen:
-                found = f"{seen[-1].done} of {seen[-1].total} trials are recorded in {folder}"
+            if shown.last is not None:
+                found = f"{shown.last.done} of {shown.last.total} trials are recorded in {folder}"
                 print(f"\nStopped: {found}; the same command goes on from there.", file=sys.stderr)
             raise
 
 
-@contextmanager
-def _bar() -> Iterator[Progress]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as Shown
+class _Trials(Progress):
+    """Remembers how far the study is."""
 
-    times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
-    columns = (BarColumn(bar_width=24), MofNCompleteColumn(), *times, TextColumn("{task.description}", markup=False))
-    # A trial may take many minutes, so speed is judged by all of them.
-    with Shown(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=A_WEEK) as shown:
-        task = shown.add_task("reading", total=None)
+    last: TrialAdvance | None = None
 
-        def step(now: Step) -> None:
-            if now.trial is None:
-                shown.reset(task, total=now.total, completed=now.done, description="first trials")
-                return
-            shown.update(task, advance=1, description=spoken(now.trial))
-            if now.trial.failed:
-                shown.console.print(spoken(now.trial), markup=False, highlight=False)
+    def advance(self, now: Advance, /) -> None:
+        if isinstance(now, TrialAdvance):
+            self.last = now
+            self.show(now)
 
-        yield step
+    def show(self, now: TrialAdvance) -> None:
+        """Nothing, where it should be quiet."""
 
 
-@contextmanager
-def _lines(quiet: bool) -> Iterator[Progress]:
-    def step(now: Step) -> None:
+class _Lines(_Trials):
+    def show(self, now: TrialAdvance) -> None:
         if now.trial is not None:
-            print(f"{now.done}/{now.total}  {spoken(now.trial)}", file=sys.stderr, flush=True)
+            print(f"{now.done}/{now.total}  {described(now.trial)}", file=sys.stderr, flush=True)
         elif now.recorded:
             print(f"{now.recorded} of {now.total} trials are on record already", file=sys.stderr, flush=True)
 
-    yield (lambda now: None) if quiet else step
+
+class _Bar(_Trials):
+    def __init__(self, shown: Display) -> None:
+        self._shown, self._task = shown, shown.add_task("reading", total=None)
+
+    def show(self, now: TrialAdvance) -> None:
+        if now.trial is None:
+            self._shown.reset(self._task, total=now.total, completed=now.done, description="first trials")
+            return
+        self._shown.update(self._task, advance=1, description=described(now.trial))
+        if now.trial.failed:
+            self._shown.console.print(described(now.trial), markup=False, highlight=False)
 
 
-def spoken(trial: Trial) -> str:
+@contextmanager
+def _display(quiet: bool) -> Iterator[_Trials]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Display
+
+    if quiet:
+        yield _Trials()
+    elif not sys.stderr.isatty():
+        yield _Lines()
+    else:
+        times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+        columns = (BarColumn(bar_width=24), MofNCompleteColumn(), *times)
+        words = TextColumn("{task.description}", markup=False)
+        # A trial may take many minutes, so speed is judged by all of them.
+        with Display(
+            *columns, words, console=Console(stderr=True), transient=True, speed_estimate_period=A_WEEK
+        ) as shown:
+            yield _Bar(shown)
+
+
+def described(trial: Trial) -> str:
     """A trial in one line."""
     case = f"{trial.method} at epsilon {trial.epsilon:g}, seed {trial.seed}" if trial.epsilon else f"{trial.method}"
     return f"{case}: {'failed: ' + trial.failed if trial.failed else f'{trial.seconds:.1f} s'}"
@@ -170,7 +190,7 @@ def _print(study: Study, folder: Path) -> None:
     for measure in measures:
         print(f"{measure.name}: {measure.title}, {measure.direction} is better")
     for trial in study.failures():
-        print(spoken(trial))
+        print(described(trial))
     print_facts([("report", str(folder / REPORT)), ("all figures", f"{folder / 'results.csv'}, results.parquet")])
     print(INTERNAL)
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from understudy.progress import Advance, Progress, listening
+
 if TYPE_CHECKING:
-    from rich.progress import Progress, Task
+    from rich.progress import Progress as Display
+    from rich.progress import Task
     from rich.text import Text
-
-    from understudy.releases.standing import Standing
-
 
 HEIGHTS = "▁▂▃▄▅▆▇█"
 
@@ -61,37 +61,38 @@ def sparkline(values: Sequence[float]) -> str:
 
 
 @contextmanager
-def progress(steps: int, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """A progress bar on standard error; calling it with a text begins the next step."""
+def progress(parts: int | None, quiet: bool) -> Iterator[Progress]:
+    """Bars on standard error; `parts` is how many there will be, where that is known."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn
+    from rich.progress import Progress as Display
 
     if quiet or not sys.stderr.isatty():
-        yield lambda step: None
+        yield listening(None)
         return
     columns = (SpinnerColumn(), BarColumn(bar_width=24), TextColumn("{task.description}", markup=False), _clock())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        yield Bars(shown, steps)
+    with Display(*columns, console=Console(stderr=True), transient=True) as shown:
+        yield Bars(shown, parts)
 
 
-class Bars:
-    """A bar for all steps, and under it one for the step that is under way, where that tells how far it is."""
+class Bars(Progress):
+    """A bar for all parts, and under it one for the part that is under way, where that tells how far it is."""
 
-    def __init__(self, shown: Progress, steps: int) -> None:
+    def __init__(self, shown: Display, parts: int | None) -> None:
         self._shown = shown
-        self._whole = shown.add_task("reading", total=steps)
+        self._whole = shown.add_task("reading", total=parts)
         self._part = shown.add_task("", total=1.0, visible=False)
-        self._first: tuple[Standing, float] | None = None
+        self._first: tuple[Advance, float] | None = None
 
-    def __call__(self, step: str) -> None:
-        self._shown.update(self._whole, advance=1, description=step)
+    def __call__(self, part: str, /) -> None:
+        self._shown.update(self._whole, advance=1, description=part)
         self._shown.update(self._part, visible=False)
         self._first = None
 
-    def stand(self, now: Standing) -> None:
-        """How far the step is, and when it will be done at the pace since its first report."""
+    def advance(self, now: Advance, /) -> None:
+        """How far the part is, and when it will be done at the pace since its first report."""
         at = time.monotonic()
-        if self._first is None or (self._first[0].unit, self._first[0].steps) != (now.unit, now.steps):
+        if self._first is None or (self._first[0].unit, self._first[0].total) != (now.unit, now.total):
             self._first = now, at
         self._shown.update(
             self._part,
@@ -102,11 +103,11 @@ class Bars:
         )
 
 
-def _end(first: Standing, began: float, now: Standing, at: float) -> float | None:
+def _end(first: Advance, began: float, now: Advance, at: float) -> float | None:
     """When all steps will be done; nobody knows before the second report, or where steps are not counted."""
     if not now.counted or now.done <= first.done:
         return None
-    return at + (at - began) / (now.done - first.done) * (now.steps - now.done)
+    return at + (at - began) / (now.done - first.done) * (now.total - now.done)
 
 
 def _clock() -> Any:

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
 
 from understudy.pages.figure import SMALL, TEXT, line, text, width_of
 from understudy.pages.palette import var
@@ -198,3 +199,15 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
 
 def line_height(size: float = TEXT) -> float:
     return size + 3.0
+
+
+def upward(value: float, digits: int = 4) -> str:
+    """A number of a claim, rounded up, so that what is shown is never smaller than the truth.
+
+    >>> upward(0.43001), upward(0.9999999999990906), upward(float("inf"))
+    ('0.4301', '1', '∞')
+    """
+    if math.isinf(value):
+        return "∞"
+    shown = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(repr(float(value)))).normalize()
+    return f"{shown:,f}" if not shown or Decimal("1e-4") <= shown < 10**9 else f"{shown:e}"

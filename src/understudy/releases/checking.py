@@ -157,7 +157,7 @@ def _rerun(schema: Schema, certificate: Certificate, curator: Curator) -> Releas
         options, rows = Options.from_dict(certificate.parameters), certificate.parameters.get("rows")
         given = certificate.parameters.get("given")
         plan = Plan.of(schema, certificate.asked, certificate.method, options, rows, certificate.seed, True, given)
-        return plan.release(curator, "pyarrow", lambda step: None)
+        return plan.release(curator, "pyarrow")
     except CheckFailed:
         raise
     except (UnderstudyError, TypeError, ValueError, AttributeError) as error:

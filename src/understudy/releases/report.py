@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from understudy.boundary.schema.domain import Coding, Domain
 from understudy.boundary.schema.schema import CONFIRMED, DECLARED, REPLACE_ONE
 from understudy.methods.forecast.coefficients import COEFFICIENTS
 from understudy.methods.forecast.forecast import Forecast, facts_of, forecast
+from understudy.pages.axis import upward
 from understudy.pages.dial import Slice, donut
 from understudy.pages.figure import Figure
 from understudy.pages.page import plain_environment
@@ -121,18 +122,6 @@ def _template() -> jinja2.Template:
 
 
 # --- numbers as texts
-
-
-def upward(value: float, digits: int = 4) -> str:
-    """A number of a claim, rounded up, so that what is shown is never smaller than the truth.
-
-    >>> upward(0.43001), upward(0.9999999999990906), upward(float("inf"))
-    ('0.4301', '1', '∞')
-    """
-    if math.isinf(value):
-        return "∞"
-    shown = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(repr(float(value)))).normalize()
-    return f"{shown:,f}" if not shown or Decimal("1e-4") <= shown < 10**9 else f"{shown:e}"
 
 
 def percent(share: float) -> str:

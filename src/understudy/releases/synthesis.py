@@ -7,7 +7,7 @@ answers to replay it; there is no second code path.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -38,19 +38,17 @@ from understudy.methods.parts.bought_bins import with_bought_bins
 from understudy.methods.parts.workload import PAIRS, stated_targets, stated_weights
 from understudy.methods.registry import Choice, choose
 from understudy.parameters import seed_number, whole_number
+from understudy.progress import Listener, listening
 from understudy.releases.audited import Audited
 from understudy.releases.certificate import Certificate, provenance, versions
 from understudy.releases.drawing import Columns, check_satisfiable, draw
 from understudy.releases.evidence import Evidence, Plain, check_stated
 from understudy.releases.interruption import continued, facts, journal_at, without_ledger
 from understudy.releases.release import Release
-from understudy.releases.standing import Watcher, watched
+from understudy.releases.standing import watched
 
 MOST_ROWS = 200_000_000
 STEPS = ("learning what the schema keeps private", "measuring", "drawing rows")
-
-Progress = Callable[[str], None]
-"""Of the name of each part as it begins; a `Watcher` is told more."""
 
 
 def synthesize(
@@ -77,7 +75,7 @@ def synthesize(
     audit: Audited | None = None,
     journal: str | Path | None = None,
     resume: bool = False,
-    progress: Progress | None = None,
+    progress: Listener | None = None,
 ) -> Release:
     """Makes a differentially private stand-in of a table.
 
@@ -149,7 +147,7 @@ def synthesize_with(
     randomness: Randomness,
     ledger: Ledger | Path | None = None,
     analyst: str = "",
-    progress: Progress | None = None,
+    progress: Listener | None = None,
     journal: Journal | None = None,
 ) -> Release:
     """Runs a plan that was already checked on a table; who gives a journal closes or finishes it.
@@ -166,7 +164,7 @@ def synthesize_with(
     else:
         journal.settle(facts(plan, table.name, randomness.secure, versions()))
         curator = journalled(table, plan.budget, ledger, journal, **asking)
-    return plan.release(curator, table.kind, progress or (lambda step: None))
+    return plan.release(curator, table.kind, progress)
 
 
 @dataclass(frozen=True)
@@ -225,34 +223,35 @@ class Plan:
         domain = Domain.of(provisional(self.schema)) if self.schema.private else self._domain(self.schema)
         self.choice.method.recipe(self.options).calibrate(domain, self.budget.capacity)
 
-    def run(self, curator: Curator, progress: Progress) -> tuple[Columns, Domain, Model]:
+    def run(self, curator: Curator, progress: Listener | None = None) -> tuple[Columns, Domain, Model]:
         """The release itself: buy what is private, measure, fit, draw."""
         with threadpool_limits(1):  # results must not depend on how many cores add them up; small products only wait
-            domain, model = self.learn(curator, progress)
-            progress(STEPS[2])
+            told = listening(progress)
+            domain, model = self.learn(curator, told)
+            told(STEPS[2])
             rows = self.rows or min(MOST_ROWS, max(1, round(model.total)))
             given = Evidence.stated(self.given, domain)
             return draw(model, domain, rows, self._generator(1), given, self._witness()), domain, model
 
-    def learn(self, curator: Curator, progress: Progress) -> tuple[Domain, Model]:
+    def learn(self, curator: Curator, progress: Listener | None = None) -> tuple[Domain, Model]:
         """All that is asked of the curator, and what is made of the answers before a row is drawn."""
-        recipe = self.choice.method.recipe(self.options)
-        if isinstance(progress, Watcher):
-            recipe, curator = watched(recipe, curator, progress.stand)
+        told, recipe = listening(progress), self.choice.method.recipe(self.options)
+        if told.detailed:
+            recipe, curator = watched(recipe, curator, told.advance)
         if prepare := getattr(recipe, "prepare", None):
             prepare(curator)
         if self.schema.private:
-            progress(STEPS[0])
+            told(STEPS[0])
         known = discover(self.schema, curator)
         domain = self._domain(with_bought_bins(known, curator) if self.options.numeric == POLYA else known)
-        progress(STEPS[1])
+        told(STEPS[1])
         return domain, recipe.calibrate(domain, curator.remaining()).fit(curator, self._generator(0))
 
     def _generator(self, place: int) -> np.random.Generator:
         """Of two: one to fit with, one to draw rows with."""
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed).spawn(2)[place]))
 
-    def release(self, curator: Curator, kind: str, progress: Progress) -> Release:
+    def release(self, curator: Curator, kind: str, progress: Listener | None = None) -> Release:
         values, domain, model = self.run(curator, progress)
         return Release.of(
             values,

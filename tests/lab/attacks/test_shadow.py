@@ -139,7 +139,7 @@ def test_a_method_that_returns_its_rows_is_told_by_one_person(train, holdout, sa
     )
     assert found["shadow"].verdict == ADVANTAGE and found["shadow"].success == 1.0
     assert [a.name for a in found.attacks] == [*(a.name for a in ATTACKS), "shadow"]
-    assert said[-19:] == [SHADOW.title, *(f"{SHADOW.title}: {i} of 18" for i in range(1, 19))]
+    assert said[-19:] == [SHADOW.title, *(f"{SHADOW.title}: run {i} of 18" for i in range(1, 19))]
     assert found["shadow"].note == (
         "mst with epsilon 1 at delta 1e-06, on 400 training rows with the person who is farthest from all others or "
         "without; 8 runs to learn from, 10 to test"

@@ -163,7 +163,7 @@ def test_a_whole_audit(tiny: None, tmp_path: Path) -> None:
     assert [s.outcome for s in found.steps] == [PASSED] * 5 + [SKIPPED]
     assert {b.view for b in found.bounds} == {WHITE_BOX, BLACK_BOX}
     assert {b.pair for b in found.bounds} == {p.name for p in pairs()[:2]}
-    assert heard[0] == "sensitivity" and heard[-1] == "games: 100 of 100 runs"
+    assert heard[0] == "sensitivity" and heard[-1] == "games: run 100 of 100"
     assert json.loads(found.to_json())["violated"] is False
     found.save(tmp_path / "audit.html")
     assert "no violation found" in (tmp_path / "audit.html").read_text()

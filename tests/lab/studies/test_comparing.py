@@ -20,7 +20,7 @@ from understudy.lab.evaluation.evaluation import evaluate
 from understudy.lab.evaluation.holdout import Split
 from understudy.lab.studies import worker
 from understudy.lab.studies.case import BASELINE, Case, cases
-from understudy.lab.studies.comparing import Step, compare
+from understudy.lab.studies.comparing import TrialAdvance, compare
 from understudy.lab.studies.record import FILE, KEY
 from understudy.lab.studies.study import STATISTICS_FIRST, Study
 from understudy.lab.studies.worker import Crew, Task, cause_of_death, peak_megabytes, sentence
@@ -54,15 +54,15 @@ def schema() -> us.Schema:
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Study, list[Step]]]:
+def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Study, list[TrialAdvance]]]:
     """A study in which one method refuses."""
     out = tmp_path_factory.mktemp("study")
-    steps: list[Step] = []
+    steps: list[TrialAdvance] = []
     study = compare(people(), schema(), methods=["mst", "marginals"], out=out, progress=steps.append, **FAST)
     yield out, study, steps
 
 
-def test_figures_are_those_of_the_same_release_by_hand(done: tuple[Path, Study, list[Step]]):
+def test_figures_are_those_of_the_same_release_by_hand(done: tuple[Path, Study, list[TrialAdvance]]):
     split = Split.of(people(), schema())
     study = done[1]
     release = us.synthesize(
@@ -76,31 +76,33 @@ def test_figures_are_those_of_the_same_release_by_hand(done: tuple[Path, Study, 
     assert trial.seconds > 0 and trial.megabytes > 10
 
 
-def test_a_method_that_refuses_is_recorded_and_the_study_goes_on(done: tuple[Path, Study, list[Step]]):
+def test_a_method_that_refuses_is_recorded_and_the_study_goes_on(done: tuple[Path, Study, list[TrialAdvance]]):
     (failed,) = done[1].failures()
     assert failed.method == "marginals" and failed.failed.startswith("method marginals needs marginals or a target")
     assert done[1].methods == ("mst", "marginals")
     assert done[1].families == dict.fromkeys(("mst", "marginals"), STATISTICS_FIRST)
 
 
-def test_the_baseline_is_the_real_table(done: tuple[Path, Study, list[Step]]):
+def test_the_baseline_is_the_real_table(done: tuple[Path, Study, list[TrialAdvance]]):
     assert {name: figure.value for name, figure in done[1].baseline.items()} == {"tv1": 0.0, "tv2": 0.0}
 
 
-def test_progress_is_told(done: tuple[Path, Study, list[Step]]):
+def test_progress_is_told(done: tuple[Path, Study, list[TrialAdvance]]):
     assert [(s.done, s.total, s.recorded) for s in done[2]] == [(0, 3, 0), (1, 3, 0), (2, 3, 0), (3, 3, 0)]
     assert done[2][0].trial is None
     assert {s.trial.key for s in done[2][1:] if s.trial} == {BASELINE.key, ("mst", 1.0, 0), ("marginals", 1.0, 0)}
 
 
-def test_no_row_and_no_release_is_kept(done: tuple[Path, Study, list[Step]]):
+def test_no_row_and_no_release_is_kept(done: tuple[Path, Study, list[TrialAdvance]]):
     assert {p.name for p in done[0].iterdir()} == {FILE, KEY, "results.parquet", "results.csv"}
     assert pq.read_table(done[0] / "results.parquet").filter(pa.compute.field("method") == "mst").num_rows == 8
 
 
-def test_what_is_on_record_is_not_run_again(done: tuple[Path, Study, list[Step]], monkeypatch: pytest.MonkeyPatch):
+def test_what_is_on_record_is_not_run_again(
+    done: tuple[Path, Study, list[TrialAdvance]], monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(worker.subprocess, "Popen", None)  # a child could not even begin
-    steps: list[Step] = []
+    steps: list[TrialAdvance] = []
     again = compare(people(), schema(), methods=["mst", "marginals"], out=done[0], progress=steps.append, **FAST)
     assert again == done[1]
     assert [(s.done, s.total, s.recorded) for s in steps] == [(3, 3, 3)]
@@ -108,7 +110,7 @@ def test_what_is_on_record_is_not_run_again(done: tuple[Path, Study, list[Step]]
     assert fewer.methods == ("mst",)
 
 
-def test_another_question_is_refused_before_it_is_run(done: tuple[Path, Study, list[Step]]):
+def test_another_question_is_refused_before_it_is_run(done: tuple[Path, Study, list[TrialAdvance]]):
     with pytest.raises(us.ReleaseError, match="the data changed"):
         compare(people(301), schema(), methods=["mst"], out=done[0], **FAST)
 
@@ -148,7 +150,7 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path):
         assert run.wait() == -signal.SIGKILL
     before = (out / FILE).read_bytes()
     assert before.count(b"\n") == 3 and not (out / "results.csv").exists()
-    steps: list[Step] = []
+    steps: list[TrialAdvance] = []
     study = compare(
         data, rules, methods=["independent"], epsilons=[1, 2], seeds=1, measures=["tv1"], jobs=1, out=out,
         progress=steps.append,

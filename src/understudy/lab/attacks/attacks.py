@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ from understudy.lab.attacks.threat import Setting
 from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.evaluation import NOTICE
 from understudy.pages.page import Rendered, Report
+from understudy.progress import Listener, listening
 
-Progress = Callable[[str], None]
 NO_PROOF = (
     "Attacks that find nothing prove nothing: there may be better ones. Only a differential-privacy guarantee speaks "
     "about all of them."
@@ -96,7 +96,7 @@ def attack(
     delta: float | None = None,
     shadows: int | None = None,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Listener | None = None,
 ) -> Attacks:
     """Attacks a synthetic table as somebody would who wants to learn about people. The result is internal.
 
@@ -112,15 +112,13 @@ def attack(
     >>> attack(people, others, people)["copies"].verdict
     'advantage'
     """
-    more: tuple[Attack, ...] = ()
+    told, more = listening(progress), tuple[Attack, ...]()
     if method is None:
         _check_nothing_asked(epsilon=epsilon, delta=delta, shadows=shadows)
     else:
-        models = Shadows.of(train, schema, method, epsilon, delta, shadows, progress)
+        models = Shadows.of(train, schema, method, epsilon, delta, shadows, told)
         schema, more = models.schema, (dataclasses.replace(SHADOW, compute=models.found),)
-    return attack_tables(
-        train, holdout, synthetic, schema=schema, secrets=secrets, seed=seed, more=more, progress=progress
-    )
+    return attack_tables(train, holdout, synthetic, schema=schema, secrets=secrets, seed=seed, more=more, progress=told)
 
 
 def _check_nothing_asked(**asked: object) -> None:
@@ -138,13 +136,13 @@ def attack_tables(
     secrets: Sequence[str] | None = None,
     seed: int = 0,
     more: Sequence[Attack] = (),
-    progress: Progress | None = None,
+    progress: Listener | None = None,
 ) -> Attacks:
     """Attacks a synthetic table with the rows it was made from, and others that never were in it.
 
     `more` are attacks that are made after all others.
     """
-    step = progress or (lambda text: None)
+    step = listening(progress)
     step("reading")
     if holdout is None:
         raise InputError("the attacks need a hold-out: real rows that the method never saw", holdout)

@@ -34,6 +34,7 @@ from understudy.lab.evaluation.row_features import quietly
 from understudy.lab.evaluation.sample import Sample
 from understudy.methods.method import Options
 from understudy.parameters import whole_number
+from understudy.progress import Advance, Listener, Progress, listening
 from understudy.releases.synthesis import Plan, synthesize
 
 if TYPE_CHECKING:
@@ -48,7 +49,6 @@ MOST_ROWS = 1_000
 PURPOSE = 8
 Make = Callable[[Any, int], Any]
 """From a table and a seed to a synthetic table, as a frame."""
-Progress = Callable[[str], None]
 Floats = NDArray[np.float64]
 
 
@@ -61,7 +61,7 @@ def shadow_membership(
     schema: Schema | None = None,
     shadows: int = SHADOWS,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Listener | None = None,
 ) -> Finding:
     """How well outputs with the row are told from those without it; half of the runs learn how, the others test it.
 
@@ -72,7 +72,7 @@ def shadow_membership(
         raise InputError(f"row ({row}) must be from 0 to {rows.num_rows - 1}, of 2 rows or more", row)
     check_shadows(shadows, seed)
     others = rows.take(np.delete(np.arange(rows.num_rows), row)) if without is None else without
-    made = _made(make, (table, others), shadows, seed, progress or (lambda text: None))
+    made = _made(make, (table, others), shadows, seed, listening(progress))
     return _told_apart(*_around(rows, row, made, schema))
 
 
@@ -93,7 +93,7 @@ def _made(make: Make, worlds: Sequence[Any], shadows: int, seed: int, progress: 
     seeds = np.random.Generator(np.random.PCG64([seed, PURPOSE])).integers(2**62, size=runs)
     made = []
     for i in range(runs):
-        progress(f"{SHADOW.title}: {i + 1} of {runs}")
+        progress.advance(Advance("run", i + 1, runs))
         made.append(to_arrow(make(worlds[i % 2], int(seeds[i])), "the shadow"))
     return made
 
@@ -183,7 +183,7 @@ class Shadows:
     method: str
     budget: Budget
     count: int
-    progress: Progress | None = None
+    progress: Listener | None = None
 
     @classmethod
     def of(
@@ -194,7 +194,7 @@ class Shadows:
         epsilon: float | None,
         delta: float | None,
         shadows: int | None,
-        progress: Progress | None = None,
+        progress: Listener | None = None,
     ) -> Shadows:
         """Refuses whatever can be refused before anything is run."""
         if epsilon is None:

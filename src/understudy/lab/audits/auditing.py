@@ -7,7 +7,7 @@ import importlib.util
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -35,9 +35,9 @@ from understudy.lab.audits.subjects.all_subjects import (
     trained_subject_of,
 )
 from understudy.parameters import one_of, whole_number
+from understudy.progress import Listener, Progress, listening
 from understudy.releases.certificate import versions
 
-Progress = Callable[[str], None]
 GAME = ("game", "Distinguishing game", "Can two tables that differ in one person be told apart better than is claimed?")
 CANARIES = ("canaries", "Canaries in one run", "Are people who were trained on recognised better than is claimed?")
 OUTSIDE = "only its rows can be looked at: it is not run through a curator of ours"
@@ -64,7 +64,7 @@ def audit(
     out: str | Path | None = None,
     jobs: int | None = None,
     postgres: str | None = None,
-    progress: Progress | None = None,
+    progress: Listener | None = None,
 ) -> Audit:
     """Tries to refute the claim of a method (by its name), or of a function ("module:name", in any Python).
 
@@ -88,7 +88,7 @@ def audit(
         games = {"time_limit": time_limit, "out": out, "jobs": jobs, "postgres": postgres}
         _demand_no_games(str(method), games)
         terms = Terms(neighbours, chosen.learners, level)
-        return _audit_training(str(method), Budget(epsilon, delta), chosen, terms, mutant, progress or _silent)
+        return _audit_training(str(method), Budget(epsilon, delta), chosen, terms, mutant, listening(progress))
     chosen = chosen if time_limit is None else dataclasses.replace(chosen, seconds=float(time_limit))
     rig_of(mutant)
     if mutant is not None and is_opaque(method or ""):
@@ -97,11 +97,7 @@ def audit(
     asked = Asked(method, function, mutant, budget, chosen, level, runner, neighbours, postgres)
     if asked.opaque and postgres is not None:
         raise InputError(f"{asked.name!r} has no curator to look through, on a server or elsewhere", postgres)
-    return _audit(asked, _jobs(jobs), Path(out) if out else None, progress or _silent)
-
-
-def _silent(text: str) -> None:
-    """No progress is told."""
+    return _audit(asked, _jobs(jobs), Path(out) if out else None, listening(progress))
 
 
 def _demand_no_games(method: str, given: Mapping[str, object]) -> None:
@@ -215,10 +211,10 @@ def audit_mutants(
     *,
     epsilon: float = 1.0,
     delta: float = DEFAULT_DELTA,
-    progress: Progress | None = None,
+    progress: Listener | None = None,
 ) -> Matrix:
     """Breaks methods on purpose, and says what caught each mistake. They are caught from inside, without any game."""
-    step = progress or _silent
+    step = listening(progress)
     names = tuple(methods or (*SUBJECTS, *(TRAINED if _can_train() else ())))
     own = OF_TRAINING if set(names) & set(TRAINED) else ()
     broken = tuple(mutants or (*MUTANTS, *own))
@@ -244,7 +240,7 @@ def _caught(name: str, mutant: str, budget: Budget) -> str:
     if name in TRAINED:
         return _caught_training(name, mutant, budget)
     asked = Asked(name, None, mutant, budget, SETTINGS["quick"], LEVEL, sys.executable)
-    return Inside(asked, asked.pairs(), lambda text: None).first_violation()
+    return Inside(asked, asked.pairs(), Progress()).first_violation()
 
 
 def _caught_training(name: str, mutant: str, budget: Budget) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,12 +29,12 @@ from understudy.lab.evaluation.measures import range_queries as queries
 from understudy.lab.evaluation.picture import Pictures
 from understudy.lab.evaluation.picture_data import draw
 from understudy.pages.page import Rendered, Report
+from understudy.progress import Listener, listening
 
 NOTICE = (
     "Internal: this was computed from real rows and has no privacy guarantee. Do not publish it. To choose a method, "
     "an epsilon or whether to release by it voids the claim of that release, unless these rows are public."
 )
-Progress = Callable[[str], None]
 MEASURES: tuple[Measure, ...] = (
     *marginals.MEASURES,
     *distances.MEASURES,
@@ -126,7 +126,7 @@ def evaluate(
     schema: Schema | str | Path | None = None,
     measures: Sequence[str] | None = None,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Listener | None = None,
 ) -> Evaluation:
     """Compares a synthetic table with the real one. The result is internal: it is computed from real rows.
 
@@ -141,7 +141,7 @@ def evaluate(
     0.0
     """
     wanted = chosen(measures)
-    step = progress or (lambda text: None)
+    step = listening(progress)
     step("reading")
     comparison = Comparison.of(real, synthetic, holdout=holdout, schema=schema, target=target, groups=groups, seed=seed)
     figures = {}

@@ -22,6 +22,7 @@ from understudy.lab.studies.record import Question, Record, study_key
 from understudy.lab.studies.study import MODEL_FIRST, STATISTICS_FIRST, Study, Trial
 from understudy.lab.studies.worker import Crew, Task
 from understudy.parameters import whole_number
+from understudy.progress import Advance, Progress
 
 NOTICE = (
     "No budget is spent: the noise is seeded, nothing is released, and no synthetic row is kept. To choose by it, run "
@@ -35,17 +36,24 @@ FEW = 100
 
 
 @dataclass(frozen=True)
-class Step:
-    """How far a study is: said once at its beginning, then after every trial."""
+class TrialAdvance(Advance):
+    """How far a study is: told once at its beginning, then after every trial."""
 
-    done: int
-    total: int
-    recorded: int
-    """How many were on record already."""
+    recorded: int = 0
+    """How many trials were on record already."""
     trial: Trial | None = None
+    """The one that ended last."""
 
 
-Progress = Callable[[Step], None]
+class _Function(Progress):
+    """A plain function, which is told of every trial."""
+
+    def __init__(self, tell: Callable[[TrialAdvance], None] | None) -> None:
+        self._tell = tell
+
+    def advance(self, now: Advance, /) -> None:
+        if self._tell is not None and isinstance(now, TrialAdvance):
+            self._tell(now)
 
 
 def compare(
@@ -62,7 +70,7 @@ def compare(
     measures: Sequence[str] | None = None,
     out: str | Path,
     jobs: int = 2,
-    progress: Progress | None = None,
+    progress: Progress | Callable[[TrialAdvance], None] | None = None,
 ) -> Study:
     """Runs every method at every ε with every seed, and measures the rows against real ones.
 
@@ -89,7 +97,13 @@ def compare(
     task = Task(split.train, split.holdout, schema, delta, target, tuple(groups), wanted)
     _check_columns(task)
     with Record.open(Path(out), _question(split, task, study_key(Path(out)))) as record:
-        _run(record, task, (BASELINE, *planned), jobs, progress or (lambda step: None))
+        _run(
+            record,
+            task,
+            (BASELINE, *planned),
+            jobs,
+            progress if isinstance(progress, Progress) else _Function(progress),
+        )
         study = _study(split, task, record, planned)
         table.write(study, Path(out))
     return study
@@ -99,14 +113,14 @@ def _run(record: Record, task: Task, planned: Sequence[Case], jobs: int, progres
     """What is not on record yet. Whatever stops it, finished trials stay recorded."""
     left = [case for case in planned if case.key not in record.trials]
     known = done = len(planned) - len(left)
-    progress(Step(done, len(planned), known))
+    progress.advance(TrialAdvance("trial", done, len(planned), recorded=known))
     if not left:
         return
     with closing(Crew(task, jobs).trials(left)) as found:
         for trial in found:
             record.add(trial)
             done += 1
-            progress(Step(done, len(planned), known, trial))
+            progress.advance(TrialAdvance("trial", done, len(planned), recorded=known, trial=trial))
 
 
 def _study(split: Split, task: Task, record: Record, planned: Sequence[Case]) -> Study:

@@ -18,6 +18,7 @@ from understudy.lab.audits.result import FAILED, Check, Step
 from understudy.lab.audits.subjects.all_subjects import SELECTS_WIDE, betrayed, rig_of, subject_of
 from understudy.lab.audits.subjects.rig import Rig, World
 from understudy.lab.audits.subjects.subject import Subject
+from understudy.progress import Progress
 
 POWER_TRIALS = 20
 SENSITIVITY = ("sensitivity", "Sensitivity", "Does one person change any exact answer by more than was declared?")
@@ -36,7 +37,7 @@ class Inside:
 
     asked: Asked
     pairs: Sequence[Pair]
-    progress: Callable[[str], None]
+    progress: Progress
     runs: list[tuple[str, list[Ask]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from understudy.lab.audits.games.record import Rounds
 from understudy.lab.audits.games.worker import Crew, Task
 from understudy.lab.audits.pairs.pair import Pair
 from understudy.lab.audits.result import BLACK_BOX, WHITE_BOX, Bound, Claim
+from understudy.progress import Advance, Progress
 
 MAIN_SHARE = 0.5
 """Of the level, for the white-box game of the worst pair; all other games share the rest."""
@@ -33,7 +34,7 @@ class Games:
     pairs: Sequence[Pair]
     jobs: int
     out: Path | None
-    progress: Callable[[str], None]
+    progress: Progress
 
     def bounds(self, claim: Claim) -> list[Bound]:
         """Plays until all runs are made, or time is up."""
@@ -59,10 +60,11 @@ class Games:
         whole, made = (sum(t.rounds for t in some) for some in (tasks, [t for t in tasks if t not in left]))
         if not left:
             return
+        self.progress("games")
         for task, runs in crew.play(left, deadline):
             rounds.add(task, [(coin, self._seen(task, shown)) for coin, shown in runs])
             made += task.rounds
-            self.progress(f"games: {made:,} of {whole:,} runs")
+            self.progress.advance(Advance("run", made, whole))
 
     def _seen(self, task: Task, shown: dict[str, Any]) -> dict[str, float]:
         """A function of somebody else's hands over its rows."""

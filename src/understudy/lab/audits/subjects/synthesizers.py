@@ -37,10 +37,10 @@ class Synthesis:
         return self.name.removesuffix(BY_SAMPLING)
 
     def learn(self, world: World, curator: Curator, seed: int) -> None:
-        self._plan(world, seed).learn(curator, _silent)
+        self._plan(world, seed).learn(curator)
 
     def show(self, world: World, curator: Curator, seed: int) -> Shown:
-        release = self._plan(world, seed).release(curator, "pyarrow", _silent)
+        release = self._plan(world, seed).release(curator, "pyarrow")
         return Shown(outside(release), release.arrow)
 
     def claim(self, world: World, curator: Curator) -> Certificate:
@@ -85,7 +85,3 @@ def _shapes(content: bytes) -> dict[str, Any]:
 def _lasting(certificate: dict[str, Any]) -> dict[str, Any]:
     hashes = sorted(certificate["files"])
     return {k: v for k, v in certificate.items() if k not in ("created", "digest")} | {"files": hashes}
-
-
-def _silent(step: str) -> None:
-    pass

@@ -42,14 +42,13 @@ from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest
 from understudy.predictors.learning import MOST_LEAVES
 from understudy.predictors.predictor import PrivatePredictor
 from understudy.predictors.rows import codes_of
+from understudy.progress import Listener, listening
 
 TARGETS = {"adult": "income", "mushroom": "class", "nursery": "classification", "votes": "Class"}
 FILES = {"adult": "adult.train.csv"}
 DEPTHS, TREES = (1, 2, 3, 4, 5, 6, 7), (1, 2, 3, 5, 7, 10, 20, 50, 100)
 EPSILONS = (0.001, 0.01, 0.1, 1.0, 10.0)
 HELD_OUT = 1 / 3
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -109,10 +108,10 @@ def prediction_grid(
     trees: Sequence[int] = TREES,
     epsilons: Sequence[float] = EPSILONS,
     repeats: int = 5,
-    progress: Progress | None = None,
+    progress: Listener | None = None,
 ) -> PredictionGrid:
     """Every predictor of every size on every table that has a schema, `repeats` splits each."""
-    outcomes: list[Outcome] = []
+    told, outcomes = listening(progress), list[Outcome]()
     baselines, rows = {}, {}
     for name, schema in schemas.items():
         one_of("table", name, TARGETS)
@@ -121,8 +120,7 @@ def prediction_grid(
         splits = [data.split(seed) for seed in range(repeats)]
         for outcome in _outcomes(name, splits, depths, trees, epsilons):
             outcomes.append(outcome)
-            if progress:
-                progress(f"{name}: {outcome.method}, depth {outcome.depth}, {outcome.trees} trees: {outcome.mean:.4f}")
+            told(f"{name}: {outcome.method}, depth {outcome.depth}, {outcome.trees} trees: {outcome.mean:.4f}")
     return PredictionGrid(tuple(outcomes), baselines, rows, repeats, town())
 
 

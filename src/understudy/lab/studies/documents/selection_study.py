@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +35,7 @@ from understudy.methods.method import Options, Recipe
 from understudy.methods.registry import METHODS
 from understudy.parameters import one_of
 from understudy.predictors.rows import codes_of
+from understudy.progress import Listener, Progress, listening
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,8 +48,6 @@ RATIOS, FACTORS, SECTIONS = (0.1, 0.2, 0.3, 0.5, 0.8), (5.0, 10.0, 15.0, 20.0), 
 DISTANCES = {SELECT: (ENTROPY, "L1", "L2", "Kolmogorov"), PUBLISHED: ("L1", "L2", "Kolmogorov")}
 PRINTED_RATIO, PRINTED_FACTOR, PRINTED_SECTIONS = 0.2, 20.0, 5
 """Where the document found its method to be best."""
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -104,11 +103,11 @@ def write(
     schemas: Mapping[str, Schema],
     seed: int = 0,
     size: Size | None = None,
-    progress: Progress | None = None,
+    progress: Listener | None = None,
 ) -> Path:
     """The page as a file; what was found so far is read from, and added to, the file of the same name in .jsonl."""
     size, path = size or Size(), Path(path)
-    trials = list(study(path.with_suffix(".jsonl"), Path(folder), schemas, seed, size, progress or (lambda text: None)))
+    trials = list(study(path.with_suffix(".jsonl"), Path(folder), schemas, seed, size, listening(progress)))
     write_atomically(path, render(trials, sweeps(size, list(schemas)), size.swept).encode())
     return path
 
