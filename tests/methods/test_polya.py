@@ -173,7 +173,7 @@ def test_a_column_of_many_bins_is_not_listed_code_by_code() -> None:
 )
 def test_groups_have_about_equal_mass(weights: list[int], groups: int, expected: tuple[int, ...]) -> None:
     coding = Domain.of(Schema.loads(f'[columns.a]\ntype = "integer"\nmin = 0\nmax = {len(weights) - 1}'))["a"]
-    assert group_by_mass(np.array(weights, dtype=float), groups, coding) == expected
+    assert group_by_mass(np.array(weights, dtype=float), groups, coding).labels == expected
 
 
 # --- By sampling ------------------------------------------------------------------------------------------------------

@@ -9,14 +9,12 @@ import pytest
 import understudy as us
 from understudy.boundary.schema.partition import Grid
 from understudy.inference.graphical.estimation import Observation
+from understudy.inference.grouping import Grouping
 from understudy.methods.privbayes import privbayes
 from understudy.methods.privbayes.levels import (
     LevelledNetwork,
     Levels,
     Margin,
-    by_group,
-    commonest,
-    contiguous,
     sharpened,
 )
 
@@ -81,20 +79,20 @@ def test_a_second_parent_is_found_where_one_alone_tells_nothing(silent):
 
 
 def test_contiguous_groups_are_of_about_equal_weight():
-    assert contiguous(np.ones(6), 3, 0.0) == (0, 0, 1, 1, 2, 2)
-    assert contiguous(np.array([0.0, 96, 1, 1, 1, 1]), 3, 0.0) == (0, 0, 1, 1, 2, 2)
-    assert contiguous(np.array([96.0, 1, 1, 1, 1]), 3, 0.0) == (0, 1, 1, 2, 2)
+    assert Grouping.balanced(np.ones(6), 3, 0.0).labels == (0, 0, 1, 1, 2, 2)
+    assert Grouping.balanced(np.array([0.0, 96, 1, 1, 1, 1]), 3, 0.0).labels == (0, 0, 1, 1, 2, 2)
+    assert Grouping.balanced(np.array([96.0, 1, 1, 1, 1]), 3, 0.0).labels == (0, 1, 1, 2, 2)
 
 
 def test_groups_are_not_lighter_than_the_least():
-    groups = contiguous(np.array([96.0, 1, 1, 1, 1]), 5, 2.0)
-    assert by_group(groups, np.array([96.0, 1, 1, 1, 1])).min() >= 2.0
+    groups = Grouping.balanced(np.array([96.0, 1, 1, 1, 1]), 5, 2.0)
+    assert groups.sums(np.array([96.0, 1, 1, 1, 1])).min() >= 2.0
 
 
 def test_the_commonest_values_keep_a_group_each():
-    assert commonest(np.array([1.0, 5, 2, 9]), 3, 0.0) == (2, 0, 2, 1)
-    assert commonest(np.array([1.0, 5, 2, 9]), 4, 0.0) == (0, 1, 2, 3)
-    assert commonest(np.array([1.0, 5, 2, 9]), 4, 4.0) == (2, 0, 2, 1)
+    assert Grouping.commonest(np.array([1.0, 5, 2, 9]), 3, 0.0).labels == (2, 0, 2, 1)
+    assert Grouping.commonest(np.array([1.0, 5, 2, 9]), 4, 0.0).labels == (0, 1, 2, 3)
+    assert Grouping.commonest(np.array([1.0, 5, 2, 9]), 4, 4.0).labels == (2, 0, 2, 1)
 
 
 def test_a_table_is_as_fine_as_fits():

@@ -10,12 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet
-from understudy.inference.particles.particles import Groups
+from understudy.inference.grouping import Floats, Groups
 
-Floats = NDArray[np.float64]
 SHIFTS = 2
 
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from understudy.inference.grouping import Floats
 from understudy.inference.histogram import project_to_simplex
 from understudy.inference.model import CodeColumns, Model
-from understudy.inference.particles.particles import Floats, Particles, cells_of
+from understudy.inference.particles.particles import Particles, cells_of
 from understudy.inference.particles.rounding import choose_rows
 from understudy.inference.row_selection import Goal, Places, choose, proposals
 

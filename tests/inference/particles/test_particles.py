@@ -7,8 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
+from understudy.inference.grouping import refine
 from understudy.inference.particles import particles as module
-from understudy.inference.particles.particles import Block, LogFactor, Particles, cells_of, refine
+from understudy.inference.particles.particles import Block, LogFactor, Particles, cells_of
 
 SIZES = {"a": 3, "b": 4, "c": 6}
 TOTAL = 1000.0

@@ -6,10 +6,11 @@ import numpy as np
 
 from understudy.inference.graphical.graphical_model import GraphicalModel
 from understudy.inference.graphical.junction import JunctionTree
+from understudy.inference.grouping import Grouping
 from understudy.methods.parts.compression import Compression, OpenedModel
 
 ROWS = 6_000
-GROUPS = {"town": (0, 1, 2, 2, 2), "job": (0, 1, 1)}
+GROUPS = {"town": Grouping.of((0, 1, 2, 2, 2)), "job": Grouping.of((0, 1, 1))}
 """Towns 2, 3 and 4 are one group, and jobs 1 and 2."""
 WEIGHTS = {"town": np.array([40.0, 30.0, 20.0, 10.0, 0.0]), "job": np.array([50.0, 30.0, 20.0])}
 TABLE = np.array([[30.0, 10.0], [15.0, 15.0], [5.0, 25.0]])

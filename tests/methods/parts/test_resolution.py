@@ -46,37 +46,38 @@ def test_groupings_are_nested_contiguous_and_as_fine_as_they_say(ordered: bool, 
         found, codes = resolutions.groupings["x"], size + missing
         assert resolutions.domain.size("x") == codes
         assert list(found) == [x for x in LEVELS if x < codes] + [codes] * (codes <= 1000)
-        for level, groups in found.items():
+        for level, grouping in found.items():
+            groups = grouping.of_code
             assert groups.shape == (codes,) and sorted(set(groups.tolist())) == list(range(level))
             if ordered:
                 assert (np.diff(groups) >= 0).all()
                 assert not missing or (groups == groups[-1]).sum() == 1
-        for coarse, fine in itertools.pairwise(found.values()):
+        for coarse, fine in itertools.pairwise(g.of_code for g in found.values()):
             assert len(set(zip(fine.tolist(), coarse.tolist(), strict=True))) == fine.max() + 1
 
 
 def test_the_finest_level_is_the_values_themselves():
     for size, ordered, missing in itertools.product((1, 5, 999), (False, True), (False, True)):
         found = resolved({"x": (size, ordered, missing)}).groupings["x"]
-        assert np.array_equal(found[size + missing], np.arange(size + missing))
+        assert np.array_equal(found[size + missing].of_code, np.arange(size + missing))
 
 
 def test_the_commonest_values_keep_a_group_of_their_own():
     domain = us.Domain.of(schema_of({"x": (7, False, False)}))
     weights = np.array([5.0, 90.0, 1.0, 40.0, 2.0, 3.0, 40.0])
     found = Resolutions.of(domain, {"x": weights}).groupings["x"]
-    assert found[2].tolist() == [1, 0, 1, 1, 1, 1, 1]
-    assert found[4].tolist() == [3, 0, 3, 1, 3, 3, 2]
+    assert found[2].labels == (1, 0, 1, 1, 1, 1, 1)
+    assert found[4].labels == (3, 0, 3, 1, 3, 3, 2)
 
 
 def test_neighbours_are_halved_by_weight():
     domain = us.Domain.of(schema_of({"x": (8, True, True)}))
     weights = np.array([1.0, 1, 1, 1, 1, 1, 7, 0, 50])  # the last is missing, and does not matter
     found = Resolutions.of(domain, {"x": weights}).groupings["x"]
-    assert found[2].tolist() == [0, 0, 0, 0, 0, 0, 0, 0, 1]
-    assert found[3].tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 2]
-    assert found[4].tolist() == [0, 0, 0, 0, 0, 0, 1, 2, 3]
-    assert found[6].tolist() == [0, 1, 1, 2, 2, 2, 3, 4, 5]
+    assert found[2].labels == (0, 0, 0, 0, 0, 0, 0, 0, 1)
+    assert found[3].labels == (0, 0, 0, 0, 0, 0, 1, 1, 2)
+    assert found[4].labels == (0, 0, 0, 0, 0, 0, 1, 2, 3)
+    assert found[6].labels == (0, 1, 1, 2, 2, 2, 3, 4, 5)
 
 
 COLUMNS = {

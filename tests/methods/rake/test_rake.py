@@ -19,14 +19,14 @@ import understudy as us
 from helpers.related_columns import COPIES, along, counts, distance, mean_distance, measured, schema_of, tangled
 from understudy.boundary.privacy.mechanisms.admission import first_admissible
 from understudy.inference import conditional
+from understudy.inference.grouping import coarser, merged, refine
 from understudy.inference.particles import kernels, rounding, vectorised
 from understudy.inference.particles.gibbs import sweep as honest_sweep
 from understudy.inference.particles.pair_forest import Edge
-from understudy.inference.particles.particles import Particles, Snapshot, refine
+from understudy.inference.particles.particles import Particles, Snapshot
 from understudy.methods.mst import Acyclic
-from understudy.methods.parts.resolution import coarser
 from understudy.methods.rake import rake
-from understudy.methods.rake.rake import DisjointPairs, RakeState, merged
+from understudy.methods.rake.rake import DisjointPairs, RakeState
 
 WHOLE, PARTICLES = "whole domain", "particles"
 SIZES = dict.fromkeys("abcdef", 4)

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet
+from understudy.inference.grouping import Floats, Groups, refine
 from understudy.inference.histogram import settled
 from understudy.inference.model import CodeColumns
 from understudy.inference.particles import kernels
-from understudy.inference.particles.particles import Floats, Groups, Particles, cells_of, refine
+from understudy.inference.particles.particles import Particles, cells_of
 
 GRID = 1024
 """Steps of the logarithms; a factor is off by at most half a step, a twentieth of a per cent."""

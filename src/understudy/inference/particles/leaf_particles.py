@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.partition import Crossed, Partition, Tree
 from understudy.inference.conditional import resample
+from understudy.inference.grouping import Floats, Groups, sum_by_group
 from understudy.inference.model import CodeColumns
 from understudy.inference.particles.gibbs import DEEPEST, EXPONENTIALS, GRID, sweep
-from understudy.inference.particles.particles import Block, Floats, Groups, LogFactor, Particles
+from understudy.inference.particles.particles import Block, LogFactor, Particles
 from understudy.inference.particles.particles import Snapshot as GridSnapshot
 from understudy.inference.particles.rounding import COMPLETING_SWEEPS, choose_rows
 
@@ -35,9 +36,9 @@ class LeafFactors:
 
     def learn(self, groups: Groups, counts: Floats, variance: float, particles: Particles) -> None:
         """Noisy counts of the cells, summed by group; how far to believe them is judged by what the particles say."""
-        noise = by_group(groups, np.full(groups.size, variance))
-        factor = LogFactor.evidence(self.partition.columns, (groups,), by_group(groups, counts), noise)
-        factor.judge(by_group(groups, self.histogram(particles.codes, particles.weights)))
+        noise = sum_by_group(groups, np.full(groups.size, variance))
+        factor = LogFactor.evidence(self.partition.columns, (groups,), sum_by_group(groups, counts), noise)
+        factor.judge(sum_by_group(groups, self.histogram(particles.codes, particles.weights)))
         self.factors.append((groups, factor))
 
     def concerns(self, column: str) -> bool:
@@ -75,7 +76,7 @@ class LeafFactors:
         table, change = self.histogram(codes, weights), np.ones(self.partition.cells)
         for groups, factor in self.factors:
             if factor.counts is not None:
-                ratio = factor.step(by_group(groups, table), noise)[groups]
+                ratio = factor.step(sum_by_group(groups, table), noise)[groups]
                 table *= ratio
                 change *= ratio
         weights *= change[self.cells(codes)]
@@ -83,7 +84,7 @@ class LeafFactors:
     def losses(self, codes: CodeColumns, weights: Floats, noise: float) -> list[float]:
         """For each piece of evidence the mean squared error of its cells, in units of their noise and chance."""
         table = self.histogram(codes, weights)
-        return [f.loss(by_group(groups, table), noise) for groups, f in self.factors if f.counts is not None]
+        return [f.loss(sum_by_group(groups, table), noise) for groups, f in self.factors if f.counts is not None]
 
 
 @dataclass
@@ -192,11 +193,6 @@ class LeafyModel:
         for _ in range(COMPLETING_SWEEPS):
             moving.sweep(rng, fixed=frozenset(given))
         return moving.codes
-
-
-def by_group(groups: Groups, values: Floats) -> Floats:
-    """Sums of values, by group."""
-    return np.asarray(np.bincount(groups, values), dtype=np.float64)
 
 
 def nested(fine: Groups, coarse: Groups, across: int = 1) -> Groups:

@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet
+from understudy.inference.grouping import Floats, Groups
 from understudy.inference.model import CodeColumns
-from understudy.inference.particles.particles import Groups
 from understudy.inference.sampling import CODE, draw_given
 
-Floats = NDArray[np.float64]
 LEAST_MASS = 1e-9
 
 

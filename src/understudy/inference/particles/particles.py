@@ -17,12 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet
+from understudy.inference.grouping import Floats, Groups, refine, summed, summing
 from understudy.inference.histogram import settled
 from understudy.inference.model import CodeColumns
 from understudy.inference.particles import kernels
-
-Floats: TypeAlias = NDArray[np.float64]
-Groups: TypeAlias = NDArray[np.intp]
 
 NEWTON_STEPS = 3
 STRIDE = 251
@@ -161,40 +159,12 @@ def _places(maps: tuple[Groups, ...], shape: tuple[int, ...]) -> NDArray[np.intp
     return np.asarray(np.ravel_multi_index(np.ix_(*maps), shape), dtype=np.intp)
 
 
-def refine(groupings: Sequence[Groups]) -> tuple[Groups, NDArray[np.intp]]:
-    """The coarsest grouping that every given one merges; and for each of its groups, the group in each of them."""
-    coarse, groups = np.unique(np.stack(groupings, axis=1), axis=0, return_inverse=True)
-    return np.asarray(groups, dtype=np.intp).ravel(), coarse
-
-
 def cells_of(codes: CodeColumns, columns: ColumnSet, groups: Sequence[Groups]) -> NDArray[np.intp]:
     """The row-major cell number of each row, by groups."""
     cells = np.zeros(len(codes[columns[0]]), dtype=np.intp)
     for column, group in zip(columns, groups, strict=True):
         kernels.place(cells, np.asarray(codes[column], dtype=np.intp), group, int(group.max()) + 1)
     return cells
-
-
-def summing(groups: Groups) -> Floats | None:
-    """The matrix that sums by group; none where every value is its own group."""
-    size = int(groups.max()) + 1
-    if size == len(groups) and np.array_equal(groups, np.arange(size)):
-        return None
-    matrix = np.zeros((len(groups), size))
-    matrix[np.arange(len(groups)), groups] = 1.0
-    return matrix
-
-
-def summed(table: Floats, matrices: Sequence[Floats | None]) -> Floats:
-    """A table summed by groups along every axis that has a matrix."""
-    for axis, matrix in enumerate(matrices):
-        if matrix is not None:
-            before, after = table.shape[:axis], table.shape[axis + 1 :]
-            # One plain matrix product, or one for each cell before the axis: tensordot takes ten times as long.
-            flat = table.reshape(math.prod(before), table.shape[axis], -1)
-            product = matrix.T @ flat if after else flat[:, :, 0] @ matrix
-            table = product.reshape(*before, matrix.shape[1], *after)
-    return table
 
 
 def scattered(rows: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.boundary.schema.partition import Crossed, Tree
+from understudy.inference.grouping import Floats, Groups
 from understudy.inference.particles.leaf_particles import LeafyParticles, nested
-from understudy.inference.particles.particles import Floats, Groups
 from understudy.methods.dp_arf.proxy_trees import ProxyTree
 
 MOST_LEAVES = 256

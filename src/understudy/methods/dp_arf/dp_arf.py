@@ -21,9 +21,9 @@ from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.admission import OneOfEach
 from understudy.boundary.privacy.mechanisms.score import Candidate
 from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.inference.grouping import Floats
 from understudy.inference.model import CodeColumns, Model
 from understudy.inference.particles.leaf_particles import LeafyModel, LeafyParticles
-from understudy.inference.particles.particles import Floats
 from understudy.inference.structural_zeros import structural_zeros
 from understudy.methods.dp_arf.countable_trees import CandidateTree, PrunedTree
 from understudy.methods.dp_arf.first_tree import ColumnEstimates, grow_directly

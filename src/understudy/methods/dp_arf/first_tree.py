@@ -22,9 +22,9 @@ from understudy.boundary.privacy.mechanisms.score import Departure
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Crossed, Split, Tree, code_bits, code_mask
 from understudy.inference.agreement import Reading
+from understudy.inference.grouping import Floats, Groups, summed, summing
 from understudy.inference.histogram import settled
 from understudy.inference.model import CodeColumns
-from understudy.inference.particles.particles import Floats
 from understudy.inference.sampling import CODE, draw_given
 from understudy.methods.parts.resolution import Resolutions
 from understudy.methods.parts.share import error_weights
@@ -99,8 +99,8 @@ class LeafMixture:
             part = m.partition
             assert isinstance(part, Crossed)
             alone = known.weights[part.column] / known.weights[part.column].sum()
-            inside = _by_group(self.shares[part.column], part.groups)
-            allowed = _by_group(np.where(self.shares[part.column] > 0, alone, 0.0), part.groups)
+            inside = _by_group(self.shares[part.column], np.array(part.groups))
+            allowed = _by_group(np.where(self.shares[part.column] > 0, alone, 0.0), np.array(part.groups))
             ratio = np.maximum(inside, LEAST_MASS) / np.maximum(allowed, LEAST_MASS)
             yield part, np.clip(np.log(ratio), -LARGEST_THETA, LARGEST_THETA).ravel()
 
@@ -232,13 +232,11 @@ def _opened(by_leaf: Floats, groups: NDArray[np.intp], weights: Floats, inside: 
     """Shares by leaf and group as shares by leaf and code; none for codes that can't be in the leaf."""
     mass = np.broadcast_to(weights + LEAST_MASS, (len(by_leaf), weights.size))
     mass = mass * inside if inside.size else mass
-    sums = _by_group(mass, tuple(groups.tolist()))
+    sums = _by_group(mass, groups)
     table = mass * (by_leaf / np.maximum(sums, 1e-300))[:, groups]
     return np.asarray(table / np.maximum(table.sum(axis=1, keepdims=True), 1e-300))
 
 
-def _by_group(table: Floats, groups: Sequence[int]) -> Floats:
+def _by_group(table: Floats, groups: Groups) -> Floats:
     """Columns of a table, summed by group."""
-    matrix = np.zeros((len(groups), max(groups) + 1))
-    matrix[np.arange(len(groups)), groups] = 1.0
-    return np.asarray(table @ matrix)
+    return summed(table, (None, summing(groups)))

@@ -59,7 +59,7 @@ def _even(coding: Coding) -> Coding:
 
 
 def _cut(column: Integer | Number, coding: Coding, weights: np.ndarray, bins: int) -> Integer | Number:
-    groups = np.array(group_by_mass(weights, bins, coding)[: coding.levels])
+    groups = group_by_mass(weights, bins, coding).of_code[: coding.levels]
     edges = np.array(coding.edges)[1:-1][np.flatnonzero(np.diff(groups))]
     kind = int if isinstance(column, Integer) else float
     return dataclasses.replace(column, cuts=tuple(kind(e) for e in edges)) if len(edges) else column

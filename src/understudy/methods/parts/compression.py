@@ -17,6 +17,7 @@ from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.boundary.schema.partition import Grid
 from understudy.inference.graphical.estimation import Observation
+from understudy.inference.grouping import Grouping
 from understudy.inference.histogram import project_to_simplex
 from understudy.inference.model import CodeColumns, Model
 from understudy.inference.sampling import CODE, draw_rows
@@ -32,7 +33,7 @@ STANDS_OUT = 3.0
 class Compression:
     """Per column, the group of each code; and the non-negative one-way estimate by which groups are opened."""
 
-    groups: Mapping[str, tuple[int, ...]]
+    groups: Mapping[str, Grouping]
     weights: Mapping[str, NDArray[np.float64]]
 
     @classmethod
@@ -42,21 +43,21 @@ class Compression:
 
     @property
     def sizes(self) -> dict[str, int]:
-        return {c: max(g) + 1 for c, g in self.groups.items()}
+        return {c: g.count for c, g in self.groups.items()}
 
     def grid(self, columns: ColumnSet) -> Grid:
         """The public partition that counts these columns by group."""
-        return Grid(columns, tuple(self.groups[c] for c in columns))
+        return Grid(columns, tuple(self.groups[c].labels for c in columns))
 
     def base(self) -> dict[str, NDArray[np.float64]]:
         """The one-way estimate of each column, by group."""
-        return {c: _sums(g, self.weights[c]) for c, g in self.groups.items()}
+        return {c: g.sums(self.weights[c]) for c, g in self.groups.items()}
 
     def merge(self, one_way: Measurement) -> Observation:
         """A one-way measurement by group: counts add up, and so do variances."""
         groups = self.groups[one_way.columns[0]]
-        variance = _sums(groups, np.full(len(groups), one_way.variance))
-        return Observation(one_way.columns, _sums(groups, one_way.counts.astype(np.float64)), variance)
+        variance = groups.sums(np.full(one_way.counts.size, one_way.variance))
+        return Observation(one_way.columns, groups.sums(one_way.counts.astype(np.float64)), variance)
 
     def observe(self, measured: Measurement) -> Observation:
         """A measurement over this compression's own grid."""
@@ -65,7 +66,7 @@ class Compression:
 
     def merged(self, codes: CodeColumns) -> CodeColumns:
         """Codes of groups from codes of the domain."""
-        return {c: np.array(self.groups[c], dtype=CODE)[v] for c, v in codes.items()}
+        return {c: self.groups[c].of_code.astype(CODE)[v] for c, v in codes.items()}
 
     def zeros(self, zeros: Zeros) -> dict[ColumnSet, Mask]:
         """Cells of groups that can't occur: none of their cells can."""
@@ -87,7 +88,7 @@ class Compression:
 
         Where a merged group has no weight at all, its values are equally likely.
         """
-        groups = np.array(self.groups[column])
+        groups = self.groups[column].of_code
         first = np.zeros(groups.max() + 1, dtype=CODE)
         first[groups[::-1]] = np.arange(len(groups))[::-1]
         codes = first[drawn]
@@ -117,17 +118,10 @@ class OpenedModel:
         return self.compression.expand({c: g for c, g in groups.items() if c not in given}, rng) | given
 
 
-def _groups(one_way: Measurement) -> tuple[int, ...]:
+def _groups(one_way: Measurement) -> Grouping:
     """Values that stand out keep their own group, in order; the others share the last one."""
     stands_out = one_way.counts >= STANDS_OUT * one_way.deviation
     if np.count_nonzero(stands_out) > MOST_GROUPS:
         heaviest = np.argsort(-one_way.counts, kind="stable")[:MOST_GROUPS]
         stands_out[np.setdiff1d(np.arange(one_way.counts.size), heaviest)] = False
-    if np.count_nonzero(~stands_out) < 2:
-        return tuple(range(one_way.counts.size))
-    own = np.cumsum(stands_out) - 1
-    return tuple(int(g) for g in np.where(stands_out, own, np.count_nonzero(stands_out)))
-
-
-def _sums(groups: Sequence[int], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(np.bincount(groups, values), dtype=np.float64)
+    return Grouping.merging(stands_out)

@@ -7,7 +7,6 @@ the critic; the generator meets the critic, and never a row.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,6 +23,7 @@ from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
 from understudy.inference.generators.adversarial_training import GanTrainer, TrainingConfig
 from understudy.inference.generators.generated_model import GeneratedModel
 from understudy.inference.generators.generator import Generator, GeneratorLayout
+from understudy.inference.grouping import Grouping
 from understudy.inference.histogram import estimate_total, project_to_simplex
 from understudy.inference.model import Model
 from understudy.inference.product import IndependentModel
@@ -134,13 +134,11 @@ def grouped(domain: Domain, one_ways: list[Measurement], total: float) -> Compre
     return Compression(groups, weights)
 
 
-def _groups(coding: Coding, weights: NDArray[np.float64], least: float, most: int) -> tuple[int, ...]:
+def _groups(coding: Coding, weights: NDArray[np.float64], least: float, most: int) -> Grouping:
     if coding.edges is None:
-        own = weights >= least
-        groups = np.where(own, np.cumsum(own) - 1, np.count_nonzero(own))
+        return Grouping.keeping(weights >= least)
+    if coding.levels <= most:
+        line = Grouping.each(coding.levels)
     else:
-        line = weights[: coding.levels]
-        middle = (np.cumsum(line) - line / 2) / max(line.sum(), 1e-9)
-        groups = np.minimum(np.arange(coding.levels) if coding.levels <= most else np.floor(middle * most), most - 1)
-        groups = np.concatenate([groups, np.full(coding.size - coding.levels, math.inf)])
-    return tuple(int(g) for g in np.unique(groups, return_inverse=True)[1])
+        line = Grouping.equal_mass(weights[: coding.levels], most, least_sum=1e-9)
+    return line.followed_by_missing() if coding.column.missing else line

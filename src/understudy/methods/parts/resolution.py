@@ -7,15 +7,12 @@ merges the groups of the next finer one, so that tables of the same columns at d
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-
-import numpy as np
-from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import Grid
-from understudy.inference.particles.particles import Groups, refine, summing
+from understudy.inference.grouping import Floats, Grouping, Groups, by_halves, by_rank, coarser, summing
 
 LEVELS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 100, 200, 400, 1000)
 """Groups per column; the finest level of a column is its values, where they are no more than the last of these."""
@@ -26,22 +23,25 @@ class Resolutions:
     """The groupings of every column at every level, and grids of several columns at one level."""
 
     domain: Domain
-    groupings: Mapping[str, Mapping[int, Groups]]
+    groupings: Mapping[str, Mapping[int, Grouping]]
     _grids: dict[tuple[ColumnSet, int], Grid] = field(default_factory=dict, repr=False)
-    _matrices: dict[tuple[str, int, int], NDArray[np.float64] | None] = field(default_factory=dict, repr=False)
+    _matrices: dict[tuple[str, int, int], Floats | None] = field(default_factory=dict, repr=False)
     _ladders: dict[ColumnSet, dict[int, int]] = field(default_factory=dict, repr=False)
     _levels: dict[tuple[str, int], int] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, domain: Domain, weights: Mapping[str, NDArray[np.float64]]) -> Resolutions:
+    def of(cls, domain: Domain, weights: Mapping[str, Floats]) -> Resolutions:
         """`weights` are the noisy one-way counts, made non-negative."""
         return cls(domain, {c.name: _groupings(weights[c.name], c.edges is not None, c.column.missing) for c in domain})
 
     def groups(self, columns: ColumnSet, level: int) -> tuple[Groups, ...]:
         """Each column at the finest of its levels that is no finer than this one."""
-        return tuple(self.groupings[c][self._nearest(c, level)] for c in columns)
+        return tuple(g.of_code for g in self._at(columns, level))
 
-    def matrices(self, columns: ColumnSet, fine: int, level: int) -> list[NDArray[np.float64] | None]:
+    def _at(self, columns: ColumnSet, level: int) -> list[Grouping]:
+        return [self.groupings[c][self._nearest(c, level)] for c in columns]
+
+    def matrices(self, columns: ColumnSet, fine: int, level: int) -> list[Floats | None]:
         """What sums a table at a finer level up to this one, axis by axis."""
         return [self._matrix(c, self._nearest(c, fine), self._nearest(c, level)) for c in columns]
 
@@ -51,21 +51,21 @@ class Resolutions:
             self._levels[key] = max(x for x in self.groupings[column] if x <= level)
         return self._levels[key]
 
-    def _matrix(self, column: str, fine: int, level: int) -> NDArray[np.float64] | None:
+    def _matrix(self, column: str, fine: int, level: int) -> Floats | None:
         key = (column, fine, level)
         if key not in self._matrices:
-            self._matrices[key] = summing(coarser(self.groupings[column][fine], self.groupings[column][level]))
+            of = self.groupings[column]
+            self._matrices[key] = summing(coarser(of[fine].of_code, of[level].of_code))
         return self._matrices[key]
 
     def shape(self, columns: ColumnSet, level: int) -> tuple[int, ...]:
-        return tuple(int(g.max()) + 1 for g in self.groups(columns, level))
+        return tuple(g.count for g in self._at(columns, level))
 
     def grid(self, columns: ColumnSet, level: int) -> Grid:
         """The public partition by these groups."""
         key = (columns, level)
         if key not in self._grids:
-            groups = tuple(tuple(int(g) for g in gs) for gs in self.groups(columns, level))
-            self._grids[key] = Grid(columns, groups)
+            self._grids[key] = Grid(columns, tuple(g.labels for g in self._at(columns, level)))
         return self._grids[key]
 
     def levels(self, columns: ColumnSet, most_cells: float, most_groups: float = math.inf) -> list[int]:
@@ -83,46 +83,15 @@ class Resolutions:
         return self._ladders[columns]
 
 
-def coarser(fine: Groups, groups: Groups) -> Groups:
-    """For each fine group the coarser one that holds it."""
-    _, both = refine([fine, groups])
-    return both[:, 1]
-
-
-def _groupings(weights: NDArray[np.float64], ordered: bool, missing: bool) -> dict[int, Groups]:
+def _groupings(weights: Floats, ordered: bool, missing: bool) -> dict[int, Grouping]:
+    """Along a line by halves of segments, where a missing value has its own group; else the commonest values."""
     size = weights.size
     wanted = [level for level in LEVELS if level < size]
     if size <= LEVELS[-1]:
         wanted.append(size)
-    cut = _neighbours(weights, wanted, missing) if ordered else _commonest(weights, wanted)
-    return dict(zip(wanted, cut, strict=True))
-
-
-def _commonest(weights: NDArray[np.float64], wanted: Sequence[int]) -> list[Groups]:
-    """The commonest values keep a group of their own; the others share the last one."""
-    rank = np.empty(weights.size, dtype=np.intp)
-    rank[np.argsort(-weights, kind="stable")] = np.arange(weights.size)
-    return [np.minimum(rank, level - 1) if level < weights.size else np.arange(level) for level in wanted]
-
-
-def _neighbours(weights: NDArray[np.float64], wanted: Sequence[int], missing: bool) -> list[Groups]:
-    """Neighbours share a group: the heaviest is halved by weight, again and again; a missing value has its own."""
-    values = weights.size - missing
-    line = np.concatenate([[0.0], np.cumsum(weights[:values] + 1e-9 * (1.0 + weights.sum()))])
-    segments, found = [(0, values)], []
-    for level in wanted:
-        while len(segments) < level - missing:
-            _halve_the_heaviest(segments, line)
-        starts = np.sort([start for start, _ in segments])
-        groups = np.searchsorted(starts, np.arange(weights.size), side="right") - 1
-        if missing:
-            groups[-1] = len(segments)
-        found.append(groups.astype(np.intp))
-    return found
-
-
-def _halve_the_heaviest(segments: list[tuple[int, int]], line: NDArray[np.float64]) -> None:
-    _, place = max((line[b] - line[a], -i) for i, (a, b) in enumerate(segments) if b - a > 1)
-    a, b = segments[-place]
-    cut = a + 1 + int(np.abs(line[a + 1 : b] - (line[a] + line[b]) / 2).argmin())
-    segments[-place : -place + 1] = [(a, cut), (cut, b)]
+    if not ordered:
+        return dict(zip(wanted, by_rank(weights, wanted), strict=True))
+    # What is added to every weight makes halves of segments without rows equally long.
+    line = weights[: size - missing] + 1e-9 * (1.0 + weights.sum())
+    groupings = by_halves(line, [level - missing for level in wanted])
+    return dict(zip(wanted, (g.followed_by_missing() if missing else g for g in groupings), strict=True))

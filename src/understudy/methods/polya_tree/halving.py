@@ -20,6 +20,7 @@ from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.mechanisms.score import Candidate
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
 from understudy.inference.graphical.estimation import GraphicalEstimator, Observation
+from understudy.inference.grouping import Grouping
 from understudy.inference.histogram import project_to_simplex, settled
 from understudy.inference.model import Model
 from understudy.inference.polya.dyadic import Dyadic, Level, Sums, best_levels
@@ -187,21 +188,10 @@ def _pooled(rows: Measurement, measured: dict[str, MeasuredColumn]) -> float:
     return max(1.0, float(np.array([n for n, _ in known]) @ precision / precision.sum()))
 
 
-def group_by_mass(weights: Floats, groups: int, coding: Coding) -> tuple[int, ...]:
-    """Codes along a line in groups of about equal mass, a missing value apart; other values each by itself."""
+def group_by_mass(weights: Floats, groups: int, coding: Coding) -> Grouping:
+    """Codes along a line in groups of about equal mass, a missing value apart; of others those with a group's share of
+    the rows by themselves."""
     if not is_line(coding):
-        return _common(weights, groups)
-    line = weights[: coding.levels]
-    middles = np.cumsum(line) - line / 2
-    wanted = np.minimum((middles / max(float(line.sum()), 1e-300) * groups).astype(np.int64), groups - 1)
-    ranks = np.unique(wanted, return_inverse=True)[1]
-    apart = [int(ranks.max()) + 1] if coding.column.missing else []
-    return (*(int(r) for r in ranks), *apart)
-
-
-def _common(weights: Floats, groups: int) -> tuple[int, ...]:
-    """Values that have a group's share of the rows keep their own group; the others share the last one."""
-    clear = weights >= float(weights.sum()) / groups**2
-    if np.count_nonzero(~clear) < 2:
-        return tuple(range(len(weights)))
-    return tuple(int(g) for g in np.where(clear, np.cumsum(clear) - 1, np.count_nonzero(clear)))
+        return Grouping.merging(weights >= float(weights.sum()) / groups**2)
+    line = Grouping.equal_mass(weights[: coding.levels], groups)
+    return line.followed_by_missing() if coding.column.missing else line

@@ -18,6 +18,7 @@ from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import Grid
 from understudy.inference.graphical.estimation import Observation
+from understudy.inference.grouping import Grouping, sum_by_group
 from understudy.inference.histogram import settled
 from understudy.inference.model import CodeColumns
 from understudy.inference.network import BayesianNetwork, Family
@@ -38,12 +39,12 @@ class Levels:
     weights: Mapping[str, Table]
     """The one-way estimate of each column: not negative, and the same sum for all."""
     largest: float
-    _known: dict[tuple[str, int], Groups] = field(default_factory=dict, repr=False, compare=False)
+    _known: dict[tuple[str, int], Grouping] = field(default_factory=dict, repr=False, compare=False)
 
     def grid(self, columns: ColumnSet) -> Grid:
         """The finest partition by these columns that is small enough, with the same bound on groups for each."""
         most = self.resolution(columns)
-        return Grid(columns, tuple(self.groups(c, most) for c in columns))
+        return Grid(columns, tuple(self.groups(c, most).labels for c in columns))
 
     def resolution(self, columns: ColumnSet) -> int:
         """The most groups that each of these columns may have together, or all values of the finest of them."""
@@ -55,49 +56,22 @@ class Levels:
             low, high = (most, high) if fits else (low, most - 1)
         return low
 
-    def groups(self, column: str, most: int) -> Groups:
+    def groups(self, column: str, most: int) -> Grouping:
         """The group of each value, `most` groups at most; none lighter than an average cell of the largest table."""
         most = min(most, self.domain.size(column))
         if (column, most) not in self._known:
             self._known[column, most] = self._cut(column, most)
         return self._known[column, most]
 
-    def _cut(self, column: str, most: int) -> Groups:
+    def _cut(self, column: str, most: int) -> Grouping:
         coding, weights = self.domain[column], self.weights[column]
         least = float(weights.sum()) / self.largest
         if coding.edges is None:
-            return commonest(weights, most, least)
+            return Grouping.commonest(weights, most, least)
         if not coding.column.missing:
-            return contiguous(weights, most, least)
+            return Grouping.balanced(weights, most, least)
         own = most > 1 and bool(weights[-1] >= least)
-        present = contiguous(weights[:-1], most - own, least)
-        return (*present, present[-1] + own)
-
-
-def contiguous(weights: Table, most: int, least: float) -> Groups:
-    """Groups of neighbours, as equal in weight as whole values allow; a heavy value leaves more groups to the rest."""
-    groups, group, held, left = [], 0, 0.0, float(weights.sum())
-    for weight in weights:
-        aim = max(left / (most - group), least)
-        if group < most - 1 and held > least / 2 and held + weight - aim > aim - held:
-            group, left, held = group + 1, left - held, 0.0
-        held += float(weight)
-        groups.append(group)
-    return tuple(groups)
-
-
-def commonest(weights: Table, most: int, least: float) -> Groups:
-    """The commonest values keep a group each, in order; the others share the last one."""
-    common = np.zeros(weights.size, dtype=np.bool_)
-    common[np.argsort(-weights, kind="stable")[: most if most == weights.size else most - 1]] = True
-    common &= weights >= least
-    if np.count_nonzero(~common) < 2:
-        return tuple(range(weights.size))
-    return tuple(int(g) for g in np.where(common, np.cumsum(common) - 1, np.count_nonzero(common)))
-
-
-def by_group(groups: Groups, weights: Table) -> Table:
-    return np.asarray(np.bincount(groups, weights), dtype=np.float64)
+        return Grouping.balanced(weights[:-1], most - own, least).followed_by_missing(apart=own)
 
 
 def grid_of(measured: Measurement) -> Grid:
@@ -135,12 +109,12 @@ def sharpened(one_way: Observation, margins: Sequence[Margin]) -> Table:
     """
     counts = np.asarray(one_way.counts, dtype=np.float64)
     sources = [Margin(tuple(range(counts.size)), counts, float(one_way.variance)), *margins]
-    residual = _sum(m.spread(m.counts - by_group(m.groups, counts)) for m in sources)
+    residual = _sum(m.spread(m.counts - sum_by_group(np.array(m.groups), counts)) for m in sources)
     direction, size, enough = residual, float(residual @ residual), SMALL_RESIDUAL * float(residual @ residual)
     for _ in range(MOST_STEPS):
         if size <= enough:
             break
-        image = _sum(m.spread(by_group(m.groups, direction)) for m in sources)
+        image = _sum(m.spread(sum_by_group(np.array(m.groups), direction)) for m in sources)
         step = size / float(direction @ image)
         counts, residual = counts + step * direction, residual - step * image
         before, size = size, float(residual @ residual)

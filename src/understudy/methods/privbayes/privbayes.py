@@ -23,6 +23,7 @@ from understudy.boundary.privacy.mechanisms.score import Candidate, Dependence
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import Grid
 from understudy.inference.graphical.estimation import GraphicalEstimator, Observation
+from understudy.inference.grouping import Grouping
 from understudy.inference.histogram import estimate_total, project_to_simplex
 from understudy.inference.model import Model
 from understudy.inference.product import IndependentModel
@@ -36,7 +37,7 @@ from understudy.methods.parts.groundwork import (
     public_rows,
 )
 from understudy.methods.parts.share import error_weights
-from understudy.methods.privbayes.levels import LevelledNetwork, Levels, Margin, Table, by_group, grid_of, sharpened
+from understudy.methods.privbayes.levels import LevelledNetwork, Levels, Margin, Table, grid_of, sharpened
 
 TREE_SHARE, PARENTS_SHARE = 0.15, 0.15
 USEFULNESS = 1.0
@@ -135,7 +136,7 @@ class Structure:
 
     def _distance(self, pair: ColumnSet) -> Candidate:
         grid = self.levels.grid(pair)
-        one, other = (by_group(g, self.levels.weights[c]) for c, g in zip(pair, grid.groups, strict=True))
+        one, other = (Grouping.of(g).sums(self.levels.weights[c]) for c, g in zip(pair, grid.groups, strict=True))
         expected = np.outer(one, other) / self.total
         # Independent columns differ from their expectation, too, and a fine table by more than a coarse one.
         chance = math.sqrt(2 / math.pi) * float(np.sqrt(expected).sum())
@@ -240,7 +241,7 @@ class PrivBayesState:
     def _joint(self, measured: Measurement, weights: Mapping[str, Table], total: float) -> Table:
         """A family's noisy table, shrunk towards independence as far as noise demands; its one-way margins are kept."""
         grid = grid_of(measured)
-        single = {c: by_group(g, weights[c]) for c, g in zip(grid.columns, grid.groups, strict=True)}
+        single = {c: Grouping.of(g).sums(weights[c]) for c, g in zip(grid.columns, grid.groups, strict=True)}
         estimator = GraphicalEstimator({c: w.size for c, w in single.items()}, single, total, fixed_total=True)
         known = [Observation((c,), w, SETTLED * float(self.columns[c].variance)) for c, w in single.items()]
         joint = Observation(grid.columns, measured.counts.reshape(grid.shape).astype(np.float64), measured.variance)

@@ -29,17 +29,18 @@ from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
 from understudy.boundary.schema.partition import Partition
 from understudy.inference.agreement import Column, Reading, agree, shifted
 from understudy.inference.graphical.estimation import LOG_OF_ZERO
+from understudy.inference.grouping import Groups, coarser, merged, summed
 from understudy.inference.histogram import project_to_simplex
 from understudy.inference.model import Model
 from understudy.inference.particles.gibbs import sweep
 from understudy.inference.particles.pair_forest import LEAST_MASS, Edge, draw_forest
-from understudy.inference.particles.particles import Groups, LogFactor, Particles, cells_of, summed, summing
+from understudy.inference.particles.particles import LogFactor, Particles, cells_of
 from understudy.inference.particles.rounding import ParticleModel
 from understudy.inference.shrinkage import dependence
 from understudy.inference.structural_zeros import structural_zeros
 from understudy.methods.mst import Acyclic
 from understudy.methods.parts.groundwork import denoised, measure_columns, public_rows
-from understudy.methods.parts.resolution import Resolutions, coarser
+from understudy.methods.parts.resolution import Resolutions
 from understudy.methods.parts.workload import PAIRS, Stated, Workload, check_target_triples, triples_with
 
 SELECTION_SHARE, KEEN_SELECTION_SHARE = 0.14, 0.2
@@ -492,8 +493,3 @@ def _clean(column: Column, coding: Coding) -> NDArray[np.float64]:
     """Non-negative counts with the same total."""
     counts = denoised(column.counts, column.variances, coding)
     return project_to_simplex(counts, max(1.0, float(column.counts.sum())))
-
-
-def merged(table: NDArray[np.float64], groups: Sequence[Groups]) -> NDArray[np.float64]:
-    """A table summed by groups along every axis."""
-    return summed(table, [summing(g) for g in groups])
