@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.schema.domain import ColumnSet
-from understudy.inference.agreement import Column, Reading, agree
+from understudy.inference.noisy_table import NoisyTable, agree
 from understudy.methods.rake import rake
 
 Floats = NDArray[np.float64]
@@ -53,13 +53,15 @@ def unsmoothed(counts: Floats, variances: Floats) -> Floats:
     return counts
 
 
-def own_counts(columns: Mapping[str, Column], readings: list[Reading], total: float | None) -> dict[str, Column]:
+def own_counts(
+    columns: Mapping[str, NoisyTable], tables: list[NoisyTable], total: float | None
+) -> dict[str, NoisyTable]:
     """Each column by its own counts alone."""
     return agree(columns, [], total)
 
 
-def unshifted(reading: Reading, columns: Mapping[str, Column]) -> Floats:
-    return reading.counts
+def unshifted(table: NoisyTable, columns: Mapping[str, NoisyTable]) -> NoisyTable:
+    return table
 
 
 def no_sweep(particles: object, rng: object) -> None:
@@ -87,7 +89,9 @@ ABLATIONS = {
     "no coarser copies": Variant({"methods.rake.rake.COARSER": ()}),
     "no dependence shrinkage": Variant({"inference.shrinkage._posterior": raw_factors}),
     "no smoothing": Variant({"methods.parts.groundwork.smoothed": unsmoothed}),
-    "no agreement": Variant({"methods.rake.rake.agree": own_counts, "methods.rake.rake.shifted": unshifted}),
+    "no agreement": Variant(
+        {"methods.rake.rake.agree": own_counts, "inference.noisy_table.NoisyTable.shifted_to": unshifted}
+    ),
     "no Gibbs sampling": Variant({"methods.rake.rake.sweep": no_sweep}),
     "few final particles": Variant({"methods.rake.rake.FINAL_PARTICLES": 50_000}),
     "no exchange of rows": Variant({"inference.particles.rounding.ROUNDS": 0}),

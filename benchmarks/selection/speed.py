@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from understudy.inference.noisy_table import NoisyTable
 from understudy.inference.particles.particles import LogFactor, Particles, cells_of
 from understudy.inference.pooled import PooledModel
 from understudy.inference.row_selection import DISTANCES, Goal, choose, proposals
@@ -57,7 +58,7 @@ def _entropy(pool: int, rows: int) -> Callable[[], object]:
         shape = tuple(SIZES[c] for c in pair)
         counts = rng.gamma(4.0, 1.0, shape)
         groups = tuple(np.arange(n) for n in shape)
-        particles.add(LogFactor.evidence(pair, groups, counts * (rows / counts.sum()), 100.0))
+        particles.add(LogFactor.evidence(NoisyTable(pair, counts * (rows / counts.sum()), 100.0, groups)))
 
     def run() -> object:
         particles.rake(12)

@@ -8,13 +8,12 @@ import pytest
 
 import understudy as us
 from understudy.boundary.schema.partition import Grid
-from understudy.inference.graphical.estimation import Observation
 from understudy.inference.grouping import Grouping
+from understudy.inference.noisy_table import NoisyTable
 from understudy.methods.privbayes import privbayes
 from understudy.methods.privbayes.levels import (
     LevelledNetwork,
     Levels,
-    Margin,
     sharpened,
 )
 
@@ -106,15 +105,16 @@ def test_a_table_is_as_fine_as_fits():
 def test_sharpened_counts_are_the_least_squares_fit():
     rng = np.random.default_rng(5)
     counts = rng.normal(100, 10, 12)
-    margins = [Margin(tuple(i * g // 12 for i in range(12)), rng.normal(1200 / g, 5, g), 30.0 * g) for g in (3, 5, 12)]
+    every = np.arange(12)
+    margins = [NoisyTable(("a",), rng.normal(1200 / g, 5, g), 30.0 * g, (every * g // 12,)) for g in (3, 5, 12)]
     rows = [np.eye(12)[:, list(range(12))] / 10.0]
     wanted = [counts / 10.0]
     for m in margins:
-        rows.append(np.eye(max(m.groups) + 1)[:, list(m.groups)] / np.sqrt(m.variance))
+        rows.append(np.eye(m.counts.size)[:, m.groups[0]] / np.sqrt(m.variance))
         wanted.append(m.counts / np.sqrt(m.variance))
     best = np.linalg.lstsq(np.vstack(rows), np.concatenate(wanted), rcond=None)[0]
-    assert np.allclose(sharpened(Observation(("a",), counts, 100.0), margins), best, rtol=0, atol=1e-5)
-    assert not np.allclose(sharpened(Observation(("a",), counts, 100.0), margins[:2]), best, rtol=0, atol=1e-2)
+    assert np.allclose(sharpened(NoisyTable(("a",), counts, 100.0), margins), best, rtol=0, atol=1e-5)
+    assert not np.allclose(sharpened(NoisyTable(("a",), counts, 100.0), margins[:2]), best, rtol=0, atol=1e-2)
 
 
 def test_levels_are_nodes_that_only_the_network_sees():

@@ -51,7 +51,7 @@ class Grouping:
 
     @classmethod
     def commonest(cls, weights: Floats, most: int, least: float) -> Grouping:
-        """At most so many groups: the heaviest codes have their own, if not lighter than `least`; the rest share one."""
+        """At most so many groups: one for each of the heaviest codes, but for those below `least`; one for the rest."""
         kept = most if most == weights.size else most - 1
         own = np.zeros(weights.size, dtype=np.bool_)
         own[np.argsort(-weights, kind="stable")[:kept]] = True

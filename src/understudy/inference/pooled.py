@@ -52,7 +52,7 @@ class PooledModel:
         """The finest counts that were measured of each set of columns, made into distributions."""
         cells, wanted = [], []
         for columns, block in self.particles.blocks.items():
-            known = [(f.counts, f.groups) for f in block.factors if f.counts is not None]
+            known = [(f.seen.counts, f.groups) for f in block.factors if f.seen is not None]
             if known:
                 counts, groups = max(known, key=lambda f: f[0].size)
                 cells.append(cells_of(self.particles.codes, columns, groups))

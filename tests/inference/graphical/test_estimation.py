@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from helpers.graphs import SHAPES, SIZES, shapes
 from understudy.inference.graphical import estimation
-from understudy.inference.graphical.estimation import GraphicalEstimator, Observation
+from understudy.inference.graphical.estimation import GraphicalEstimator
 from understudy.inference.graphical.graphical_model import marginalise, spread
+from understudy.inference.noisy_table import NoisyTable
 
 COLUMNS = tuple(SIZES)
 TOTAL = 10_000.0
@@ -27,8 +28,8 @@ def truth(seed: int = 0) -> np.ndarray:
     return joint * TOTAL / joint.sum()
 
 
-def seen(joint: np.ndarray, columns: tuple[str, ...], variance: float = QUIET) -> Observation:
-    return Observation(columns, marginalise(joint, COLUMNS, columns), variance)
+def seen(joint: np.ndarray, columns: tuple[str, ...], variance: float = QUIET) -> NoisyTable:
+    return NoisyTable(columns, marginalise(joint, COLUMNS, columns), variance)
 
 
 def uniform() -> dict[str, np.ndarray]:
@@ -39,7 +40,7 @@ def estimator(total: float = TOTAL, fixed_total: bool = False) -> GraphicalEstim
     return GraphicalEstimator(SIZES, uniform(), total, fixed_total)
 
 
-def everything(joint: np.ndarray, shape: str) -> list[Observation]:
+def everything(joint: np.ndarray, shape: str) -> list[NoisyTable]:
     return [seen(joint, s) for s in dict.fromkeys([*((c,) for c in COLUMNS), *SHAPES[shape]])]
 
 
@@ -110,7 +111,7 @@ def test_columns_that_were_never_seen_together_are_independent_given_the_tree():
     fit = estimator()
     fit.observe(everything(joint, "chain"))
     fit.fit(SWEEPS)
-    fit.observe([Observation(("a", "b", "c"), np.zeros((2, 3, 2)), 1e30)])  # says nothing, but makes one clique of it
+    fit.observe([NoisyTable(("a", "b", "c"), np.zeros((2, 3, 2)), 1e30)])  # says nothing, but makes one clique of it
     ab, bc = (marginalise(joint, COLUMNS, s) for s in (("a", "b"), ("b", "c")))
     expected = ab[:, :, None] * bc[None, :, :] / bc.sum(axis=1)[None, :, None]
     assert np.abs(fit.model.marginal(("a", "b", "c")) - expected).max() < 1e-5 * TOTAL
@@ -129,8 +130,8 @@ def test_nothing_seen_leaves_the_base():
 
 def test_the_precise_observation_wins():
     """a is 3:7 to within 1, and 7:3 to within a thousand, in turn and in either order."""
-    precise = Observation(("a",), np.array([3000.0, 7000.0]), 1.0)
-    noisy = Observation(("a", "b"), np.repeat([[7000.0], [3000.0]], 3, axis=1) / 3, 1e6)
+    precise = NoisyTable(("a",), np.array([3000.0, 7000.0]), 1.0)
+    noisy = NoisyTable(("a", "b"), np.repeat([[7000.0], [3000.0]], 3, axis=1) / 3, 1e6)
     for order in itertools.permutations([precise, noisy]):
         fit = estimator()
         for one in order:
@@ -140,7 +141,7 @@ def test_the_precise_observation_wins():
 
 def test_of_two_equally_precise_observations_the_mean_counts():
     fit = estimator()
-    fit.observe([Observation(("a",), np.array([c, TOTAL - c]), 1e-4) for c in (4000.0, 5000.0)])
+    fit.observe([NoisyTable(("a",), np.array([c, TOTAL - c]), 1e-4) for c in (4000.0, 5000.0)])
     assert np.allclose(fit.fit(50).marginal(("a",)), [4500, 5500], atol=0.01)
 
 
@@ -151,10 +152,10 @@ def test_of_two_equally_precise_observations_the_mean_counts():
 @settings(max_examples=60, deadline=None)
 def test_repeated_observations_are_averaged_by_inverse_variance(found, random):
     counts, variances = (np.array(x) for x in zip(*found, strict=True))
-    one = Observation(("a",), np.array([counts[0], 0.0]), variances[0])
+    one = NoisyTable(("a",), np.array([counts[0], 0.0]), variances[0])
     for count, variance in found[1:]:
         per_cell = variance if random.random() < 0.5 else np.full(2, variance)
-        one = one.averaged_with(Observation(("a",), np.array([count, 0.0]), per_cell))
+        one = one.averaged_with(NoisyTable(("a",), np.array([count, 0.0]), per_cell))
     precision = 1 / variances
     assert np.allclose(one.counts[0], (counts * precision).sum() / precision.sum(), rtol=1e-9, atol=1e-6)
     assert np.allclose(one.variance, 1 / precision.sum())
@@ -186,9 +187,9 @@ def test_noise_alone_is_shrunk_away():
     found = {}
     for variance in (500.0**2, QUIET):
         fit = estimator()
-        fit.observe([Observation((c,), np.full(SIZES[c], TOTAL / SIZES[c]), 1.0) for c in ("d", "e")])
+        fit.observe([NoisyTable((c,), np.full(SIZES[c], TOTAL / SIZES[c]), 1.0) for c in ("d", "e")])
         fit.fit(10)
-        fit.observe([Observation(("d", "e"), counts, variance)])
+        fit.observe([NoisyTable(("d", "e"), counts, variance)])
         found[variance] = np.abs(fit.fit(100).marginal(("d", "e")) - TOTAL / 12).sum()
     assert found[500.0**2] < 0.25 * np.abs(counts - TOTAL / 12).sum()
     assert found[QUIET] > 0.9 * np.abs(counts - TOTAL / 12).sum()
@@ -201,7 +202,7 @@ def test_negative_and_contradicting_counts_break_nothing(seed: int, scale: float
     fit = estimator()
     for shape in ("star", "cycle", "clique"):
         sets = SHAPES[shape]
-        fit.observe([Observation(s, rng.normal(0, scale, [SIZES[c] for c in s]), scale**2) for s in sets])
+        fit.observe([NoisyTable(s, rng.normal(0, scale, [SIZES[c] for c in s]), scale**2) for s in sets])
         model = fit.fit(5)
     assert all(np.isfinite(t).all() and (t >= 0).all() for t in model.tables)
     assert model.total == pytest.approx(fit.total, rel=1e-6)
@@ -212,7 +213,7 @@ def test_empty_cells_come_back_nearly_empty():
     """θ is bounded, so that a cell measured as empty keeps at most e^-8 of what the rest expects there."""
     counts = np.array([[5000.0, 0, 0], [0, 2000, 3000]])
     fit = estimator()
-    fit.observe([Observation(("a", "b"), counts, QUIET)])
+    fit.observe([NoisyTable(("a", "b"), counts, QUIET)])
     assert np.abs(fit.fit(100).marginal(("a", "b")) - counts).max() < 2 * np.exp(-estimation.LARGEST_THETA) * TOTAL
 
 
@@ -220,9 +221,9 @@ def test_columns_of_one_value_and_columns_without_any_count():
     sizes = {"one": 1, "two": 2, "none": 3}
     base = {"one": np.array([50.0]), "two": np.array([50.0, 0.0]), "none": np.zeros(3)}
     fit = GraphicalEstimator(sizes, base, 50.0)
-    fit.observe([Observation((c,), b, 1.0) for c, b in base.items() if c != "none"])
-    fit.observe([Observation(("one", "two"), np.array([[50.0, 0.0]]), 1.0)])
-    fit.observe([Observation(("none", "two"), np.zeros((3, 2)), 1.0)])
+    fit.observe([NoisyTable((c,), b, 1.0) for c, b in base.items() if c != "none"])
+    fit.observe([NoisyTable(("one", "two"), np.array([[50.0, 0.0]]), 1.0)])
+    fit.observe([NoisyTable(("none", "two"), np.zeros((3, 2)), 1.0)])
     model = fit.fit(30)
     assert all(np.isfinite(t).all() for t in model.tables)
     assert {c: len(v) for c, v in model.sample(9, np.random.default_rng(0)).items()} == dict.fromkeys(sizes, 9)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from understudy.inference.grouping import refine
+from understudy.inference.noisy_table import NoisyTable
 from understudy.inference.particles import particles as module
 from understudy.inference.particles.particles import Block, LogFactor, Particles, cells_of
 
@@ -41,7 +43,7 @@ def counted(joint: np.ndarray, columns: tuple[str, ...], groups: tuple[np.ndarra
 
 def evidence(joint: np.ndarray, columns: str, groupings: dict[str, np.ndarray], variance: float = NEARLY_NOTHING):
     names, groups = tuple(columns), tuple(groupings[c] for c in columns)
-    return LogFactor.evidence(names, groups, counted(joint, names, groups), variance, spread=4.0)
+    return LogFactor.evidence(NoisyTable(names, counted(joint, names, groups), variance, groups), spread=4.0)
 
 
 OVERLAPPING = [
@@ -120,14 +122,14 @@ def test_a_block_of_nested_and_crossing_groups_equals_its_factors_one_by_one(noi
 def test_losses_are_squared_errors_in_units_of_noise():
     particles, joint = whole_domain(), random_joint()
     factors = [evidence(joint, "ab", EVERY, 4.0), evidence(joint, "ab", CROSSING, 9.0), evidence(joint, "c", EVERY)]
-    factors[2].variance = np.arange(1.0, 7.0)
+    factors[2].seen = replace(factors[2].seen, variance=np.arange(1.0, 7.0))
     for factor in factors:
         particles.add(factor)
     flat = np.full_like(joint, TOTAL / joint.size)
     expected = [counted(flat, f.columns, f.groups) for f in factors]
     for noise in (0.0, TOTAL / particles.count):  # so much weight has each particle
         wanted = [
-            ((f.counts - e) ** 2 / (f.variance + noise * np.maximum(e, f.counts))).mean()
+            ((f.seen.counts - e) ** 2 / (f.seen.variance + noise * np.maximum(e, f.seen.counts))).mean()
             for f, e in zip(factors, expected, strict=True)
         ]
         found = [x for b in particles.blocks.values() for x in b.losses(particles.codes, particles.weights, noise)]
@@ -158,9 +160,9 @@ def test_a_histogram_is_by_value():
 def test_the_spread_is_judged_by_what_exceeds_the_noise():
     expected = np.full(4, 100.0)
     noise = np.array([3.0, -3.0, 3.0, -3.0])
-    far = LogFactor.evidence(("b",), (EVERY["b"],), expected + 10 * noise, 9.0)
-    near = LogFactor.evidence(("b",), (EVERY["b"],), expected + noise, 9.0)
-    very_far = LogFactor.evidence(("b",), (EVERY["b"],), expected * np.array([9, 0, 0, 0]), 9.0)
+    far = LogFactor.evidence(NoisyTable(("b",), expected + 10 * noise, 9.0, (EVERY["b"],)))
+    near = LogFactor.evidence(NoisyTable(("b",), expected + noise, 9.0, (EVERY["b"],)))
+    very_far = LogFactor.evidence(NoisyTable(("b",), expected * np.array([9, 0, 0, 0]), 9.0, (EVERY["b"],)))
     for factor in (far, near, very_far):
         factor.judge(expected)
     # (900 − 9) / 100², four times: exactly what the formula says.
@@ -172,7 +174,7 @@ def test_evidence_is_judged_once_and_before_it_is_learnt():
     particles, joint = whole_domain(), random_joint()
     factor = evidence(joint, "ab", EVERY, variance=4.0)
     factor.spread, flat = 0.0, counted(np.full_like(joint, TOTAL / joint.size), factor.columns, factor.groups)
-    excess = ((factor.counts - flat) ** 2 - 4.0).sum() / (flat**2).sum()
+    excess = ((factor.seen.counts - flat) ** 2 - 4.0).sum() / (flat**2).sum()
     particles.add(factor)
     judged = factor.spread
     particles.rake(3)
@@ -187,7 +189,7 @@ def raked_to_noise(sampling: bool, spread: float = 0.0) -> float:
     sizes, total = {"x": 40, "y": 40}, 1600 * 80.0
     particles, noise = whole_domain(sizes, total), np.random.default_rng(8).normal(0, 20, (40, 40))
     groups = (np.arange(40), np.arange(40))
-    particles.add(LogFactor.evidence(("x", "y"), groups, 80.0 + noise, 400.0, spread))
+    particles.add(LogFactor.evidence(NoisyTable(("x", "y"), 80.0 + noise, 400.0, groups), spread))
     particles.rake(20, sampling=sampling)
     return float(
         np.abs(particles.histogram(("x", "y"), [np.arange(particles.sizes[c]) for c in "xy"]) - 80.0).sum()
@@ -208,7 +210,7 @@ def test_few_particles_are_fitted_less_than_the_domain():
 def theta_of_an_empty_cell(count: float, noise: float) -> float:
     """After ten passes over a cell in which no particle stands, beside one with a thousand rows."""
     every = (np.arange(2),)
-    factor = LogFactor.evidence(("x",), every, np.array([1000.0, count]), 1.0, spread=4.0)
+    factor = LogFactor.evidence(NoisyTable(("x",), np.array([1000.0, count]), 1.0, every), spread=4.0)
     for _ in range(10):
         factor.step(np.array([1000.0, 0.0]), noise)
     return float(factor.theta[1])
@@ -242,10 +244,16 @@ def test_weights_stay_weights_whatever_the_counts_are(hostile: str, sampling: bo
     particles = Particles(sizes, TOTAL, codes, np.full(50, TOTAL / 50))
     for spread in (0.0, 4.0):
         groups = (EVERY["a"], EVERY["b"])
-        particles.add(LogFactor.evidence(("a", "b"), groups, HOSTILE[hostile], 1e-3, spread))
-        particles.add(LogFactor.evidence(("a", "b"), groups, -HOSTILE[hostile], np.full((3, 4), 1e6), spread))
-    particles.add(LogFactor.evidence(("one",), (np.zeros(1, dtype=np.intp),), np.array([-3.0]), 1.0))
-    particles.add(LogFactor.evidence(("one", "c"), (np.zeros(1, dtype=np.intp), EVERY["c"]), np.full((1, 6), 7.0), 1.0))
+        particles.add(LogFactor.evidence(NoisyTable(("a", "b"), HOSTILE[hostile], 1e-3, groups), spread))
+        particles.add(
+            LogFactor.evidence(NoisyTable(("a", "b"), -HOSTILE[hostile], np.full((3, 4), 1e6), groups), spread)
+        )
+    particles.add(LogFactor.evidence(NoisyTable(("one",), np.array([-3.0]), 1.0, (np.zeros(1, dtype=np.intp),))))
+    particles.add(
+        LogFactor.evidence(
+            NoisyTable(("one", "c"), np.full((1, 6), 7.0), 1.0, (np.zeros(1, dtype=np.intp), EVERY["c"]))
+        )
+    )
     particles.rake(30, sampling=sampling)
     assert np.isfinite(particles.weights).all() and (particles.weights > 0).all()
     assert particles.weights.sum() == pytest.approx(TOTAL) and 1.0 <= particles.effective <= 50.0 + 1e-9

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +15,9 @@ from scipy import stats
 
 from understudy.boundary.schema.partition import Grid
 from understudy.errors import InputError
-from understudy.inference.polya.dyadic import Dyadic, Level, Sums, best_levels, depth_of, nodes_of
-from understudy.inference.polya.polya_prior import Bins, PolyaPosterior, PolyaPrior, Quantiles, Uniform
+from understudy.inference.noisy_table import NoisyTable
+from understudy.inference.polya.dyadic import Dyadic, LevelEstimates, best_levels, depth_of, nodes_of
+from understudy.inference.polya.polya_prior import Floats, PolyaPosterior, PolyaPrior, Uniform
 
 FALSE_ALARM = 1e-9
 
@@ -106,6 +109,41 @@ def test_draws_have_the_joint_predictive_law() -> None:
     assert stats.chisquare(seen, apart * 5_000).pvalue < FALSE_ALARM
 
 
+@dataclass(frozen=True)
+class Quantiles:
+    """Any continuous distribution of scipy, halved at its dyadic quantiles."""
+
+    distribution: Any
+
+    def place(self, values: Floats) -> Floats:
+        return np.asarray(self.distribution.cdf(values))
+
+    def value(self, places: Floats) -> Floats:
+        return np.asarray(self.distribution.ppf(places))
+
+    def log_density(self, values: Floats) -> Floats:
+        return np.asarray(self.distribution.logpdf(values))
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Public bins, each as likely as any other and uniform inside: those of a schema, through their edges."""
+
+    edges: tuple[float, ...]
+
+    def place(self, values: Floats) -> Floats:
+        return np.interp(values, self.edges, np.linspace(0.0, 1.0, len(self.edges)))
+
+    def value(self, places: Floats) -> Floats:
+        return np.interp(places, np.linspace(0.0, 1.0, len(self.edges)), self.edges)
+
+    def log_density(self, values: Floats) -> Floats:
+        edges = np.asarray(self.edges)
+        bins = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
+        inside = (values >= edges[0]) & (values <= edges[-1])
+        return np.where(inside, -np.log(np.diff(edges)[bins] * (len(edges) - 1)), -np.inf)
+
+
 BASES = {
     "uniform": (Uniform(-2.0, 6.0), stats.uniform(-2, 8)),
     "normal": (Quantiles(stats.norm(3, 2)), stats.norm(3, 2)),
@@ -180,19 +218,33 @@ def test_a_level_as_a_grid_is_the_same_partition(missing: bool) -> None:
     assert isinstance(Dyadic("a", 5000, 3).listed(), Dyadic)
 
 
-def plain_least_squares(codes: int, measured: list[Level]) -> np.ndarray:
+def plain_least_squares(codes: int, measured: dict[int, NoisyTable]) -> np.ndarray:
     """Over the nodes of the deepest level that have codes, by numpy's solver."""
-    deepest = max(m.level for m in measured)
+    deepest = max(measured)
     live = np.unique(nodes_of(codes, deepest))
     rows, wanted = [], []
-    for m in measured:
-        for node in np.unique(nodes_of(codes, m.level)):
-            inside = (live >> (deepest - m.level)) == node
+    for level, m in measured.items():
+        for node in np.unique(nodes_of(codes, level)):
+            inside = (live >> (deepest - level)) == node
             rows.append(inside / math.sqrt(m.variance))
             wanted.append(m.counts[node] / math.sqrt(m.variance))
     found = np.zeros(1 << deepest)
     found[live] = np.linalg.lstsq(np.array(rows), np.array(wanted), rcond=None)[0]
     return found
+
+
+def split_down(codes: int, measured: dict[int, NoisyTable]) -> np.ndarray:
+    """Downwards from the total, without any prior: what a node differs from the sum of its halves is theirs."""
+    estimates = LevelEstimates.of(codes, measured)
+    mass = estimates.levels[0].counts
+    for level in range(1, len(estimates.levels)):
+        left, _ = estimates.split(level, mass)
+        mass = np.stack([left, mass - left], axis=1).ravel()
+    return mass
+
+
+def noisy(counts: np.ndarray, variance: float) -> NoisyTable:
+    return NoisyTable(("a",), counts, variance)
 
 
 @settings(max_examples=60, deadline=None)
@@ -201,31 +253,31 @@ def test_consistent_counts_are_the_weighted_least_squares(codes: int, data: st.D
     depth = depth_of(codes)
     levels = data.draw(st.lists(st.integers(0, depth), min_size=1, unique=True))
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
-    measured = [Level(j, rng.normal(0, 20, 1 << j), float(rng.uniform(0.5, 50))) for j in levels]
-    assert np.allclose(Sums.of(codes, measured).least_squares(), plain_least_squares(codes, measured), atol=1e-8)
+    measured = {j: noisy(rng.normal(0, 20, 1 << j), float(rng.uniform(0.5, 50))) for j in levels}
+    assert np.allclose(split_down(codes, measured), plain_least_squares(codes, measured), atol=1e-8)
 
 
 def test_mutant_equal_weights_are_told_apart() -> None:
     rng = np.random.default_rng(1)
-    measured = [Level(j, rng.normal(0, 20, 1 << j), v) for j, v in ((1, 1.0), (3, 9.0))]
-    even = [Level(m.level, m.counts, 1.0) for m in measured]
-    assert not np.allclose(Sums.of(8, even).least_squares(), plain_least_squares(8, measured), atol=1e-3)
+    measured = {j: noisy(rng.normal(0, 20, 1 << j), v) for j, v in ((1, 1.0), (3, 9.0))}
+    even = {j: noisy(m.counts, 1.0) for j, m in measured.items()}
+    assert not np.allclose(split_down(8, even), plain_least_squares(8, measured), atol=1e-3)
 
 
 @given(st.integers(2, 90), st.integers(0, 20))
 def test_without_noise_the_posterior_mean_is_the_counts(codes: int, seed: int) -> None:
     counts = np.random.default_rng(seed).integers(0, 50, codes).astype(float)
     depth = depth_of(codes)
-    measured = [Level(depth, np.bincount(nodes_of(codes, depth), counts, 1 << depth), 1e-12)]
-    assert np.allclose(Sums.of(codes, measured).posterior_mean(counts.sum()), counts, atol=1e-4)
+    measured = {depth: noisy(np.bincount(nodes_of(codes, depth), counts, 1 << depth), 1e-12)}
+    assert np.allclose(LevelEstimates.of(codes, measured).posterior_mean(counts.sum()), counts, atol=1e-4)
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(2, 200), st.integers(0, 99), st.floats(1, 1e4))
 def test_the_posterior_mean_is_never_negative_and_keeps_the_total(codes: int, seed: int, total: float) -> None:
     rng = np.random.default_rng(seed)
-    measured = [Level(j, rng.normal(0, 100, 1 << j), 100.0) for j in {1, depth_of(codes)}]
-    found = Sums.of(codes, measured).posterior_mean(total)
+    measured = {j: noisy(rng.normal(0, 100, 1 << j), 100.0) for j in sorted({1, depth_of(codes)})}
+    found = LevelEstimates.of(codes, measured).posterior_mean(total)
     assert found.shape == (codes,) and found.min() >= 0 and math.isclose(found.sum(), total, rel_tol=1e-9)
 
 

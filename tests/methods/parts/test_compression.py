@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.boundary.privacy.measurement import Measurement
+from understudy.inference.noisy_table import NoisyTable
 from understudy.methods.parts.compression import MOST_GROUPS, STANDS_OUT, Compression, OpenedModel
 
 counts_lists = st.lists(st.integers(-50, 500), min_size=1, max_size=30)
@@ -69,7 +70,7 @@ def test_the_grid_counts_by_group():
     codes = {"a": np.array([0, 1, 2, 3]), "b": np.array([1, 0, 1, 0])}
     assert grid.shape == (2, 3)
     assert list(grid.assign(codes)) == [3, 2, 4, 2]
-    seen = compression.observe(Measurement(("b", "a"), np.arange(6), "discrete-gaussian", 2.0, grid))
+    seen = NoisyTable.of(Measurement(("b", "a"), np.arange(6), "discrete-gaussian", 2.0, grid))
     assert seen.counts.tolist() == [[0, 1, 2], [3, 4, 5]] and seen.variance == 4.0
 
 

@@ -22,6 +22,7 @@ from understudy.boundary.schema.domain import ColumnSet
 from understudy.inference.graphical.graphical_model import GraphicalModel, Table, margin, spread
 from understudy.inference.graphical.junction import JunctionTree
 from understudy.inference.marginal_model import make_consistent
+from understudy.inference.noisy_table import NoisyTable
 
 NEWTON_STEPS = 2
 LARGEST_STEP = 2.0
@@ -33,28 +34,6 @@ LARGEST_SPREAD, SMALLEST_SPREAD = 4.0, 0.01
 FLOOR = 1e-12
 LOG_OF_ZERO = -1e4
 """The logarithm of nothing: finite, so that sums of it stay numbers; its exponential is exactly 0."""
-
-
-@dataclass(frozen=True)
-class Observation:
-    """Noisy counts of a set of columns with their noise variance: one number, or one per cell."""
-
-    columns: ColumnSet
-    counts: Table
-    variance: float | Table
-
-    def sorted_by(self, order: Sequence[str]) -> Observation:
-        """The same observation with its columns in a given order."""
-        columns = tuple(sorted(self.columns, key=order.index))
-        axes = [self.columns.index(c) for c in columns]
-        variance = self.variance if np.ndim(self.variance) == 0 else np.asarray(self.variance).transpose(axes)
-        return Observation(columns, np.asarray(self.counts, dtype=np.float64).transpose(axes), variance)
-
-    def averaged_with(self, other: Observation) -> Observation:
-        """Two observations of the same set as one, by inverse variance."""
-        variance = 1.0 / (1.0 / np.asarray(self.variance) + 1.0 / np.asarray(other.variance))
-        counts = variance * (self.counts / self.variance + other.counts / other.variance)
-        return Observation(self.columns, counts, variance if variance.ndim else float(variance))
 
 
 @dataclass
@@ -69,7 +48,7 @@ class GraphicalEstimator:
     total: float
     fixed_total: bool = False
     zeros: Mapping[ColumnSet, NDArray[np.bool_]] = field(default_factory=dict)
-    observations: dict[ColumnSet, Observation] = field(default_factory=dict)
+    observations: dict[ColumnSet, NoisyTable] = field(default_factory=dict)
     model: GraphicalModel = field(init=False)
     _targets: dict[ColumnSet, Table] = field(default_factory=dict)
     _theta: dict[ColumnSet, Table] = field(default_factory=dict)
@@ -83,7 +62,7 @@ class GraphicalEstimator:
         """Every set of columns that the model's tree has to hold."""
         return [*self.observations, *self.zeros]
 
-    def observe(self, new: Sequence[Observation]) -> None:
+    def observe(self, new: Sequence[NoisyTable]) -> None:
         """Takes observations in; of a set that was seen before, the average counts."""
         order = list(self.sizes)
         fresh = [o.sorted_by(order) for o in new]

@@ -17,6 +17,7 @@ from understudy.boundary.schema.partition import Crossed, Partition, Tree
 from understudy.inference.conditional import resample
 from understudy.inference.grouping import Floats, Groups, sum_by_group
 from understudy.inference.model import CodeColumns
+from understudy.inference.noisy_table import NoisyTable
 from understudy.inference.particles.gibbs import DEEPEST, EXPONENTIALS, GRID, sweep
 from understudy.inference.particles.particles import Block, LogFactor, Particles
 from understudy.inference.particles.particles import Snapshot as GridSnapshot
@@ -37,7 +38,8 @@ class LeafFactors:
     def learn(self, groups: Groups, counts: Floats, variance: float, particles: Particles) -> None:
         """Noisy counts of the cells, summed by group; how far to believe them is judged by what the particles say."""
         noise = sum_by_group(groups, np.full(groups.size, variance))
-        factor = LogFactor.evidence(self.partition.columns, (groups,), sum_by_group(groups, counts), noise)
+        seen = NoisyTable(self.partition.columns, sum_by_group(groups, counts), noise, (groups,))
+        factor = LogFactor.evidence(seen)
         factor.judge(sum_by_group(groups, self.histogram(particles.codes, particles.weights)))
         self.factors.append((groups, factor))
 
@@ -75,7 +77,7 @@ class LeafFactors:
     def rake(self, codes: CodeColumns, weights: Floats, noise: float) -> None:
         table, change = self.histogram(codes, weights), np.ones(self.partition.cells)
         for groups, factor in self.factors:
-            if factor.counts is not None:
+            if factor.seen is not None:
                 ratio = factor.step(sum_by_group(groups, table), noise)[groups]
                 table *= ratio
                 change *= ratio
@@ -84,7 +86,7 @@ class LeafFactors:
     def losses(self, codes: CodeColumns, weights: Floats, noise: float) -> list[float]:
         """For each piece of evidence the mean squared error of its cells, in units of their noise and chance."""
         table = self.histogram(codes, weights)
-        return [f.loss(sum_by_group(groups, table), noise) for groups, f in self.factors if f.counts is not None]
+        return [f.loss(sum_by_group(groups, table), noise) for groups, f in self.factors if f.seen is not None]
 
 
 @dataclass
@@ -187,7 +189,7 @@ class LeafyModel:
         rows = len(next(iter(start.values())))
         moving = LeafyParticles(self.particles.sizes, self.total, start, np.full(rows, self.total / rows))
         for factor in self.particles.factors:
-            moving.add(replace(factor, counts=None))
+            moving.add(replace(factor, seen=None))
         for leaves in self.particles.leaves:
             moving.fix(leaves.partition, leaves.theta())
         for _ in range(COMPLETING_SWEEPS):

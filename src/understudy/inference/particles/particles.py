@@ -20,6 +20,7 @@ from understudy.boundary.schema.domain import ColumnSet
 from understudy.inference.grouping import Floats, Groups, refine, summed, summing
 from understudy.inference.histogram import settled
 from understudy.inference.model import CodeColumns
+from understudy.inference.noisy_table import NoisyTable
 from understudy.inference.particles import kernels
 
 NEWTON_STEPS = 3
@@ -32,38 +33,30 @@ LARGEST_SPREAD, SMALLEST_SPREAD = 4.0, 0.01
 
 @dataclass(eq=False)
 class LogFactor:
-    """A log-factor over the cells of a grid. With counts it is evidence, and raking moves its θ."""
+    """A log-factor over the cells of a grid. With noisy counts it is evidence, and raking moves its θ."""
 
     columns: ColumnSet
     groups: tuple[Groups, ...]
     theta: Floats
-    counts: Floats | None = None
-    variance: float | Floats = 0.0
+    seen: NoisyTable | None = None
     spread: float = 0.0
     """The prior variance of θ; 0 until it is judged."""
 
     @classmethod
-    def evidence(
-        cls,
-        columns: ColumnSet,
-        groups: tuple[Groups, ...],
-        counts: Floats,
-        variance: float | Floats,
-        spread: float = 0.0,
-    ) -> LogFactor:
-        return cls(columns, groups, np.zeros(counts.shape), counts, variance, spread)
+    def evidence(cls, seen: NoisyTable, spread: float = 0.0) -> LogFactor:
+        return cls(seen.columns, seen.groups, np.zeros(seen.counts.shape), seen, spread)
 
     def judge(self, expected: Floats) -> None:
         """Empirical Bayes, once: how far the counts are from what was expected, net of noise."""
-        assert self.counts is not None
-        excess = ((self.counts - expected) ** 2 - self.variance).sum() / (expected**2).sum()
+        assert self.seen is not None
+        excess = ((self.seen.counts - expected) ** 2 - self.seen.variance).sum() / (expected**2).sum()
         self.spread = float(np.clip(LARGEST_SPREAD * excess, SMALLEST_SPREAD, LARGEST_SPREAD))
 
     def loss(self, expected: Floats, noise: float) -> float:
         """The mean squared error of the cells, in units of what noise and so few particles explain."""
-        assert self.counts is not None
-        chance = noise * np.maximum(expected, self.counts)
-        return float(((self.counts - expected) ** 2 / (self.variance + chance)).mean())
+        assert self.seen is not None
+        chance = noise * np.maximum(expected, self.seen.counts)
+        return float(((self.seen.counts - expected) ** 2 / (self.seen.variance + chance)).mean())
 
     def step(self, expected: Floats, noise: float) -> Floats:
         """Moves θ to its optimum with all else fixed; returns the factor by which each cell changes.
@@ -71,17 +64,18 @@ class LogFactor:
         A cell's optimum is y − m·exp(θ − θ_old) = λθ, as in `estimation`. `noise` is the variance per row that comes
         of having so few particles: it adds to λ, so that no cell is fitted beyond what they can carry.
         """
-        assert self.counts is not None
-        scale = np.maximum(np.maximum(expected, self.counts), np.maximum(np.sqrt(self.variance), 3 * noise))
-        penalty = (self.variance + noise * scale) / (self.spread * scale)
+        assert self.seen is not None
+        counts, variance = self.seen.counts, self.seen.variance
+        scale = np.maximum(np.maximum(expected, counts), np.maximum(np.sqrt(variance), 3 * noise))
+        penalty = (variance + noise * scale) / (self.spread * scale)
         # Where few particles stand, raising θ changes next to nothing now, pass after pass, and far too much once Gibbs
         # sampling follows it. So a cell is raised as if at least so many stood there.
-        expected = np.maximum(expected, np.minimum(FEWEST_IN_CELL * noise, self.counts))
+        expected = np.maximum(expected, np.minimum(FEWEST_IN_CELL * noise, counts))
         old, theta, moved = self.theta, self.theta.copy(), expected
         for step in range(NEWTON_STEPS):
             if step:
                 moved = expected * np.exp(theta - old)
-            theta += _between((self.counts - moved - penalty * theta) / (moved + penalty), -LARGEST_STEP, LARGEST_STEP)
+            theta += _between((counts - moved - penalty * theta) / (moved + penalty), -LARGEST_STEP, LARGEST_STEP)
         self.theta = _between(theta, LOWEST_THETA, HIGHEST_THETA)
         return np.exp(self.theta - old)
 
@@ -140,7 +134,7 @@ class Block:
     def rake(self, codes: CodeColumns, weights: Floats, noise: float) -> None:
         table, change = self.histogram(codes, weights), np.ones(self.shape)
         for i, factor in enumerate(self.factors):
-            if factor.counts is not None:
+            if factor.seen is not None:
                 ratio = self.opened(factor.step(self.merged(table, i), noise), i)
                 table *= ratio
                 change *= ratio
@@ -149,7 +143,7 @@ class Block:
     def losses(self, codes: CodeColumns, weights: Floats, noise: float) -> list[float]:
         """For each piece of evidence the mean squared error of its cells, in units of their noise and chance."""
         table = self.histogram(codes, weights)
-        return [f.loss(self.merged(table, i), noise) for i, f in enumerate(self.factors) if f.counts is not None]
+        return [f.loss(self.merged(table, i), noise) for i, f in enumerate(self.factors) if f.seen is not None]
 
 
 def _places(maps: tuple[Groups, ...], shape: tuple[int, ...]) -> NDArray[np.intp] | None:
@@ -202,7 +196,7 @@ class Particles:
         """Takes a factor in. Evidence without a spread is judged by what the particles say before they learn of it."""
         block = self.blocks.setdefault(factor.columns, Block(factor.columns))
         block.add(factor)
-        if factor.counts is not None and not factor.spread:
+        if factor.seen is not None and not factor.spread:
             factor.judge(block.merged(block.histogram(self.codes, self.weights), len(block.factors) - 1))
 
     def histogram(self, columns: ColumnSet, groups: Sequence[Groups]) -> Floats:

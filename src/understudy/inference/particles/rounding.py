@@ -123,7 +123,7 @@ class ParticleModel:
         rows = len(next(iter(start.values())))
         moving = Particles(self.particles.sizes, self.total, start, np.full(rows, self.total / rows))
         for factor in self.particles.factors:
-            moving.add(replace(factor, counts=None))
+            moving.add(replace(factor, seen=None))
         for _ in range(COMPLETING_SWEEPS):
             sweep(moving, rng, fixed=frozenset(given))
         return moving.codes

@@ -7,7 +7,7 @@ that every node is the sum of its two halves, and at the last level no node has 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.boundary.schema.partition import Grid, Partition
+from understudy.inference.noisy_table import NoisyTable
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -91,60 +92,37 @@ def nodes_of(codes: int, level: int) -> Integers:
 
 
 @dataclass(frozen=True)
-class Level:
-    """Noisy counts of the nodes of one level, all with the same noise variance."""
-
-    level: int
-    counts: Floats
-    variance: float
-
-
-@dataclass(frozen=True)
-class Sums:
-    """For every level the best estimate of each node from what was measured at and below it, and its variance.
+class LevelEstimates:
+    """For every level the best estimate of each node from what was measured at and below it.
 
     A node without any code is 0 for certain.
     """
 
     codes: int
-    counts: tuple[Floats, ...]
-    variances: tuple[Floats, ...]
+    levels: tuple[NoisyTable, ...]
+    """From the root down, each with a variance for every node."""
 
     @classmethod
-    def of(cls, codes: int, measured: Sequence[Level]) -> Sums:
-        """Upwards: what a node's halves say of it and what was measured of it, by inverse variance."""
-        by_level = {m.level: m for m in measured}
-        deepest = max(by_level)
-        counts, variances = (
-            [_live(codes, deepest, by_level[deepest].counts)],
-            [_live(codes, deepest, by_level[deepest])],
-        )
+    def of(cls, codes: int, measured: Mapping[int, NoisyTable]) -> LevelEstimates:
+        """Upwards from the noisy counts of some levels: what a node's halves say of it and what was measured of it, by
+        inverse variance (Hay et al. 2010, here with any variances)."""
+        deepest = max(measured)
+        live = np.bincount(nodes_of(codes, deepest), minlength=1 << deepest) > 0
+        own = measured[deepest]
+        found = [NoisyTable(own.columns, np.where(live, own.counts, 0.0), np.where(live, own.variance, 0.0))]
         for level in range(deepest - 1, -1, -1):
-            found, noise = (x[-1][::2] + x[-1][1::2] for x in (counts, variances))
-            if level in by_level:
-                own = by_level[level]
+            counts, noise = (x[::2] + x[1::2] for x in (found[-1].counts, np.asarray(found[-1].variance)))
+            if level in measured:
+                own = measured[level]
                 weight = noise / (noise + own.variance)
-                found, noise = found + weight * (own.counts - found), weight * own.variance
-            counts.append(found)
-            variances.append(noise)
-        return cls(codes, tuple(reversed(counts)), tuple(reversed(variances)))
+                counts, noise = counts + weight * (own.counts - counts), weight * own.variance
+            found.append(NoisyTable(own.columns, counts, noise))
+        return cls(codes, tuple(reversed(found)))
 
     @property
     def total(self) -> tuple[float, float]:
         """The estimate of all rows, and its variance."""
-        return float(self.counts[0][0]), float(self.variances[0][0])
-
-    def least_squares(self, total: float | None = None) -> Floats:
-        """The nodes of the deepest level that fit all measurements best, weighted by their precision; linear time.
-
-        Downwards, what a node differs from the sum of its halves is theirs by their variances (Hay et al. 2010, here
-        with any variances).
-        """
-        mass = self.counts[0] if total is None else np.array([total])
-        for level in range(1, len(self.counts)):
-            left, _ = self._split(level, mass)
-            mass = np.stack([left, mass - left], axis=1).ravel()
-        return mass
+        return float(self.levels[0].counts[0]), float(np.max(self.levels[0].variance))
 
     def posterior_mean(self, total: float) -> Floats:
         """Least squares under a Polya tree prior, non-negative, by code.
@@ -153,26 +131,20 @@ class Sums:
         whose pseudo-counts A are those of the level that explain its deviations best (empirical Bayes).
         """
         mass = np.array([max(total, 0.0)])
-        for level in range(1, len(self.counts)):
-            left, noise = self._split(level, mass)
+        for level in range(1, len(self.levels)):
+            left, noise = self.split(level, mass)
             even = mass * _left_share(self.codes, level)
             left = np.clip(even + _kept(left - even, noise, mass, _left_share(self.codes, level)), 0.0, mass)
             mass = np.stack([left, mass - left], axis=1).ravel()
-        node = nodes_of(self.codes, len(self.counts) - 1)
+        node = nodes_of(self.codes, len(self.levels) - 1)
         return np.asarray((mass / np.maximum(np.bincount(node, minlength=len(mass)), 1))[node])
 
-    def _split(self, level: int, mass: Floats) -> tuple[Floats, Floats]:
+    def split(self, level: int, mass: Floats) -> tuple[Floats, Floats]:
         """The left half of each node, given the rows of the node; and the noise variance of that split."""
-        counts, variances = self.counts[level], self.variances[level]
+        counts, variances = self.levels[level].counts, np.asarray(self.levels[level].variance)
         both = variances[::2] + variances[1::2]
         share = np.divide(variances[::2], both, out=np.zeros_like(both), where=both > 0)
         return counts[::2] + (mass - counts[::2] - counts[1::2]) * share, share * variances[1::2]
-
-
-def _live(codes: int, level: int, values: Floats | Level) -> Floats:
-    """The counts, or the variances, of nodes with codes; 0 for the others."""
-    live = np.bincount(nodes_of(codes, level), minlength=1 << level) > 0
-    return np.where(live, values.variance if isinstance(values, Level) else values, 0.0)
 
 
 def _left_share(codes: int, level: int) -> Floats:

@@ -52,41 +52,6 @@ class Uniform:
 
 
 @dataclass(frozen=True)
-class Quantiles:
-    """Any continuous distribution of scipy, halved at its dyadic quantiles."""
-
-    distribution: Any
-
-    def place(self, values: Floats) -> Floats:
-        return np.asarray(self.distribution.cdf(values))
-
-    def value(self, places: Floats) -> Floats:
-        return np.asarray(self.distribution.ppf(places))
-
-    def log_density(self, values: Floats) -> Floats:
-        return np.asarray(self.distribution.logpdf(values))
-
-
-@dataclass(frozen=True)
-class Bins:
-    """Public bins, each as likely as any other and uniform inside: those of a schema, through their edges."""
-
-    edges: tuple[float, ...]
-
-    def place(self, values: Floats) -> Floats:
-        return np.interp(values, self.edges, np.linspace(0.0, 1.0, len(self.edges)))
-
-    def value(self, places: Floats) -> Floats:
-        return np.interp(places, np.linspace(0.0, 1.0, len(self.edges)), self.edges)
-
-    def log_density(self, values: Floats) -> Floats:
-        edges = np.asarray(self.edges)
-        bins = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
-        inside = (values >= edges[0]) & (values <= edges[-1])
-        return np.where(inside, -np.log(np.diff(edges)[bins] * (len(edges) - 1)), -np.inf)
-
-
-@dataclass(frozen=True)
 class PolyaPrior:
     """The prior: pseudo-counts c·j^p at the levels j = 1 … depth, about a base measure.
 

@@ -21,10 +21,10 @@ from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.mechanisms.score import Departure
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Crossed, Split, Tree, code_bits, code_mask
-from understudy.inference.agreement import Reading
 from understudy.inference.grouping import Floats, Groups, summed, summing
 from understudy.inference.histogram import settled
 from understudy.inference.model import CodeColumns
+from understudy.inference.noisy_table import NoisyTable
 from understudy.inference.sampling import CODE, draw_given
 from understudy.methods.parts.resolution import Resolutions
 from understudy.methods.parts.share import error_weights
@@ -79,14 +79,14 @@ class LeafMixture:
         leaf = draw_given(np.zeros(count, dtype=CODE), self.rows[None, :], rng)
         return {c: draw_given(leaf, settled(table), rng) for c, table in self.shares.items()}
 
-    def margins(self) -> list[Reading]:
+    def margins(self) -> list[NoisyTable]:
         """What all leaves together say of each column."""
         leaves, found = self.tree.cells, []
         for m in self.measured:
             assert isinstance(m.partition, Crossed)
             counts = m.counts.reshape(leaves, -1).sum(axis=0).astype(np.float64)
             groups = np.array(m.partition.groups, dtype=np.intp)
-            found.append(Reading((m.partition.column,), (groups,), counts, m.variance * leaves))
+            found.append(NoisyTable((m.partition.column,), counts, m.variance * leaves, (groups,)))
         return found
 
     def factors(self, known: ColumnEstimates) -> Iterator[tuple[Tree | Crossed, Floats]]:

@@ -22,7 +22,6 @@ from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.errors import MethodError
 from understudy.inference.model import CodeColumns, Model
-from understudy.inference.particles.particles import LogFactor
 from understudy.inference.pooled import PooledModel
 from understudy.inference.row_selection import DISTANCES
 from understudy.methods.dp_select.pool import draw_pool, within
@@ -152,9 +151,7 @@ class SelectState(RakeState):
         self._hold(ROWS_OF_ROUNDS)
         self._forbid()
         for coding in self.plan.domain:
-            name, every = coding.name, (np.arange(coding.size),)
-            factor = LogFactor.evidence((name,), every, self.weights[name], self.columns[name].variances)
-            self._link(factor, lambda name=name: self.weights[name])  # type: ignore[misc]
+            self._learn_column(coding.name)
         self.particles.rake(rake.PASSES)
 
     def close(self) -> None:

@@ -49,7 +49,7 @@ def with_bought_bins(schema: Schema, curator: Curator) -> Schema:
     measured = CalibratedNoise(lines, rest)._measure(curator, rest, at_least(rows))  # of the same package
     total, noise = at_least(rows), whole.noise_scale(curator.count_sensitivity(whole))
     bins = int(np.clip(total / (CLEAR * noise), FEWEST, MOST))
-    weights = {c: m.estimate(lines[c], total).weights for c, m in measured.items()}
+    weights = {c: m.estimate(lines[c], total).counts for c, m in measured.items()}
     return schema.with_columns([_cut(c, lines[c.name], weights[c.name], bins) for c in columns])
 
 

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.boundary.schema.partition import Grid
-from understudy.inference.graphical.estimation import Observation
 from understudy.inference.grouping import Grouping
 from understudy.inference.histogram import project_to_simplex
 from understudy.inference.model import CodeColumns, Model
+from understudy.inference.noisy_table import NoisyTable
 from understudy.inference.sampling import CODE, draw_rows
 from understudy.inference.structural_zeros import Mask, Zeros
 
@@ -53,16 +53,11 @@ class Compression:
         """The one-way estimate of each column, by group."""
         return {c: g.sums(self.weights[c]) for c, g in self.groups.items()}
 
-    def merge(self, one_way: Measurement) -> Observation:
+    def merge(self, one_way: Measurement) -> NoisyTable:
         """A one-way measurement by group: counts add up, and so do variances."""
         groups = self.groups[one_way.columns[0]]
         variance = groups.sums(np.full(one_way.counts.size, one_way.variance))
-        return Observation(one_way.columns, groups.sums(one_way.counts.astype(np.float64)), variance)
-
-    def observe(self, measured: Measurement) -> Observation:
-        """A measurement over this compression's own grid."""
-        shape = tuple(self.sizes[c] for c in measured.columns)
-        return Observation(measured.columns, measured.counts.reshape(shape).astype(np.float64), measured.variance)
+        return NoisyTable(one_way.columns, groups.sums(one_way.counts.astype(np.float64)), variance)
 
     def merged(self, codes: CodeColumns) -> CodeColumns:
         """Codes of groups from codes of the domain."""

@@ -16,6 +16,7 @@ from understudy.inference.graphical.estimation import GraphicalEstimator
 from understudy.inference.graphical.graphical_model import GraphicalModel
 from understudy.inference.graphical.junction import JunctionTree
 from understudy.inference.histogram import estimate_total
+from understudy.inference.noisy_table import NoisyTable
 from understudy.inference.shrinkage import evened, smoothed
 from understudy.inference.structural_zeros import Mask, Zeros, structural_zeros
 from understudy.methods.parts.compression import Compression, OpenedModel
@@ -81,7 +82,7 @@ class Groundwork:
         grids = [self.compression.grid(s) for s in sets]
         weights = [float(g.cells) ** 0.5 for g in grids]
         measured = self.curator.partition(self.domain, grids, amount, weights)
-        self.estimator.observe([self.compression.observe(m) for m in measured])
+        self.estimator.observe([NoisyTable.of(m) for m in measured])
         self.estimator.fit(sweeps)
         return measured
 

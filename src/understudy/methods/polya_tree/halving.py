@@ -19,11 +19,12 @@ from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.mechanisms.score import Candidate
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
-from understudy.inference.graphical.estimation import GraphicalEstimator, Observation
+from understudy.inference.graphical.estimation import GraphicalEstimator
 from understudy.inference.grouping import Grouping
 from understudy.inference.histogram import project_to_simplex, settled
 from understudy.inference.model import Model
-from understudy.inference.polya.dyadic import Dyadic, Level, Sums, best_levels
+from understudy.inference.noisy_table import NoisyTable
+from understudy.inference.polya.dyadic import Dyadic, LevelEstimates, best_levels
 from understudy.inference.product import IndependentModel
 from understudy.methods.mst import SELECTION_SHARE, Acyclic
 from understudy.methods.parts.compression import Compression
@@ -60,14 +61,6 @@ def at_least(rows: Measurement) -> float:
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """What the one-way counts of a column say: its rows by code, and by how much sums of codes may be off."""
-
-    weights: Floats
-    variance: float
-
-
-@dataclass(frozen=True)
 class CalibratedNoise:
     domain: Domain
     amount: Amount
@@ -79,7 +72,7 @@ class CalibratedNoise:
         total = _pooled(rows, measured)
         estimates = {c: m.estimate(self.domain[c], total) for c, m in measured.items()}
         if alone:
-            return IndependentModel({c: e.weights for c, e in estimates.items()}, total)
+            return IndependentModel({c: e.counts for c, e in estimates.items()}, total)
         return self._joint(estimates, total, curator)
 
     def _measure(self, curator: Curator, amount: Amount, rows: float) -> dict[str, MeasuredColumn]:
@@ -113,19 +106,19 @@ class CalibratedNoise:
             found[dyadic.column].levels.append(dyadic)
         return found
 
-    def _joint(self, estimates: dict[str, Estimate], total: float, curator: Curator) -> Model:
+    def _joint(self, estimates: dict[str, NoisyTable], total: float, curator: Curator) -> Model:
         """A spanning tree of pairs over groups of equal mass, as `mst` finds and measures it."""
         select, measure = curator.remaining().split([SELECTION_SHARE, 1 - SELECTION_SHARE])
         pairs = measure.split([1.0] * (len(estimates) - 1))[0]
         noise = pairs.noise_scale(curator.count_sensitivity(pairs))
         groups = int(np.clip(np.sqrt(total / (CLEAR * noise)), 2, MOST_GROUPS))
         compression = Compression(
-            {c: group_by_mass(e.weights, groups, self.domain[c]) for c, e in estimates.items()},
-            {c: e.weights for c, e in estimates.items()},
+            {c: group_by_mass(e.counts, groups, self.domain[c]) for c, e in estimates.items()},
+            {c: e.counts for c, e in estimates.items()},
         )
         base = compression.base()
         estimator = GraphicalEstimator(compression.sizes, base, total, curator.public_rows)
-        estimator.observe([Observation((c,), base[c], e.variance) for c, e in estimates.items()])
+        estimator.observe([NoisyTable((c,), base[c], e.variance) for c, e in estimates.items()])
         ground = Groundwork(self.domain, curator, compression, estimator)
         ground.measure(self._select(ground, select), measure, sweeps=0)
         return ground.finish()
@@ -154,29 +147,31 @@ class MeasuredColumn:
         """The sum of all counts, by the most precise of them; and its variance."""
         return min(((float(m.counts.sum()), m.counts.size * m.variance) for m in self.counts), key=lambda t: t[1])
 
-    def estimate(self, coding: Coding, total: float) -> Estimate:
+    def estimate(self, coding: Coding, total: float) -> NoisyTable:
         return self._tree(coding, total) if self.levels else self._plain(coding, total)
 
-    def _plain(self, coding: Coding, total: float) -> Estimate:
+    def _plain(self, coding: Coding, total: float) -> NoisyTable:
         (measured,) = self.counts
         shrunk = denoised(measured.counts.astype(np.float64), measured.variance, coding)
-        return Estimate(settled(project_to_simplex(shrunk, total)), max(measured.variance, LEAST_VARIANCE))
+        weights = settled(project_to_simplex(shrunk, total))
+        return NoisyTable(measured.columns, weights, max(measured.variance, LEAST_VARIANCE))
 
-    def _tree(self, coding: Coding, total: float) -> Estimate:
+    def _tree(self, coding: Coding, total: float) -> NoisyTable:
         """Missing values first: they and the rest share the rows by how precisely each is known."""
         nodes = [d.by_node(m.counts) for d, m in zip(self.levels, self.counts, strict=True)]
         precision = np.array([1 / m.variance for m in self.counts])
-        levels = [Level(d.level, n, 1 / p) for d, (n, _), p in zip(self.levels, nodes, precision, strict=True)]
-        sums, rows, missing = Sums.of(coding.levels, levels), total, list[float]()
+        by_level = zip(self.levels, nodes, precision, strict=True)
+        measured = {d.level: NoisyTable(d.columns, n, 1 / p) for d, (n, _), p in by_level}
+        found, rows, missing = LevelEstimates.of(coding.levels, measured), total, list[float]()
         if coding.column.missing:
             absent = float(precision @ [n for _, n in nodes] / precision.sum())
-            present, variance = sums.total
+            present, variance = found.total
             share = variance / (variance + 1 / float(precision.sum()))
             rows = float(np.clip(present + (total - present - absent) * share, 0.0, total))
             missing = [total - rows]
-        weights = settled(np.concatenate([sums.posterior_mean(rows), missing]))
-        middle = min(len(sums.variances) - 1, MOST_GROUPS.bit_length() - 1)
-        return Estimate(weights, max(float(sums.variances[middle].max()), LEAST_VARIANCE))
+        weights = settled(np.concatenate([found.posterior_mean(rows), missing]))
+        middle = found.levels[min(len(found.levels) - 1, MOST_GROUPS.bit_length() - 1)]
+        return NoisyTable((coding.name,), weights, max(float(np.max(middle.variance)), LEAST_VARIANCE))
 
 
 def _pooled(rows: Measurement, measured: dict[str, MeasuredColumn]) -> float:

@@ -8,7 +8,7 @@ in the network each level of a column is a node of its own, and a drawn group is
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import Grid
-from understudy.inference.graphical.estimation import Observation
 from understudy.inference.grouping import Grouping, sum_by_group
 from understudy.inference.histogram import settled
 from understudy.inference.model import CodeColumns
 from understudy.inference.network import BayesianNetwork, Family
+from understudy.inference.noisy_table import NoisyTable
 
 Groups = tuple[int, ...]
 Table = NDArray[np.float64]
@@ -80,41 +80,19 @@ def grid_of(measured: Measurement) -> Grid:
     return measured.partition
 
 
-@dataclass(frozen=True)
-class Margin:
-    """What a joint table says of one of its columns: noisy counts by group, and their variance."""
-
-    groups: Groups
-    counts: Table
-    variance: float
-
-    @classmethod
-    def of(cls, measured: Measurement, column: str) -> Margin:
-        """Counts add up over the other columns, and so do their variances."""
-        grid = grid_of(measured)
-        axis = grid.columns.index(column)
-        others = tuple(i for i in range(len(grid.columns)) if i != axis)
-        counts = measured.counts.reshape(grid.shape).sum(axis=others).astype(np.float64)
-        return cls(grid.groups[axis], counts, measured.variance * grid.cells / counts.size)
-
-    def spread(self, by_groups: Table) -> Table:
-        """Numbers by group, weighted by the inverse variance, at every value of the column."""
-        return np.asarray(by_groups / max(self.variance, LEAST_VARIANCE))[list(self.groups)]
-
-
-def sharpened(one_way: Observation, margins: Sequence[Margin]) -> Table:
+def sharpened(one_way: NoisyTable, margins: Sequence[NoisyTable]) -> Table:
     """The counts of a column that fit its one-way counts and all margins best: least squares by inverse variance.
 
     Conjugate gradients, since the matrix of a column with many values need not be written down (Hestenes & Stiefel).
     """
     counts = np.asarray(one_way.counts, dtype=np.float64)
-    sources = [Margin(tuple(range(counts.size)), counts, float(one_way.variance)), *margins]
-    residual = _sum(m.spread(m.counts - sum_by_group(np.array(m.groups), counts)) for m in sources)
+    sources = [NoisyTable(one_way.columns, counts, one_way.variance, (np.arange(counts.size),)), *margins]
+    residual = _pulls(sources, [m.counts - sum_by_group(m.groups[0], counts) for m in sources])
     direction, size, enough = residual, float(residual @ residual), SMALL_RESIDUAL * float(residual @ residual)
     for _ in range(MOST_STEPS):
         if size <= enough:
             break
-        image = _sum(m.spread(sum_by_group(np.array(m.groups), direction)) for m in sources)
+        image = _pulls(sources, [sum_by_group(m.groups[0], direction) for m in sources])
         step = size / float(direction @ image)
         counts, residual = counts + step * direction, residual - step * image
         before, size = size, float(residual @ residual)
@@ -122,8 +100,10 @@ def sharpened(one_way: Observation, margins: Sequence[Margin]) -> Table:
     return counts
 
 
-def _sum(tables: Iterable[Table]) -> Table:
-    return np.sum(list(tables), axis=0)
+def _pulls(sources: Sequence[NoisyTable], by_group: Sequence[Table]) -> Table:
+    """Numbers by group of each source, weighted by its inverse variance, summed at every value of the column."""
+    pulls = [(x / max(m.variance, LEAST_VARIANCE))[m.groups[0]] for m, x in zip(sources, by_group, strict=True)]
+    return np.asarray(np.sum(pulls, axis=0))
 
 
 @dataclass

@@ -22,10 +22,11 @@ from understudy.boundary.privacy.mechanisms.admission import OneOfEach
 from understudy.boundary.privacy.mechanisms.score import Candidate, Dependence
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import Grid
-from understudy.inference.graphical.estimation import GraphicalEstimator, Observation
+from understudy.inference.graphical.estimation import GraphicalEstimator
 from understudy.inference.grouping import Grouping
 from understudy.inference.histogram import estimate_total, project_to_simplex
 from understudy.inference.model import Model
+from understudy.inference.noisy_table import NoisyTable
 from understudy.inference.product import IndependentModel
 from understudy.methods.mst import Acyclic
 from understudy.methods.parts.groundwork import (
@@ -37,7 +38,7 @@ from understudy.methods.parts.groundwork import (
     public_rows,
 )
 from understudy.methods.parts.share import error_weights
-from understudy.methods.privbayes.levels import LevelledNetwork, Levels, Margin, Table, grid_of, sharpened
+from understudy.methods.privbayes.levels import LevelledNetwork, Levels, Table, grid_of, sharpened
 
 TREE_SHARE, PARENTS_SHARE = 0.15, 0.15
 USEFULNESS = 1.0
@@ -180,7 +181,7 @@ class PrivBayesState:
     domain: Domain
     curator: Curator
     measured: list[Measurement]
-    columns: dict[str, Observation] = field(default_factory=dict)
+    columns: dict[str, NoisyTable] = field(default_factory=dict)
     tables: dict[ColumnSet, Measurement] = field(default_factory=dict)
 
     @classmethod
@@ -195,7 +196,7 @@ class PrivBayesState:
         """Every single column, once more where that was done before."""
         for m in measure_each(self.domain, self.curator, amount):
             self.measured.append(m)
-            new = Observation(m.columns, m.counts.astype(np.float64), m.variance)
+            new = NoisyTable.of(m)
             known = self.columns.get(m.columns[0])
             self.columns[m.columns[0]] = new if known is None else known.averaged_with(new)
 
@@ -214,10 +215,10 @@ class PrivBayesState:
 
     def weights(self) -> dict[str, Table]:
         """The distribution of each column, from everything that tells of it."""
-        margins: dict[str, list[Margin]] = {c: [] for c in self.domain.names}
-        for columns, table in self.tables.items():
-            for c in columns:
-                margins[c].append(Margin.of(table, c))
+        margins: dict[str, list[NoisyTable]] = {c: [] for c in self.domain.names}
+        for table in map(NoisyTable.of, self.tables.values()):
+            for c in table.columns:
+                margins[c].append(table.margin(c))
         return {
             c: project_to_simplex(denoised(sharpened(o, margins[c]), o.variance, self.domain[c]), self.total)
             for c, o in self.columns.items()
@@ -243,8 +244,7 @@ class PrivBayesState:
         grid = grid_of(measured)
         single = {c: Grouping.of(g).sums(weights[c]) for c, g in zip(grid.columns, grid.groups, strict=True)}
         estimator = GraphicalEstimator({c: w.size for c, w in single.items()}, single, total, fixed_total=True)
-        known = [Observation((c,), w, SETTLED * float(self.columns[c].variance)) for c, w in single.items()]
-        joint = Observation(grid.columns, measured.counts.reshape(grid.shape).astype(np.float64), measured.variance)
+        known = [NoisyTable((c,), w, SETTLED * float(self.columns[c].variance)) for c, w in single.items()]
         # A sweep goes through them in this order: the margins have the last word.
-        estimator.observe([joint, *known])
+        estimator.observe([NoisyTable.of(measured), *known])
         return estimator.fit(CONDITIONAL_SWEEPS).marginal(grid.columns)

@@ -27,11 +27,11 @@ from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.mechanisms.score import Candidate
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
 from understudy.boundary.schema.partition import Partition
-from understudy.inference.agreement import Column, Reading, agree, shifted
 from understudy.inference.graphical.estimation import LOG_OF_ZERO
-from understudy.inference.grouping import Groups, coarser, merged, summed
+from understudy.inference.grouping import Groups, coarser, merged, sum_by_group, summed
 from understudy.inference.histogram import project_to_simplex
 from understudy.inference.model import Model
+from understudy.inference.noisy_table import NoisyTable, agree
 from understudy.inference.particles.gibbs import sweep
 from understudy.inference.particles.pair_forest import LEAST_MASS, Edge, draw_forest
 from understudy.inference.particles.particles import LogFactor, Particles, cells_of
@@ -193,13 +193,13 @@ class RakeState:
     curator: Curator
     rng: np.random.Generator
     known_total: float | None
-    read: dict[str, Column]
-    columns: dict[str, Column]
+    read: dict[str, NoisyTable]
+    columns: dict[str, NoisyTable]
     weights: dict[str, NDArray[np.float64]]
     resolutions: Resolutions
     particles: Particles
-    readings: list[Reading] = field(default_factory=list)
-    links: list[tuple[LogFactor, Callable[[], NDArray[np.float64]]]] = field(default_factory=list)
+    readings: list[NoisyTable] = field(default_factory=list)
+    links: list[tuple[LogFactor, Callable[[], NoisyTable]]] = field(default_factory=list)
 
     @classmethod
     def begin(
@@ -211,7 +211,10 @@ class RakeState:
         rng: np.random.Generator,
     ) -> RakeState:
         known_total = float(rows[0].counts.sum()) if rows else None
-        read = {m.columns[0]: Column(m.counts.astype(np.float64), np.full(m.counts.size, m.variance)) for m in one_ways}
+        read = {
+            m.columns[0]: NoisyTable(m.columns, m.counts.astype(np.float64), np.full(m.counts.size, m.variance))
+            for m in one_ways
+        }
         columns = agree(read, [], known_total)
         weights = {c.name: _clean(columns[c.name], c) for c in plan.domain}
         sizes = {c.name: c.size for c in plan.domain}
@@ -353,10 +356,7 @@ class RakeState:
     def _measure(self, options: list[Option], amount: Amount) -> None:
         grids = [self.resolutions.grid(o.columns, o.level) for o in options]
         measured = self.curator.partition(self.plan.domain, grids, amount)
-        for option, grid, m in zip(options, grids, measured, strict=True):
-            groups = self.resolutions.groups(option.columns, option.level)
-            counts = m.counts.reshape(grid.shape).astype(np.float64)
-            self.readings.append(Reading(option.columns, groups, counts, m.variance))
+        self.readings += [NoisyTable.of(m) for m in measured]
 
     def _agree(self) -> None:
         """All readings together say more of each column; and each is moved to what they say."""
@@ -364,10 +364,8 @@ class RakeState:
         for coding in self.plan.domain:
             self.weights[coding.name] = _clean(self.columns[coding.name], coding)
         self.particles.total = float(next(iter(self.weights.values())).sum())
-        for factor, counts in self.links:
-            factor.counts = counts()
-            if len(factor.columns) == 1:
-                factor.variance = self.columns[factor.columns[0]].variances
+        for factor, seen in self.links:
+            factor.seen = seen()
 
     def _start(self) -> None:
         """The first particles, with the factors that they were drawn by; or the whole domain."""
@@ -389,15 +387,12 @@ class RakeState:
             every = (np.arange(self.plan.domain.size(name)),)
             log = np.log(np.maximum(self.weights[name], LEAST_MASS) / self.total)
             self.particles.add(LogFactor((name,), every, log))
-            own = LogFactor.evidence((name,), every, self.weights[name], self.columns[name].variances, ONE_WAY_SPREAD)
-            self._link(own, lambda name=name: self.weights[name])  # type: ignore[misc]
+            self._learn_column(name, ONE_WAY_SPREAD)
         self._forbid()
         for edge in edges:
             self.particles.add(LogFactor(edge.columns, edge.groups, np.log(edge.factor)))
         for reading in self.readings:
-            counts = shifted(reading, self.columns)
-            factor = LogFactor.evidence(reading.columns, reading.groups, counts, reading.variance, EDGE_SPREAD)
-            self._link(factor, lambda reading=reading: shifted(reading, self.columns))  # type: ignore[misc]
+            self._link(partial(self._shifted, reading), EDGE_SPREAD)
 
     def _forbid(self) -> None:
         """Cells that a constraint of the schema rules out: particles there have no weight, and none is drawn there."""
@@ -408,15 +403,13 @@ class RakeState:
             if left.any():  # else Gibbs sampling has to find the way out
                 self.particles.weights = left * (self.total / left.sum())
 
-    def _edge(self, reading: Reading) -> Edge:
-        margins = [
-            np.asarray(np.bincount(g, self.weights[c]), np.float64)
-            for c, g in zip(reading.columns, reading.groups, strict=True)
-        ]
-        factor = dependence(shifted(reading, self.columns), (margins[0], margins[1]), reading.variance)
+    def _edge(self, reading: NoisyTable) -> Edge:
+        margins = [sum_by_group(g, self.weights[c]) for c, g in zip(reading.columns, reading.groups, strict=True)]
+        assert isinstance(reading.variance, float)
+        factor = dependence(self._shifted(reading).counts, (margins[0], margins[1]), reading.variance)
         return Edge(reading.columns, reading.groups, factor)
 
-    def _learn(self, option: Option, reading: Reading) -> None:
+    def _learn(self, option: Option, reading: NoisyTable) -> None:
         """A reading, and before it what it says at coarser levels: sums of many cells are known better than each."""
         levels = self.resolutions.levels(option.columns, math.inf)
         for divisor in COARSER:
@@ -425,18 +418,24 @@ class RakeState:
                 self._learn_at(reading, self.resolutions.groups(option.columns, level))
         self._learn_at(reading, reading.groups)
 
-    def _learn_at(self, reading: Reading, groups: tuple[Groups, ...]) -> None:
+    def _learn_at(self, reading: NoisyTable, groups: tuple[Groups, ...]) -> None:
         coarse = tuple(coarser(fine, g) for fine, g in zip(reading.groups, groups, strict=True))
         variance = merged(np.full(reading.counts.shape, reading.variance), coarse)
+        self._link(lambda: NoisyTable(reading.columns, merged(self._shifted(reading).counts, coarse), variance, groups))
 
-        def counts() -> NDArray[np.float64]:
-            return merged(shifted(reading, self.columns), coarse)
+    def _learn_column(self, name: str, spread: float = 0.0) -> None:
+        """What all tables together say of one column."""
+        every = (np.arange(self.plan.domain.size(name)),)
+        self._link(lambda: NoisyTable((name,), self.weights[name], self.columns[name].variance, every), spread)
 
-        self._link(LogFactor.evidence(reading.columns, groups, counts(), variance), counts)
+    def _shifted(self, reading: NoisyTable) -> NoisyTable:
+        return reading.shifted_to(self.columns)
 
-    def _link(self, factor: LogFactor, counts: Callable[[], NDArray[np.float64]]) -> None:
+    def _link(self, seen: Callable[[], NoisyTable], spread: float = 0.0) -> None:
+        """Evidence that is looked up again whenever more is known of the columns."""
+        factor = LogFactor.evidence(seen(), spread)
         self.particles.add(factor)
-        self.links.append((factor, counts))
+        self.links.append((factor, seen))
 
     def _refresh(self, count: int, passes: int) -> None:
         """New particles under the same factors; the old ones, where the new are worse by far.
@@ -489,7 +488,7 @@ class DisjointPairs:
         return replace(self, taken=(*self.taken, frozenset(self.sets[picked])))
 
 
-def _clean(column: Column, coding: Coding) -> NDArray[np.float64]:
+def _clean(column: NoisyTable, coding: Coding) -> NDArray[np.float64]:
     """Non-negative counts with the same total."""
-    counts = denoised(column.counts, column.variances, coding)
+    counts = denoised(column.counts, column.variance, coding)
     return project_to_simplex(counts, max(1.0, float(column.counts.sum())))

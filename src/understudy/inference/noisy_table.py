@@ -1,0 +1,111 @@
+"""Noisy counts with their variance, and how several tables are made to agree.
+
+Tables that overlap say different things of the columns they share, by their noise. Fitted one after the other they
+would pull a model back and forth; and what they say together of a column is better than what its own counts say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from understudy.boundary.privacy.measurement import Measurement
+from understudy.boundary.schema.domain import ColumnSet
+from understudy.boundary.schema.partition import Grid
+from understudy.inference.grouping import Floats, Groups, sum_by_group
+
+SHIFTS = 2
+"""Rounds over the axes of a table. After the second one, margins are met to the last digits: shifts of one axis change
+the other margins by one number each, which is the difference of the totals."""
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyTable:
+    """Noisy counts over a grid of columns, and the noise variance of every cell, or of each by itself."""
+
+    columns: ColumnSet
+    counts: Floats
+    variance: float | Floats
+    groups: tuple[Groups, ...] = ()
+    """For each column the group of every code; none where the cells are those of the codes, or where it is clear."""
+
+    @classmethod
+    def of(cls, measured: Measurement) -> NoisyTable:
+        """What the curator answered, over a grid or over the codes of some columns."""
+        grid = measured.partition
+        if not isinstance(grid, Grid):
+            return cls(measured.columns, measured.counts.astype(np.float64), measured.variance)
+        groups = tuple(np.array(g, dtype=np.intp) for g in grid.groups)
+        return cls(grid.columns, measured.counts.reshape(grid.shape).astype(np.float64), measured.variance, groups)
+
+    def margin(self, column: str) -> NoisyTable:
+        """Of one column: counts add up over the others, and so do variances, which must be the same for all cells."""
+        axis = self.columns.index(column)
+        counts = self.counts.sum(axis=tuple(i for i in range(self.counts.ndim) if i != axis))
+        variance = self.variance * self.counts.size / counts.size
+        return NoisyTable((column,), counts, variance, self.groups[axis : axis + 1])
+
+    def sorted_by(self, order: Sequence[str]) -> NoisyTable:
+        """The same table with its columns in a given order."""
+        columns = tuple(sorted(self.columns, key=order.index))
+        axes = [self.columns.index(c) for c in columns]
+        variance = self.variance if np.ndim(self.variance) == 0 else np.asarray(self.variance).transpose(axes)
+        groups = tuple(self.groups[i] for i in axes) if self.groups else ()
+        return NoisyTable(columns, np.asarray(self.counts, dtype=np.float64).transpose(axes), variance, groups)
+
+    def averaged_with(self, other: NoisyTable) -> NoisyTable:
+        """Two tables of the same cells as one, by inverse variance."""
+        variance = 1.0 / (1.0 / np.asarray(self.variance) + 1.0 / np.asarray(other.variance))
+        counts = variance * (self.counts / self.variance + other.counts / other.variance)
+        return replace(self, counts=counts, variance=variance if variance.ndim else float(variance))
+
+    def updated_by(self, margin: NoisyTable) -> NoisyTable:
+        """The counts of a column's codes, with noisy sums of groups: each sum moves by its share of the variance.
+
+        A Kalman step that keeps the variances only, not how the errors of values go together: a good approximation,
+        and no matrix.
+        """
+        (groups,) = margin.groups
+        sums, noise = np.bincount(groups, self.counts), np.bincount(groups, self.variance)
+        gain = (noise / (noise + margin.variance)) / noise
+        counts = self.counts + (gain * (margin.counts - sums))[groups] * self.variance
+        return replace(self, counts=counts, variance=self.variance * (1.0 - gain[groups] * self.variance))
+
+    def scaled_to(self, total: float) -> NoisyTable:
+        """Moved to another total, each cell by its share of the variance."""
+        variance = np.asarray(self.variance)
+        return replace(self, counts=self.counts + (total - self.counts.sum()) * variance / variance.sum())
+
+    def shifted_to(self, columns: Mapping[str, NoisyTable]) -> NoisyTable:
+        """Moved evenly so that the margins are the counts of the columns: what cells have in common stays."""
+        counts = self.counts.copy()
+        for _ in range(SHIFTS):
+            for axis, (name, groups) in enumerate(zip(self.columns, self.groups, strict=True)):
+                wanted = sum_by_group(groups, columns[name].counts)
+                margin = counts.sum(axis=tuple(i for i in range(counts.ndim) if i != axis))
+                change = (wanted - margin) * (margin.size / counts.size)
+                counts += change.reshape([-1 if i == axis else 1 for i in range(counts.ndim)])
+        return replace(self, counts=counts)
+
+
+def agree(
+    columns: Mapping[str, NoisyTable], tables: Sequence[NoisyTable], total: float | None
+) -> dict[str, NoisyTable]:
+    """Each column with all that the tables say of it; they all get the known total, or the best estimate of it.
+
+    The columns have a variance for each code, the tables one for all cells.
+    """
+    found = dict(columns)
+    for table in tables:
+        for column in table.columns:
+            found[column] = found[column].updated_by(table.margin(column))
+    common = _total(found.values()) if total is None else total
+    return {name: column.scaled_to(common) for name, column in found.items()}
+
+
+def _total(columns: Iterable[NoisyTable]) -> float:
+    """The mean of the columns' totals, by inverse variance; never below 1, for there is a row to release."""
+    sums, precision = zip(*((c.counts.sum(), 1.0 / np.sum(c.variance)) for c in columns), strict=True)
+    return max(1.0, float(np.average(sums, weights=precision)))
