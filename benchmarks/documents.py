@@ -34,7 +34,7 @@ from understudy.lab.specimens import arf as adversarial
 from understudy.lab.specimens import published_arf
 from understudy.lab.studies.documents.forests_page import Chapter, render
 from understudy.lab.studies.layout import QUANTITIES, Grid, lay_out
-from understudy.lab.studies.record import Question, Record
+from understudy.lab.studies.record import StudyQuestion, StudyRecord
 from understudy.lab.studies.study import MODEL_FIRST, Study, Trial
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -82,11 +82,11 @@ class Subject:
         return tuple(c.name for c in self.schema.modelled if isinstance(c, Integer | Number))
 
     @property
-    def question(self) -> Question:
+    def question(self) -> StudyQuestion:
         """What the figures of the specimens depend on."""
         known = sha256(self.schema.dumps().encode()).hexdigest()
         data, rule = self.split.marks(b"public tables")
-        return Question(data, rule, known, 0.0, self.target, (), MEASURES, version("understudy"))
+        return StudyQuestion(data, rule, known, 0.0, self.target, (), MEASURES, version("understudy"))
 
     def compared(self, synthetic: pa.Table, seed: int) -> Comparison:
         train, holdout = self.split.train, self.split.holdout
@@ -185,7 +185,7 @@ def _study(subject: Subject, asked: argparse.Namespace) -> Study:
 
 
 def _specimen_trials(subject: Subject, seeds: int) -> Iterator[Trial]:
-    with Record.open(BENCH / f"adversarial-forests-{subject.name}-specimens", subject.question) as record:
+    with StudyRecord.open(BENCH / f"adversarial-forests-{subject.name}-specimens", subject.question) as record:
         for method, make in SPECIMENS.items():
             for epsilon in EPSILONS:
                 for seed in range(seeds):

@@ -57,7 +57,7 @@ def alarms(subjects: Sequence[str]) -> str:
     found = json.loads(path.read_text()) if path.exists() else []
     from audits.here import Here
 
-    SETTINGS[SHORT.name], games.Crew = SHORT, Here  # type: ignore[misc, assignment]
+    SETTINGS[SHORT.name], games.WorkerPool = SHORT, Here  # type: ignore[misc, assignment]
     while len(found) < AUDITS:
         result = audit(CHEAP, level=LEVEL, setting=SHORT.name, jobs=1)
         found.append({"violated": result.violated, "runs": sum(b.runs for b in result.bounds)})

@@ -1,4 +1,4 @@
-"""A crew that plays in this process, and keeps its tables open from one audit to the next."""
+"""A pool that plays in this process, and keeps its tables open from one audit to the next."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from understudy.lab.audits.games.child import _player
 from understudy.lab.audits.games.game import Player, Run, rounds
-from understudy.lab.audits.games.worker import Task
+from understudy.lab.audits.games.rounds import RoundBatch, player_of
 
 
 @lru_cache(maxsize=64)
-def player_of(pair: str, setup: tuple[tuple[str, Any], ...]) -> Player:
-    return _player(dict(setup), pair)
+def open_player(pair: str, setup: tuple[tuple[str, Any], ...]) -> Player:
+    return player_of(dict(setup), pair)
 
 
 class Here:
     """Takes the place of the auditor's children, whose start would take longer than a short game."""
 
-    def __init__(self, setup: dict[str, Any], jobs: int, command: Sequence[str] | None = None) -> None:
+    def __init__(self, command: Sequence[str], setup: dict[str, Any], workers: int) -> None:
         self._setup = tuple((k, setup[k]) for k in ("subject", "epsilon", "delta", "neighbours", "mutant"))
 
-    def play(self, tasks: Sequence[Task], deadline: float) -> Iterator[tuple[Task, list[Run]]]:
-        for task in tasks:
-            yield task, rounds(player_of(task.pair, self._setup), task.view, task.rounds)
+    def run(self, batches: Sequence[RoundBatch], deadline: float) -> Iterator[tuple[RoundBatch, list[Run]]]:
+        for batch in batches:
+            yield batch, rounds(open_player(batch.pair, self._setup), batch.view, batch.rounds)

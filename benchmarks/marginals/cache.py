@@ -15,7 +15,7 @@ from .case import OURS, Case
 from .environment import BENCH, PINS, ROOT
 
 PATH = ROOT / "benchmarks" / "results" / "marginals.json"
-CODE = ("schema", "tables", "privacy", "models", "synthesizers", "releases")
+CODE = ("boundary", "inference", "methods", "releases")
 """The packages of ours that a measurement runs through."""
 Result = dict[str, Any]
 

@@ -29,6 +29,7 @@ ORDER = (
     "releases",
     "queries",
     "predictors",
+    "lab.jobs",
     "lab.evaluation",
     "lab.specimens",
     "lab.attacks",
@@ -56,7 +57,7 @@ ROW_MODULES = ("duckdb", "pyarrow.csv", "pyarrow.parquet", "pyarrow.dataset", "p
 ROW_READERS = ("read_csv", "read_parquet", "read_table", "read_json", "read_excel", "read_sql", "read_database")
 ROW_READERS += ("scan_csv", "scan_parquet", "open_csv", "open_dataset", "ParquetFile", "from_csv_auto")
 FILE_MODULES = ("gzip", "bz2", "lzma", "io", "os", "codecs", "builtins", "tarfile")
-OWN_FILES = ("boundary.schema", "predictors", "releases", "datasets", "lab.studies", "lab.audits", "pages")
+OWN_FILES = ("boundary.schema", "predictors", "releases", "datasets", "lab.jobs", "lab.studies", "lab.audits", "pages")
 """Packages that read files of ours (schemas, releases, records of studies and audits, saved predictors), whole and as
 bytes or text; never data."""
 MAY_READ_ROWS = ("boundary.tables", "lab.specimens", "lab.evaluation", "lab.attacks", "lab.studies")

@@ -18,12 +18,14 @@ import pytest
 import understudy as us
 from understudy.lab.evaluation.evaluation import evaluate
 from understudy.lab.evaluation.holdout import Split
+from understudy.lab.jobs import worker_pool
+from understudy.lab.jobs.worker_pool import Broken, WorkerPool, python_command
 from understudy.lab.studies import worker
 from understudy.lab.studies.case import BASELINE, Case, cases
 from understudy.lab.studies.comparing import TrialAdvance, compare
 from understudy.lab.studies.record import FILE, KEY
 from understudy.lab.studies.study import STATISTICS_FIRST, Study
-from understudy.lab.studies.worker import Crew, Task, cause_of_death, peak_megabytes, sentence
+from understudy.lab.studies.worker import StudyTask, peak_megabytes, sentence, trials
 
 SCHEMA = """
 status = "draft"
@@ -101,7 +103,7 @@ def test_no_row_and_no_release_is_kept(done: tuple[Path, Study, list[TrialAdvanc
 def test_what_is_on_record_is_not_run_again(
     done: tuple[Path, Study, list[TrialAdvance]], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(worker.subprocess, "Popen", None)  # a child could not even begin
+    monkeypatch.setattr(worker_pool.subprocess, "Popen", None)  # a child could not even begin
     steps: list[TrialAdvance] = []
     again = compare(people(), schema(), methods=["mst", "marginals"], out=done[0], progress=steps.append, **FAST)
     assert again == done[1]
@@ -161,16 +163,16 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path):
     assert not list(study.failures()) and (out / "results.csv").exists()
 
 
-def task() -> Task:
-    return Task(people(), people(20), schema(), 1e-6, "job", ("smoker",), ("tv1",))
+def task() -> StudyTask:
+    return StudyTask(people(), people(20), schema(), 1e-6, "job", ("smoker",), ("tv1",))
 
 
 def test_a_task_travels_unchanged():
-    assert Task.from_bytes(task().to_bytes()) == task()
+    assert StudyTask.from_bytes(task().to_bytes()) == task()
 
 
-def child(code: str) -> str:
-    return f"import os, signal, sys; sys.stdin.buffer.read(); {code}"
+def child(code: str) -> list[str]:
+    return [sys.executable, "-c", f"import os, signal, sys; sys.stdin.buffer.read(); {code}"]
 
 
 @pytest.mark.parametrize(
@@ -183,41 +185,37 @@ def child(code: str) -> str:
     ],
 )
 def test_the_death_of_a_child_is_a_failed_trial(monkeypatch: pytest.MonkeyPatch, code: str, said: str):
-    monkeypatch.setattr(worker, "BEGIN", child(code))
-    (trial,) = Crew(task(), 1).trials([Case("mst", 1.0, 0)])
+    monkeypatch.setattr(worker, "python_command", lambda module: child(code))
+    (trial,) = trials(task(), [Case("mst", 1.0, 0)], 1)
     assert trial.failed.startswith(said) and trial.key == ("mst", 1.0, 0)
 
 
 @pytest.mark.slow
-def test_an_interrupt_ends_the_children(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(worker, "BEGIN", child("import time; time.sleep(3600)"))
-    crew = Crew(task(), 2)
+def test_an_interrupt_ends_the_children():
+    pool: WorkerPool[Case] = WorkerPool(child("import time; time.sleep(3600)"), {}, 2, fresh=True)
     seen: list[subprocess.Popen[bytes]] = []
 
     def interrupt(*_: object) -> None:
         """As soon as there is something to interrupt, however long that takes."""
-        if len(crew._children) < 2:
+        if len(pool._running) < 2:
             signal.setitimer(signal.ITIMER_REAL, 0.1)
             return
-        seen.extend(crew._children)
+        seen.extend(w.process for w in pool._running)
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         with pytest.raises(KeyboardInterrupt):
-            next(crew.trials([Case("mst", 1.0, seed) for seed in range(5)]))
+            next(pool.run([Case("mst", 1.0, seed) for seed in range(5)]))
     finally:
         signal.signal(signal.SIGALRM, before)
     assert [c.returncode for c in seen] == [-signal.SIGKILL] * 2  # and the other three never began
 
 
 def test_a_child_ends_with_the_study_that_began_it():
-    lines = (
-        json.dumps({"case": {"method": "mst", "epsilon": 1.0, "seed": 0}, "parent": os.getpid() + 1}).encode() + b"\n"
-    )
-    begun = [sys.executable, "-c", worker.BEGIN, *sys.path]
-    run = subprocess.Popen(begun, stdin=subprocess.PIPE)
+    lines = json.dumps({"parent": os.getpid() + 1, "attached": 1_000}).encode() + b"\n"
+    run = subprocess.Popen(python_command(worker.__name__), stdin=subprocess.PIPE)
     assert run.stdin is not None
     with run.stdin:
         run.stdin.write(lines)
@@ -229,8 +227,8 @@ def test_reasons_are_one_line():
     assert sentence(us.MethodError("too large")) == "too large"
     assert sentence(MemoryError()) == "there was not enough memory"
     assert sentence(ValueError("first\nsecond")) == "a bug of ours (ValueError)"
-    assert cause_of_death(1, b"") == "the process broke off with exit code 1"
-    assert cause_of_death(1, b"  File\nmod.SomeError: Ada") == "the process broke off with exit code 1 (mod.SomeError)"
+    assert Broken(1, "").reason == "the process broke off with exit code 1"
+    assert Broken(1, "mod.SomeError: Ada").reason == "the process broke off with exit code 1 (mod.SomeError)"
 
 
 def test_memory_is_that_of_this_process():

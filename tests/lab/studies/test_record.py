@@ -16,10 +16,19 @@ import pytest
 
 from understudy.errors import ReleaseError
 from understudy.lab.evaluation.measure import Figure, Part
-from understudy.lab.studies.record import FILE, KEY, UNDEFINED, Question, Record, from_dict, study_key, to_dict
+from understudy.lab.studies.record import (
+    FILE,
+    KEY,
+    UNDEFINED,
+    StudyQuestion,
+    StudyRecord,
+    from_dict,
+    study_key,
+    to_dict,
+)
 from understudy.lab.studies.study import Trial
 
-QUESTION = Question("d" * 64, "20 % of the rows, seed 0", "5" * 64, 1e-6, None, (), ("tv1", "tv2"), "1.0")
+QUESTION = StudyQuestion("d" * 64, "20 % of the rows, seed 0", "5" * 64, 1e-6, None, (), ("tv1", "tv2"), "1.0")
 PARTS = (
     Part("a \u2028 line", 0.5, note="p = 0.1"),
     Part("b", None, "constant"),
@@ -31,15 +40,15 @@ def trial(seed: int) -> Trial:
     return Trial("mst", 0.1, seed, 1.25, 170.5, {"tv1": Figure(0.25, parts=PARTS, note="three columns")})
 
 
-def recorded(folder: Path, question: Question = QUESTION) -> list[Trial]:
-    with Record.open(folder, question) as record:
+def recorded(folder: Path, question: StudyQuestion = QUESTION) -> list[Trial]:
+    with StudyRecord.open(folder, question) as record:
         return list(record.trials.values())
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A study of two trials."""
-    with Record.open(tmp_path / "a" / "study", QUESTION) as record:
+    with StudyRecord.open(tmp_path / "a" / "study", QUESTION) as record:
         record.add(trial(0))
         record.add(trial(1))
     return tmp_path / "a" / "study"
@@ -47,13 +56,13 @@ def folder(tmp_path: Path) -> Path:
 
 def test_trials_come_back_as_they_were(folder: Path):
     assert recorded(folder) == [trial(0), trial(1)]
-    with Record.open(folder, QUESTION) as record:
+    with StudyRecord.open(folder, QUESTION) as record:
         record.add(trial(2))
     assert recorded(folder) == [trial(0), trial(1), trial(2)]
 
 
 def test_a_trial_is_on_the_disk_before_the_record_is_closed(tmp_path: Path):
-    with Record.open(tmp_path, QUESTION) as record:
+    with StudyRecord.open(tmp_path, QUESTION) as record:
         record.add(trial(0))
         lines = (tmp_path / FILE).read_bytes().split(b"\n")
     assert len(lines) == 3 and json.loads(lines[1])["seed"] == 0
@@ -66,7 +75,7 @@ def test_a_half_written_line_is_forgotten(folder: Path, kept: int):
     last = whole.rindex(b"\n", 0, -1) + 1
     path.write_bytes(whole[:last] + whole[last:][:kept])
     assert recorded(folder) == [trial(0)]
-    with Record.open(folder, QUESTION) as record:
+    with StudyRecord.open(folder, QUESTION) as record:
         record.add(trial(1))
     assert path.read_bytes() == whole
 
@@ -114,7 +123,7 @@ def test_another_question_is_refused(folder: Path, change: dict[str, object], sa
 
 
 def test_two_runs_do_not_share_a_folder(folder: Path):
-    with Record.open(folder, QUESTION) as record:
+    with StudyRecord.open(folder, QUESTION) as record:
         with pytest.raises(ReleaseError, match="another run is writing to"):
             recorded(folder)
         record.add(trial(2))
@@ -124,8 +133,8 @@ def test_two_runs_do_not_share_a_folder(folder: Path):
 def test_another_process_has_no_share_either_until_it_ends(folder: Path):
     code = f"""
 import sys, pathlib
-from understudy.lab.studies.record import Question, Record
-with Record.open(pathlib.Path({str(folder)!r}), Question.from_dict({dataclasses.asdict(QUESTION)!r})):
+from understudy.lab.studies.record import StudyQuestion, StudyRecord
+with StudyRecord.open(pathlib.Path({str(folder)!r}), StudyQuestion.from_dict({dataclasses.asdict(QUESTION)!r})):
     print("open", flush=True)
     sys.stdin.read()
 """

@@ -14,6 +14,7 @@ import pytest
 import understudy as us
 from understudy.boundary.schema.domain import Domain
 from understudy.errors import InputError
+from understudy.lab.jobs.job_record import JobRecord
 from understudy.lab.studies.documents import selection_study as selection
 from understudy.lab.studies.documents.closeness import auc_and_accuracy, mean_auc, total_variation
 from understudy.lab.studies.documents.selection_page import (
@@ -129,7 +130,8 @@ def test_a_page_escapes_and_shows_what_it_is_given() -> None:
 def test_a_trial_survives_its_record(tmp_path: Path) -> None:
     made = trial(selection.honest("adult", "mst", 1.0), 0.1, 0.2)
     (tmp_path / "x.jsonl").write_text(json.dumps({"case": vars(made.case), **_figures(made)}) + "\n")
-    assert selection._recorded(tmp_path / "x.jsonl") == {made.case: made}
+    with JobRecord.open(tmp_path / "x.jsonl") as record:
+        assert [Trial.from_dict(line) for line in record.values] == [made]
 
 
 def _figures(made: Trial) -> dict[str, float]:

@@ -18,9 +18,9 @@ from understudy.lab.evaluation.evaluation import MEASURES, chosen
 from understudy.lab.evaluation.holdout import Split
 from understudy.lab.studies import long_table as table
 from understudy.lab.studies.case import BASELINE, Case, cases
-from understudy.lab.studies.record import Question, Record, study_key
+from understudy.lab.studies.record import StudyQuestion, StudyRecord, study_key
 from understudy.lab.studies.study import MODEL_FIRST, STATISTICS_FIRST, Study, Trial
-from understudy.lab.studies.worker import Crew, Task
+from understudy.lab.studies.worker import StudyTask, trials
 from understudy.parameters import whole_number
 from understudy.progress import Advance, Progress
 
@@ -94,9 +94,9 @@ def compare(
     _check_jobs(jobs)
     wanted = _wanted(measures)
     split = Split.of(data, schema, holdout)
-    task = Task(split.train, split.holdout, schema, delta, target, tuple(groups), wanted)
+    task = StudyTask(split.train, split.holdout, schema, delta, target, tuple(groups), wanted)
     _check_columns(task)
-    with Record.open(Path(out), _question(split, task, study_key(Path(out)))) as record:
+    with StudyRecord.open(Path(out), _question(split, task, study_key(Path(out)))) as record:
         _run(
             record,
             task,
@@ -109,21 +109,21 @@ def compare(
     return study
 
 
-def _run(record: Record, task: Task, planned: Sequence[Case], jobs: int, progress: Progress) -> None:
+def _run(record: StudyRecord, task: StudyTask, planned: Sequence[Case], jobs: int, progress: Progress) -> None:
     """What is not on record yet. Whatever stops it, finished trials stay recorded."""
     left = [case for case in planned if case.key not in record.trials]
     known = done = len(planned) - len(left)
     progress.advance(TrialAdvance("trial", done, len(planned), recorded=known))
     if not left:
         return
-    with closing(Crew(task, jobs).trials(left)) as found:
+    with closing(trials(task, left, jobs)) as found:
         for trial in found:
             record.add(trial)
             done += 1
             progress.advance(TrialAdvance("trial", done, len(planned), recorded=known, trial=trial))
 
 
-def _study(split: Split, task: Task, record: Record, planned: Sequence[Case]) -> Study:
+def _study(split: Split, task: StudyTask, record: StudyRecord, planned: Sequence[Case]) -> Study:
     return Study(
         table=split.name,
         rows=split.train.num_rows,
@@ -136,10 +136,19 @@ def _study(split: Split, task: Task, record: Record, planned: Sequence[Case]) ->
     )
 
 
-def _question(split: Split, task: Task, key: bytes) -> Question:
+def _question(split: Split, task: StudyTask, key: bytes) -> StudyQuestion:
     data, holdout = split.marks(key)
     schema = sha256(task.schema.dumps().encode()).hexdigest()
-    return Question(data, holdout, schema, task.delta, task.target, task.groups, task.measures, version("understudy"))
+    return StudyQuestion(
+        data,
+        holdout,
+        schema,
+        delta=task.delta,
+        target=task.target,
+        groups=task.groups,
+        measures=task.measures,
+        version=version("understudy"),
+    )
 
 
 def _wanted(measures: Sequence[str] | None) -> tuple[str, ...]:
@@ -149,7 +158,7 @@ def _wanted(measures: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(m.name for m in chosen(measures))
 
 
-def _check_columns(task: Task) -> None:
+def _check_columns(task: StudyTask) -> None:
     """Refuses a target or groups that no trial could be evaluated by, before any is run."""
     few, held = task.train.slice(0, FEW), task.holdout.slice(0, FEW)
     Comparison.of(few, few, holdout=held, schema=task.schema, target=task.target, groups=task.groups)

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from understudy.errors import ReleaseError
 from understudy.lab.evaluation.measure import Figure, Part
+from understudy.lab.jobs.job_record import JobRecord
 from understudy.lab.studies.study import Trial
 
 FILE = "trials.jsonl"
@@ -30,7 +30,7 @@ HASH = 64
 
 
 @dataclass(frozen=True)
-class Question:
+class StudyQuestion:
     """All that the figures of a case depend on, but the case itself: more methods, ε or seeds may be added later."""
 
     data: str
@@ -43,11 +43,11 @@ class Question:
     version: str
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> Question:
+    def from_dict(cls, facts: dict[str, Any]) -> StudyQuestion:
         lists = {name: tuple(facts[name]) for name in ("groups", "measures")}
         return cls(**(facts | lists))
 
-    def changes(self, before: Question) -> str:
+    def changes(self, before: StudyQuestion) -> str:
         """What differs from the question before, in words; empty where nothing does."""
         now, then = dataclasses.asdict(self), dataclasses.asdict(before)
         return "; ".join(_change(SPOKEN[k], now[k], then[k]) for k in now if now[k] != then[k])
@@ -73,43 +73,44 @@ def _change(name: str, now: Any, before: Any) -> str:
     return f"{name} changed from {before} to {now}"
 
 
-@dataclass
-class Record:
+@dataclass(frozen=True)
+class StudyRecord:
     """The trials of one folder; `add` writes one more."""
 
-    trials: dict[tuple[str, float, int], Trial] = field(default_factory=dict)
-    _file: IO[bytes] | None = None
+    trials: dict[tuple[str, float, int], Trial]
+    _lines: JobRecord
 
     @classmethod
     @contextmanager
-    def open(cls, folder: Path, question: Question) -> Iterator[Record]:
+    def open(cls, folder: Path, question: StudyQuestion) -> Iterator[StudyRecord]:
         """The record in a folder, made if there is none; refused while another run has it, or for another question."""
         path = folder / FILE
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            file = path.open("ab")
-        except OSError as error:
-            raise ReleaseError(f"{str(path)!r} can't be written: {error.strerror}", path) from None
-        with file:
-            _lock(file, folder)
-            lines = _whole_lines(path, file)
-            record = cls(_trials(path, lines, question), file)
-            if not lines:
-                record._write({"question": dataclasses.asdict(question)})
-            yield record
+        with JobRecord.open(path) as lines:
+            trials = _trials(path, lines.values, question)
+            if not lines.values:
+                lines.append({"question": dataclasses.asdict(question)})
+            yield cls(trials, lines)
 
     def add(self, trial: Trial) -> None:
-        self._write(to_dict(trial))
+        self._lines.append(to_dict(trial))
         self.trials[trial.key] = trial
 
-    def _write(self, value: dict[str, Any]) -> None:
-        assert self._file is not None
-        try:
-            self._file.write(json.dumps(value, ensure_ascii=False, allow_nan=False).encode() + b"\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            raise ReleaseError(f"{FILE} can't be written: {error.strerror}; make room and run again", value) from None
+
+def _trials(path: Path, values: list[Any], question: StudyQuestion) -> dict[tuple[str, float, int], Trial]:
+    if not values:
+        return {}
+    strange = ReleaseError(f"{str(path)!r} is not the record of a study; choose another folder", path)
+    try:
+        changes = question.changes(StudyQuestion.from_dict(values[0]["question"]))
+    except (KeyError, TypeError):
+        raise strange from None
+    if changes:
+        where = f"{str(path.parent)!r} holds a study of another question"
+        raise ReleaseError(f"{where} ({changes}); choose another folder, or ask as before", path)
+    try:
+        return {t.key: t for t in map(from_dict, values[1:])}
+    except (KeyError, TypeError, AttributeError):
+        raise strange from None
 
 
 def study_key(folder: Path) -> bytes:
@@ -138,56 +139,6 @@ def _make_key(path: Path) -> None:
     with contextlib.suppress(FileExistsError):  # another run was first; its key is as good
         path.touch(mode=0o600, exist_ok=False)
         path.write_bytes(os.urandom(KEY_BYTES))
-
-
-def _lock(file: IO[bytes], folder: Path) -> None:
-    """Held until the file is closed, which the death of the process does too."""
-    try:
-        import fcntl
-    except ImportError:  # this system has no such locks
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise ReleaseError(
-            f"another run is writing to {str(folder)!r}; wait for it, or choose another folder", folder
-        ) from None
-
-
-def _whole_lines(path: Path, file: IO[bytes]) -> list[str]:
-    """The lines that were written to their end. What a killed run left of one more is cut off."""
-    content = path.read_bytes()
-    length = content.rfind(b"\n") + 1
-    if length < len(content):
-        file.truncate(length)
-    return content[:length].decode(errors="replace").split("\n")[:-1]
-
-
-def _trials(path: Path, lines: list[str], question: Question) -> dict[tuple[str, float, int], Trial]:
-    if not lines:
-        return {}
-    values = [_parsed(path, i, line) for i, line in enumerate(lines, 1)]
-    strange = ReleaseError(f"{str(path)!r} is not the record of a study; choose another folder", path)
-    try:
-        changes = question.changes(Question.from_dict(values[0]["question"]))
-    except (KeyError, TypeError):
-        raise strange from None
-    if changes:
-        where = f"{str(path.parent)!r} holds a study of another question"
-        raise ReleaseError(f"{where} ({changes}); choose another folder, or ask as before", path)
-    try:
-        return {t.key: t for t in map(from_dict, values[1:])}
-    except (KeyError, TypeError, AttributeError):
-        raise strange from None
-
-
-def _parsed(path: Path, number: int, line: str) -> Any:
-    try:
-        return json.loads(line)
-    except ValueError:
-        raise ReleaseError(
-            f"line {number} of {str(path)!r} can't be read; delete that line, and its trial is run again", path
-        ) from None
 
 
 def to_dict(trial: Trial) -> dict[str, Any]:

@@ -1,22 +1,17 @@
-"""A case in a child process of its own, so that its memory is known, and its end is nobody else's."""
+"""What is done with one case of a study, in a process of its own, so that its time and memory are known."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import json
-import os
-import re
-import signal
-import subprocess
 import sys
-import threading
 import time
-from collections.abc import Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.opening import open as open_table
@@ -25,6 +20,7 @@ from understudy.errors import UnderstudyError, located
 from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.evaluation import chosen
 from understudy.lab.evaluation.measure import Figure
+from understudy.lab.jobs.worker_pool import Broken, WorkerPool, python_command, serve
 from understudy.lab.studies.case import BASELINE, Case
 from understudy.lab.studies.record import from_dict, to_dict
 from understudy.lab.studies.study import Trial
@@ -34,13 +30,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 WARM_UP, FEW = Case("independent", 1.0, 0), 100
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-BEGIN = "import sys; sys.path[:] = sys.argv[1:]; from understudy.lab.studies.worker import main; main()"
-"""A child is not forked and does not run the caller's script again, so that a script needs no guard around it."""
 
 
 @dataclass(frozen=True)
-class Task:
+class StudyTask:
     """What all cases of a study have in common."""
 
     train: pa.Table
@@ -111,7 +104,7 @@ class Task:
         return sink.getvalue().to_pybytes()
 
     @classmethod
-    def from_bytes(cls, content: bytes) -> Task:
+    def from_bytes(cls, content: bytes) -> StudyTask:
         import pyarrow as pa
 
         line, _, rest = content.partition(b"\n")
@@ -123,77 +116,29 @@ class Task:
         return cls(train, holdout, schema, facts["delta"], facts["target"], groups, measures)
 
 
-class Crew:
-    """Child processes, at most `jobs` at a time, each on one core and with one case."""
+def trials(task: StudyTask, cases: Sequence[Case], jobs: int) -> Generator[Trial, None, None]:
+    """As they finish, `jobs` at a time. Closing the iterator, or an error, ends the processes that still run."""
+    with closing(pool(task, jobs).run(cases)) as found:
+        for case, answer in found:
+            if isinstance(answer, Broken):
+                yield case.failed(answer.reason, answer.seconds)
+            else:
+                yield from_dict(answer)
 
-    def __init__(self, task: Task, jobs: int) -> None:
-        self._task, self._jobs = task.to_bytes(), jobs
-        self._children: set[subprocess.Popen[bytes]] = set()
-        self._lock, self._stopped = threading.Lock(), False
 
-    def trials(self, cases: Sequence[Case]) -> Generator[Trial, None, None]:
-        """As they finish. Closing the iterator, or an error, ends the children that still run."""
-        with ThreadPoolExecutor(self._jobs) as threads:
-            try:  # from the first submission on: an interrupt between two of them must end the children, too
-                waiting = [threads.submit(self._run, case) for case in cases]
-                for done in as_completed(waiting):
-                    yield done.result()
-            finally:
-                self._stop()
-
-    def _run(self, case: Case) -> Trial:
-        begun = time.perf_counter()
-        child = self._start()
-        if child is None:
-            return case.failed("the study was stopped")
-        line = json.dumps({"case": dataclasses.asdict(case), "parent": os.getpid()}).encode() + b"\n"
-        out, err = child.communicate(line + self._task)
-        with self._lock:
-            self._children.discard(child)
-        if child.returncode or not out:
-            return case.failed(cause_of_death(child.returncode, err), time.perf_counter() - begun)
-        return from_dict(json.loads(out))
-
-    def _start(self) -> subprocess.Popen[bytes] | None:
-        """In a session of its own: an interrupt from the keyboard reaches the study alone, which ends its children."""
-        with self._lock:
-            if self._stopped:
-                return None
-            child = subprocess.Popen(
-                [sys.executable, "-P", "-c", BEGIN, *map(str, sys.path)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=os.environ | ONE_THREAD,
-                start_new_session=True,
-            )
-            self._children.add(child)
-            return child
-
-    def _stop(self) -> None:
-        with self._lock:
-            self._stopped = True
-            for child in self._children:
-                child.kill()
+def pool(task: StudyTask, jobs: int) -> WorkerPool[Case]:
+    """Each case has a process of its own: the most memory that a process has had tells of one case only."""
+    return WorkerPool(python_command(__name__), {}, jobs, attached=task.to_bytes(), fresh=True)
 
 
 def main() -> None:
-    """The whole life of a child: a case on standard input, its trial on standard output."""
-    answer = os.dup(1)
-    os.dup2(2, 1)  # whatever prints, prints elsewhere
-    asked = json.loads(sys.stdin.buffer.readline())
-    threading.Thread(target=_end_with, args=(asked["parent"],), daemon=True).start()
-    task = Task.from_bytes(sys.stdin.buffer.read())
-    trial = task.attempt(Case(**asked["case"]))
-    with os.fdopen(answer, "wb") as file:
-        file.write(json.dumps(to_dict(trial), allow_nan=False).encode())
+    """In a worker: a case comes, its trial goes."""
 
+    def prepare(setup: dict[str, Any], attached: bytes) -> Callable[[dict[str, Any]], Any]:
+        task = StudyTask.from_bytes(attached)
+        return lambda case: to_dict(task.attempt(Case(**case)))
 
-def _end_with(parent: int) -> None:
-    """A study that is killed can't end its children; so they look for it."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
+    serve(prepare)
 
 
 def sentence(error: Exception) -> str:
@@ -203,17 +148,6 @@ def sentence(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "there was not enough memory"
     return f"a bug of ours ({located(error)})"
-
-
-def cause_of_death(code: int, err: bytes) -> str:
-    """Why a child gave no answer."""
-    if code == -signal.SIGKILL:
-        return "the process was killed, most likely because the machine ran out of memory"
-    if code < 0:
-        return f"the process was ended by signal {signal.Signals(-code).name}"
-    # The last line names the error, and then quotes it: what stands there may be a cell.
-    last = re.match(r"[\w.]*(Error|Exception)(?=:|$)", err.decode(errors="replace").strip().rpartition("\n")[2])
-    return f"the process broke off with exit code {code}{f' ({last[0]})' if last else ''}"
 
 
 def peak_megabytes() -> float:

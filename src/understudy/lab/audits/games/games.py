@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from understudy.errors import MethodError
 from understudy.lab.audits.asked import Asked
+from understudy.lab.audits.games import rounds as rounds_of_game
 from understudy.lab.audits.games.features import features
 from understudy.lab.audits.games.game import Run, black_box_bound, white_box_bound
-from understudy.lab.audits.games.record import Rounds
-from understudy.lab.audits.games.worker import Crew, Task
+from understudy.lab.audits.games.rounds import PlayedRounds, RoundBatch
 from understudy.lab.audits.pairs.pair import Pair
 from understudy.lab.audits.result import BLACK_BOX, WHITE_BOX, Bound, Claim
+from understudy.lab.jobs.worker_pool import Broken, WorkerPool, python_command
 from understudy.progress import Advance, Progress
 
 MAIN_SHARE = 0.5
@@ -40,13 +42,14 @@ class Games:
         """Plays until all runs are made, or time is up."""
         begun, seconds = time.monotonic(), self.asked.setting.seconds
         others, main = self._tasks()
-        crew = Crew(self.asked.setup(self.pairs), self.jobs, self.asked.command())
-        with Rounds.open(self.out, self.asked.question()) as rounds:
-            self._play(crew, others, rounds, begun + (OTHERS_SHARE if main else 1.0) * seconds)
-            self._play(crew, main, rounds, begun + seconds)
+        command = self.asked.command() or python_command(rounds_of_game.__name__)
+        pool: WorkerPool[RoundBatch] = WorkerPool(command, self.asked.setup(self.pairs), self.jobs)
+        with PlayedRounds.open(self.out, self.asked.question()) as rounds:
+            self._play(pool, others, rounds, begun + (OTHERS_SHARE if main else 1.0) * seconds)
+            self._play(pool, main, rounds, begun + seconds)
             return list(self._proved(rounds, len({(t.pair, t.view) for t in others}), bool(main), claim))
 
-    def _tasks(self) -> tuple[list[Task], list[Task]]:
+    def _tasks(self) -> tuple[list[RoundBatch], list[RoundBatch]]:
         """Those of all other games in turn, so that each has its share of the time; and those of the main game."""
         setting, (main, *rest) = self.asked.setting, [p.name for p in self.pairs]
         black = [_split(name, BLACK_BOX, setting.black, BLACK_ROUNDS) for name in (main, *rest)]
@@ -55,23 +58,28 @@ class Games:
         white = [_split(name, WHITE_BOX, setting.white, WHITE_ROUNDS) for name in rest]
         return _in_turn([*white, *black]), _split(main, WHITE_BOX, setting.main, WHITE_ROUNDS)
 
-    def _play(self, crew: Crew, tasks: Sequence[Task], rounds: Rounds, deadline: float) -> None:
+    def _play(
+        self, pool: WorkerPool[RoundBatch], tasks: Sequence[RoundBatch], rounds: PlayedRounds, deadline: float
+    ) -> None:
         left = [t for t in tasks if t.key not in rounds.played]
         whole, made = (sum(t.rounds for t in some) for some in (tasks, [t for t in tasks if t not in left]))
         if not left:
             return
         self.progress("games")
-        for task, runs in crew.play(left, deadline):
+        for task, runs in pool.run(left, deadline):
+            if isinstance(runs, Broken):
+                last = runs.last_words or "it said nothing"
+                raise MethodError(f"a run of what is audited broke off: {last}", self.asked.name)
             rounds.add(task, [(coin, self._seen(task, shown)) for coin, shown in runs])
             made += task.rounds
             self.progress.advance(Advance("run", made, whole))
 
-    def _seen(self, task: Task, shown: dict[str, Any]) -> dict[str, float]:
+    def _seen(self, task: RoundBatch, shown: dict[str, Any]) -> dict[str, float]:
         """A function of somebody else's hands over its rows."""
         extra = next(p.extra for p in self.pairs if p.name == task.pair)
         return features(shown, extra) if self.asked.function else shown
 
-    def _proved(self, rounds: Rounds, others: int, has_main: bool, claim: Claim) -> Iterator[Bound]:
+    def _proved(self, rounds: PlayedRounds, others: int, has_main: bool, claim: Claim) -> Iterator[Bound]:
         """At levels that were fixed before a run was made."""
         main = (self.pairs[0].name, WHITE_BOX)
         each = self.asked.level * (1 - MAIN_SHARE if has_main else 1.0) / others
@@ -86,10 +94,10 @@ class Games:
                 yield black_box_bound(pair, runs, each, claim)
 
 
-def _split(pair: str, view: str, runs: int, rounds: int) -> list[Task]:
-    return [Task(pair, view, rounds, i) for i in range(-(-runs // rounds))]
+def _split(pair: str, view: str, runs: int, rounds: int) -> list[RoundBatch]:
+    return [RoundBatch(pair, view, rounds, i) for i in range(-(-runs // rounds))]
 
 
-def _in_turn(games: Sequence[Sequence[Task]]) -> list[Task]:
+def _in_turn(games: Sequence[Sequence[RoundBatch]]) -> list[RoundBatch]:
     most = max(map(len, games), default=0)
     return [tasks[i] for i in range(most) for tasks in games if i < len(tasks)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from understudy.lab.evaluation.evaluation import NOTICE
 from understudy.lab.studies.layout import NOTHING, SELECTION, Grid
@@ -47,6 +48,10 @@ class Trial:
     auc: float
     accuracy: float
     balanced: float
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> Trial:
+        return cls(**facts | {"case": Case(**facts["case"])})
 
     @property
     def spoken(self) -> str:

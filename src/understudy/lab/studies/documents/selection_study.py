@@ -9,7 +9,6 @@ it was stopped. It reads real rows and spends no budget: its noise is seeded, an
 from __future__ import annotations
 
 import itertools
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -27,6 +26,7 @@ from understudy.boundary.tables.opening import open as open_table
 from understudy.boundary.tables.reading import Rows
 from understudy.files import write_atomically
 from understudy.inference.model import CodeColumns
+from understudy.lab.jobs.job_record import JobRecord
 from understudy.lab.specimens import published_select
 from understudy.lab.studies.documents.closeness import auc_and_accuracy, total_variation
 from understudy.lab.studies.documents.selection_page import POOL, PUBLISHED, SELECT, Case, Sweep, Trial, render
@@ -116,28 +116,18 @@ def study(
     record: Path, folder: Path, schemas: Mapping[str, Schema], seed: int, size: Size, progress: Progress
 ) -> Iterator[Trial]:
     """Every trial of the page, recorded or made now."""
-    known = _recorded(record)
     wanted = list(dict.fromkeys(replace(c, seed=c.seed + seed) for c in cases(size, list(schemas))))
     data: dict[str, Data] = {}
-    for number, case in enumerate(wanted, 1):
-        if case not in known:
-            if case.table not in data:
-                data = {case.table: Data.read(case.table, folder, schemas[case.table], size.rows)}
-            known[case] = attempt(data[case.table], case)
-            with record.open("a") as file:
-                file.write(json.dumps(asdict(known[case])) + "\n")
-        progress(f"{number} of {len(wanted)}: {known[case].spoken}")
-        yield known[case]
-
-
-def _recorded(record: Path) -> dict[Case, Trial]:
-    """The trials of an earlier run; the last line may have been cut off."""
-    if not record.exists():
-        return {}
-    lines = record.read_bytes().decode().split("\n")[:-1]
-    found = [json.loads(line) for line in lines if line.endswith("}")]
-    trials = [Trial(**f | {"case": Case(**f["case"])}) for f in found]
-    return {t.case: t for t in trials}
+    with JobRecord.open(record) as lines:
+        known = {t.case: t for t in map(Trial.from_dict, lines.values)}
+        for number, case in enumerate(wanted, 1):
+            if case not in known:
+                if case.table not in data:
+                    data = {case.table: Data.read(case.table, folder, schemas[case.table], size.rows)}
+                known[case] = attempt(data[case.table], case)
+                lines.append(asdict(known[case]))
+            progress(f"{number} of {len(wanted)}: {known[case].spoken}")
+            yield known[case]
 
 
 # --- What is tried
