@@ -35,7 +35,8 @@ from understudy.lab.specimens import published_arf
 from understudy.lab.studies.documents.forests_page import Chapter, render
 from understudy.lab.studies.layout import QUANTITIES, Grid, lay_out
 from understudy.lab.studies.record import StudyQuestion, StudyRecord
-from understudy.lab.studies.study import MODEL_FIRST, Study, Trial
+from understudy.lab.studies.study import Study, Trial
+from understudy.methods.method import MODEL_FIRST
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED, BENCH = ROOT.parent / "shared" / "data", ROOT / ".bench"
@@ -120,7 +121,8 @@ def _published(subject: Subject, epsilon: float, seed: int) -> pa.Table:
 
 
 SPECIMENS: dict[str, Maker] = {
-    method: _kept(method, make) for method, make in {adversarial.METHOD: _arf, published_arf.METHOD: _published}.items()
+    method: _kept(method, make)
+    for method, make in {adversarial.SPECIMEN.name: _arf, published_arf.SPECIMEN.name: _published}.items()
 }
 
 
@@ -191,7 +193,11 @@ def _specimen_trials(subject: Subject, seeds: int) -> Iterator[Trial]:
                 for seed in range(seeds):
                     found = record.trials.get((method, epsilon, seed))
                     if found is None:
-                        same = record.trials.get((method, EPSILONS[0], seed)) if method == adversarial.METHOD else None
+                        same = (
+                            record.trials.get((method, EPSILONS[0], seed))
+                            if method == adversarial.SPECIMEN.name
+                            else None
+                        )
                         fresh = same or _trial(subject, method, make, epsilon, seed)
                         found = dataclasses.replace(fresh, epsilon=epsilon)
                         record.add(found)
@@ -210,8 +216,11 @@ def _trial(subject: Subject, method: str, make: Maker, epsilon: float, seed: int
 
 def _pictures(subject: Subject, methods: list[str]) -> Iterator[tuple[tuple[float, str], Pictures]]:
     """Of the first seed."""
-    yield (0.0, adversarial.METHOD), draw(subject.compared(SPECIMENS[adversarial.METHOD](subject, EPSILONS[0], 0), 0))
-    published = published_arf.METHOD
+    yield (
+        (0.0, adversarial.SPECIMEN.name),
+        draw(subject.compared(SPECIMENS[adversarial.SPECIMEN.name](subject, EPSILONS[0], 0), 0)),
+    )
+    published = published_arf.SPECIMEN.name
     makers = {published: SPECIMENS[published], **{method: _honest(method) for method in methods}}
     for epsilon in EPSILONS:
         for method, make in makers.items():

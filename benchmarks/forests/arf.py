@@ -264,10 +264,10 @@ def _ages(tables: list[str]) -> Iterator[tuple[str, ...]]:
     for name in tables:
         known, train = schema(name), Case.read(name).train
         yield _age_row(name, "real rows", "", train)
-        yield _age_row(name, adversarial.METHOD, "", adversarial.synthesize(train, known, seed=0))
+        yield _age_row(name, adversarial.SPECIMEN.name, "", adversarial.synthesize(train, known, seed=0))
         for epsilon in (0.1, 0.5, 1.0):
             made = published_arf.synthesize(train, known, epsilon, seed=0)
-            yield _age_row(name, published_arf.METHOD, f"{epsilon:g}", made)
+            yield _age_row(name, published_arf.SPECIMEN.name, f"{epsilon:g}", made)
 
 
 def _age_row(name: str, method: str, epsilon: str, rows: pa.Table) -> tuple[str, ...]:

@@ -10,20 +10,11 @@ from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Grid
 from understudy.boundary.tables.opening import open as open_table
-from understudy.methods.dp_ctgan import dp_ctgan
-from understudy.methods.dp_gan import dp_gan
 from understudy.methods.method import Options
-from understudy.methods.pate_gan import PateGan
-from understudy.methods.registry import METHODS, Choice, Method
-from understudy.releases.synthesis import GeneratorLayout, synthesize_with
+from understudy.methods.registry import METHODS, Choice
+from understudy.releases.synthesis import Plan, synthesize_with
 
 from .job import Job, run
-
-NETWORKS = {
-    "dp-gan": lambda options: dp_gan(options.targets),
-    "dp-ctgan": lambda options: dp_ctgan(options.targets),
-    "pate-gan": lambda options: PateGan(),
-}
 
 
 def coded(source: object, schema: object, domain: Domain) -> np.ndarray:
@@ -37,9 +28,8 @@ def main() -> None:
     schema = datasets.schema(job.table)
     domain = Domain.of(schema)
     table = open_table(job.train, schema)
-    method = METHODS.get(job.method) or Method(job.method, "", "", "", NETWORKS[job.method])
-    choice = Choice(method, "it is measured")
-    plan = GeneratorLayout(schema, Budget(job.epsilon, job.delta), choice, Options((job.target,)), None, job.seed)
+    choice = Choice(METHODS[job.method], "it is measured")
+    plan = Plan(schema, Budget(job.epsilon, job.delta), choice, Options((job.target,)), None, job.seed)
     made = []
 
     def work() -> np.ndarray:

@@ -23,7 +23,7 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.datasets import names
 from understudy.lab.specimens.published_select import DELTA_POWER
 from understudy.methods.forecast.forecast import facts_of
-from understudy.methods.forecast.spending import Public, Spending, spending
+from understudy.methods.forecast.spending import Public, Spending
 from understudy.methods.registry import METHODS
 
 from . import known
@@ -156,7 +156,7 @@ def _facts(table: str, epsilon: float, delta: float, share: float) -> Public:
 
 @lru_cache
 def _bought(key: Key) -> Spending:
-    return spending(key.method, _facts(key.table, key.epsilon, key.delta, key.share))
+    return METHODS[key.method].expected_spending(_facts(key.table, key.epsilon, key.delta, key.share))
 
 
 def source_of(table: str) -> tuple[Any, us.Schema]:

@@ -10,11 +10,11 @@ import pyarrow.parquet as papq
 import pytest
 
 from understudy.lab.specimens.all_specimens import SPECIMENS
-from understudy.methods.registry import METHODS, WITHOUT_PRIVACY
+from understudy.methods.registry import METHODS, NOT_PRIVATE
 
 
 def test_names_agree():
-    assert set(SPECIMENS) == set(WITHOUT_PRIVACY)
+    assert set(SPECIMENS) == NOT_PRIVATE
     assert not set(SPECIMENS) & set(METHODS)
 
 

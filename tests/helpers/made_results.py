@@ -7,7 +7,8 @@ import math
 from understudy.lab.evaluation.evaluation import MEASURES, Evaluation, Facts
 from understudy.lab.evaluation.measure import Figure, Measure, Part
 from understudy.lab.evaluation.picture import Cloud, Density, Matrix, Pictures, Shares
-from understudy.lab.studies.study import STATISTICS_FIRST, Study, Trial
+from understudy.lab.studies.study import Study, Trial
+from understudy.methods.method import STATISTICS_FIRST
 
 EVIL = "<script>alert('x')</script>"
 QUOTES = "\"double\" & 'single' </svg></title>"

@@ -63,7 +63,7 @@ def some_rows(rows: int = 3000, seed: int = 1) -> pa.Table:
 def methods(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both methods under their names, with a short training."""
     for name, make in RECIPES.items():
-        method = registry.Method(name, "(ε, δ)", "", "", lambda options, make=make: make(options.targets, TINY))
+        method = registry.Method(name, "(ε, δ)", "", "", lambda options, params, make=make: make(options.targets, TINY))
         monkeypatch.setitem(registry.METHODS, name, method)
 
 

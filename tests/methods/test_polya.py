@@ -73,7 +73,7 @@ ROWS = 3_000
 def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each recipe under a name of its own, so that releases can be made, saved and replayed with it."""
     for name, recipe in RECIPES.items():
-        monkeypatch.setitem(METHODS, name, Method(name, "", "", "", lambda options, recipe=recipe: recipe))
+        monkeypatch.setitem(METHODS, name, Method(name, "", "", "", lambda options, params, recipe=recipe: recipe))
     yield
 
 
@@ -191,7 +191,7 @@ def test_sampling_claims_the_closed_form_and_nothing_more() -> None:
 
 def test_a_number_of_draws_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = PolyaTree(by="sampling", draws=123, exponent=1.0)
-    monkeypatch.setitem(METHODS, "asked", Method("asked", "", "", "", lambda options: recipe))
+    monkeypatch.setitem(METHODS, "asked", Method("asked", "", "", "", lambda options, params: recipe))
     release = released("asked", SMALL, rows=123)
     values = {a.question["columns"][0]: a.value for a in release.record if a.question["ask"] == "draws"}
     assert all(v.sum() == 123 for v in values.values())

@@ -176,7 +176,7 @@ def test_being_watched_changes_nothing(name: str) -> None:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    method = registry.Method("dp-gan", "(ε, δ)", "", "", lambda options: TRAINED["dp-gan"])
+    method = registry.Method("dp-gan", "(ε, δ)", "", "", lambda options, params: TRAINED["dp-gan"])
     monkeypatch.setitem(registry.METHODS, "dp-gan", method)
 
 

@@ -46,7 +46,7 @@ max = 19
 type = "boolean"
 """
 TRAINED = ("dp-gan", "dp-ctgan", "pate-gan")
-COUNTED = tuple(m for m in registry.METHODS if m not in TRAINED and not registry.METHODS[m].selects)
+COUNTED = tuple(m for m in registry.METHODS if m not in TRAINED and not registry.METHODS[m].traits.selects)
 NETWORKS = all(importlib.util.find_spec(name) for name in ("torch", "dp_accounting"))
 needs_networks = pytest.mark.skipif(not NETWORKS, reason="the extra gan is not installed")
 STEPS = 3
@@ -86,10 +86,10 @@ class Tape:
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trainings of three steps, and small pools."""
-    made: dict[str, Callable[[Options], Any]] = {
-        "dp-gan": lambda options: dp_gan(options.targets, TINY),
-        "dp-ctgan": lambda options: dp_ctgan(options.targets, TINY),
-        "pate-gan": lambda options: FEW,
+    made: dict[str, Callable[[Options, Any], Any]] = {
+        "dp-gan": lambda options, params: dp_gan(options.targets, TINY),
+        "dp-ctgan": lambda options, params: dp_ctgan(options.targets, TINY),
+        "pate-gan": lambda options, params: FEW,
     }
     for name, make in made.items():
         monkeypatch.setitem(registry.METHODS, name, registry.Method(name, "(ε, δ)", "", "", make))

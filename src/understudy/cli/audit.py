@@ -19,7 +19,7 @@ from understudy.lab.audits.bound_figures import at_least, currencies
 from understudy.lab.audits.mutants.mutants import MUTANTS
 from understudy.lab.audits.report import claimed, matrix_summary, render_matrix, summary
 from understudy.lab.audits.result import DOES_NOT_APPLY, LIMITS, PASSED, Audit, Bound, Matrix, Step
-from understudy.lab.audits.subjects.all_subjects import OF_TRAINING, SUBJECTS, TRAINED, mutants_of
+from understudy.lab.audits.subjects.all_subjects import OF_TRAINING, mutants_of, subjects, trained
 from understudy.pages.axis import percent
 from understudy.pages.page import report_writer
 from understudy.parameters import known_name
@@ -84,7 +84,7 @@ def _mutants_of(request: Request, mutants: bool) -> Collection[str]:
 
 def _check_mutants(request: Request) -> None:
     for method in request.methods:
-        known_name("method", method, (*SUBJECTS, *TRAINED))
+        known_name("method", method, (*subjects(), *trained()))
     wrong = [name for name, given in request.only_for_one.items() if given]
     if wrong:
         raise InputError(f"--{wrong[0]} is for a single audit; leave it or --mutants out", wrong[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from understudy.cli.screen import print_json, print_table
 from understudy.lab.specimens.all_specimens import SPECIMENS
-from understudy.methods.registry import GENERAL, METHODS
+from understudy.methods.registry import METHODS, general_methods
 
 
 def show(as_json: bool) -> None:
@@ -13,10 +13,9 @@ def show(as_json: bool) -> None:
     if as_json:
         print_json([dict(zip(heads, row, strict=True)) for row in rows])
         return
+    general = ", ".join(m.name for m in general_methods())
     print_table(
-        f"Methods (auto, the default: marginals if some are named, else by forecast one of {', '.join(GENERAL)})",
-        heads,
-        rows,
+        f"Methods (auto, the default: marginals if some are named, else by forecast one of {general})", heads, rows
     )
     print_table(
         "Without privacy (synth --no-privacy, for studies and for rows that are public)",

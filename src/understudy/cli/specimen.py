@@ -24,8 +24,8 @@ def run(
     _check_target(target, overwrite)
     with progress(2, quiet) as begin:
         begin("learning, without privacy")
-        named = {} if epsilon is None else {"epsilon": epsilon}
-        made = specimen(data, known, method=method, rows=rows, seed=seed, **named)
+        named = 1.0 if epsilon is None else epsilon
+        made = specimen(data, known, method=method, epsilon=named, rows=rows, seed=seed)
         begin("writing")
         content = csv_bytes(made.arrow, known) if format == "csv" else parquet_bytes(made.table)
         write_atomically(target, content)

@@ -18,6 +18,8 @@ from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.errors import MethodError
 from understudy.inference.graphical.junction import JunctionTree
 from understudy.inference.model import Model
+from understudy.methods.forecast.spending import Public, Spending, after_columns, spend_equally
+from understudy.methods.method import CHOOSES_SEVERAL, Method, Traits, Variant
 from understudy.methods.parts.groundwork import FIRST_SHARE, Groundwork
 from understudy.methods.parts.workload import MOST_TRIPLES, PAIRS, Stated, Workload, check_target_triples
 from understudy.methods.parts.worst_set import find_worst
@@ -83,7 +85,7 @@ class CalibratedAim:
         return pairs
 
     def _rounds(self, ground: Groundwork, curator: Curator) -> None:
-        picks = self._count_picks(ground.signal)
+        picks = count_picks(ground.signal, len(self.domain.names))
         at_once = self._picks_per_round(picks)
         rounds = math.ceil(picks / at_once)
         for i, amount in enumerate(curator.remaining().split([1.0] * rounds)):
@@ -96,11 +98,6 @@ class CalibratedAim:
             )
             ground.measure(worst, measure, SWEEPS)
 
-    def _count_picks(self, signal: float) -> int:
-        """As many picks as the signal can feed, but at least one and at most sixteen for each column."""
-        columns = len(self.domain.names)
-        return round(min(max(ROUNDS_PER_SIGNAL * math.sqrt(signal), columns), MOST_ROUNDS_PER_COLUMN * columns))
-
     def _picks_per_round(self, picks: int) -> int:
         """More than one where there are many columns, or many picks for each of them; never for a few columns."""
         columns = len(self.domain.names)
@@ -111,3 +108,26 @@ class CalibratedAim:
         """The expected absolute noise of one cell: √(2/π)·σ for Gaussian noise, about b for Laplace."""
         scale = amount.noise_scale(curator.count_sensitivity(amount))
         return scale if amount.pure else math.sqrt(2 / math.pi) * scale
+
+
+def count_picks(signal: float, columns: int) -> int:
+    """As many picks as the signal can feed, but at least one and at most sixteen for each column."""
+    return round(min(max(ROUNDS_PER_SIGNAL * math.sqrt(signal), columns), MOST_ROUNDS_PER_COLUMN * columns))
+
+
+def spending(public: Public) -> Spending:
+    first, left = after_columns(public)
+    picks = count_picks(public.rows / left.noise_scale(public.change), len(public.domain.names))
+    return spend_equally(public, first, left.part(1 - SELECTION_SHARE), picks)
+
+
+METHOD = Method(
+    name="aim",
+    guarantee="pure ε with delta = 0, else zCDP",
+    good_for="a good general table in seconds: pairs chosen where the model is worst, round by round",
+    limits="a minute for a hundred columns; at most 16 MB of model",
+    build=lambda options, params: Aim(options.targets, options.weights, options.workload),
+    traits=Traits(general=True, weighs=True, buys_bins=True),
+    spending=spending,
+    variants=(Variant(mutants=CHOOSES_SEVERAL, selects_wide=True),),
+)

@@ -20,6 +20,7 @@ from understudy.boundary.schema.partition import Grid
 from understudy.inference.graphical.graphical_model import GraphicalModel
 from understudy.inference.graphical.junction import JunctionTree
 from understudy.inference.model import Model
+from understudy.methods.method import Method, Traits, Variant
 from understudy.methods.polya_tree.halving import at_least, noisy_rows
 
 SAMPLING_ERROR, PRIOR_ERROR = 0.4, 0.7
@@ -64,3 +65,14 @@ def good_draws(rows: float, cells: int, epsilon: Fraction) -> int:
     """
     prior = PRIOR_ERROR * cells / math.expm1(min(float(epsilon), 50.0)) / rows
     return max(1, round(min(rows, (SAMPLING_ERROR / 2 * math.sqrt(cells) / prior) ** (2 / 3))))
+
+
+METHOD = Method(
+    name="dirichlet",
+    guarantee="pure ε, exact, of the draws themselves",
+    good_for="small joint domains at a generous ε",
+    limits="at most 20 million cells in the joint domain; large domains show mostly the prior",
+    build=lambda options, params: Dirichlet(options.draws),
+    traits=Traits(samples=True),
+    variants=(Variant(immune=("index-blocks",)),),  # its draws cost the same where one row takes the place of another
+)

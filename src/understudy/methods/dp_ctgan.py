@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.inference.generators.adversarial_training import TrainingConfig
-from understudy.methods.parts.networks import Network, Report
+from understudy.methods.method import Method, Variant
+from understudy.methods.parts.networks import MUTANTS, TRAITS, Network, Report
+from understudy.methods.rake import rake
 
 SCHOOL = TrainingConfig()
 
@@ -18,3 +20,15 @@ SCHOOL = TrainingConfig()
 def dp_ctgan(targets: ColumnSet = (), school: TrainingConfig = SCHOOL, report: Report | None = None) -> Network:
     """The recipe: half of the conditions are values of the targets, where there are any."""
     return Network(school, targets, conditional=True, report=report)
+
+
+METHOD = Method(
+    name="dp-ctgan",
+    guarantee="(ε, δ) by the privacy loss distribution of its training",
+    good_for="the best of the networks: a generator that is asked for rows with a value",
+    limits="needs the extra gan, a delta above 0 and minutes; statistics first are better",
+    build=lambda options, params: dp_ctgan(options.targets),
+    traits=TRAITS,
+    spending=rake.spending,
+    variants=(Variant(mutants=MUTANTS),),
+)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.inference.generators.adversarial_training import TrainingConfig
-from understudy.methods.parts.networks import Network, Report
+from understudy.methods.method import Method, Variant
+from understudy.methods.parts.networks import MUTANTS, TRAITS, Network, Report
+from understudy.methods.rake import rake
 
 SCHOOL = TrainingConfig()
 
@@ -12,3 +14,15 @@ SCHOOL = TrainingConfig()
 def dp_gan(targets: ColumnSet = (), school: TrainingConfig = SCHOOL, report: Report | None = None) -> Network:
     """The recipe; targets make no difference to it."""
     return Network(school, targets, conditional=False, report=report)
+
+
+METHOD = Method(
+    name="dp-gan",
+    guarantee="(ε, δ) by the privacy loss distribution of its training",
+    good_for="what networks can do: a generator against a critic that learns by noisy gradients",
+    limits="needs the extra gan, a delta above 0 and minutes; statistics first are better",
+    build=lambda options, params: dp_gan(options.targets),
+    traits=TRAITS,
+    spending=rake.spending,
+    variants=(Variant(mutants=MUTANTS),),
+)

@@ -10,6 +10,7 @@ from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.schema.domain import Domain
 from understudy.inference.product import IndependentModel
+from understudy.methods.method import Method, Traits
 from understudy.methods.parts.share import error_weights
 
 
@@ -31,3 +32,13 @@ class CalibratedIndependent:
         weights = error_weights([self.domain.cells(s) for s in sets], self.amount.pure)
         rows = [curator.total()] if curator.public_rows else []
         return IndependentModel.fit(rows + curator.measure(self.domain, sets, self.amount, weights))
+
+
+METHOD = Method(
+    name="independent",
+    guarantee="pure ε with delta = 0, else zCDP",
+    good_for="one-way counts of every column; the baseline",
+    limits="columns are unrelated to each other",
+    build=lambda options, params: Independent(),
+    traits=Traits(general=True, keeps_relations=False),
+)

@@ -11,6 +11,9 @@ from understudy.boundary.privacy.curator import Curator, check_cells
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.errors import MethodError
 from understudy.inference.marginal_model import MarginalModel
+from understudy.methods.forecast.spending import Public, Spending, spend_equally
+from understudy.methods.method import Method, Options, Traits, Variant
+from understudy.methods.parts.groundwork import FIRST_SHARE
 from understudy.methods.parts.share import error_weights
 
 
@@ -58,3 +61,20 @@ class CalibratedMarginals:
         weights = error_weights([self.domain.cells(s) for s in self.sets], self.amount.pure)
         rows = [curator.total()] if curator.public_rows else []
         return MarginalModel.fit(self.domain, rows + curator.measure(self.domain, self.sets, self.amount, weights))
+
+
+def spending(public: Public) -> Spending:
+    """As with one target: a pair of each other column with it."""
+    return spend_equally(public, public.amount.part(FIRST_SHARE), public.amount, len(public.domain.names) - 1)
+
+
+METHOD = Method(
+    name="marginals",
+    guarantee="pure ε with delta = 0, else zCDP",
+    good_for="a few joint tables that you can name, or each column with a target",
+    limits="knows only the relations that are named; at most 20 million cells per marginal",
+    build=lambda options, params: Marginals(options.marginals, options.targets),
+    traits=Traits(takes_marginals=True),
+    spending=spending,
+    variants=(Variant(options=lambda names: Options(marginals=(tuple(names[:2]),))),),
+)

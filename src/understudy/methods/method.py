@@ -1,5 +1,6 @@
-"""The protocol of every method: recipe → calibrated → fit on a curator → model → sample.
+"""A method is one object, `Method`: all that any other room asks of it, so that a new method is one file.
 
+And the protocol of every method: recipe → calibrated → fit on a curator → model → sample.
 A *recipe* holds public parameters. *Calibrating* it to a domain and an amount of budget settles every set of columns
 and every share before anything is spent, so that impossible wishes are refused first. *Fitting* asks the curator.
 Everything after the curator's answers must be a function of them and of `rng`: the same run on recorded answers
@@ -8,7 +9,8 @@ rebuilds the same model (`understudy replay`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +19,8 @@ from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.inference.model import Model
+from understudy.methods.forecast.spending import Public, Spending, spend_on_columns
+from understudy.methods.params import Params
 from understudy.methods.parts.workload import PAIRS, Stated, stated_targets
 
 NOISE, SAMPLING = "noise", "sampling"
@@ -24,6 +28,9 @@ NOISE, SAMPLING = "noise", "sampling"
 
 BINS, POLYA = "bins", "polya"
 """Where numbers get their bins from, if no schema has them: of one width, or from noisy counts of halves."""
+
+STATISTICS_FIRST, MODEL_FIRST = "statistics-first", "model-first"
+"""Families: rows drawn from noisy statistics, or a model of the rows that noise is added to or that is counted anew."""
 
 
 class Calibrated(Protocol):
@@ -53,6 +60,8 @@ class Options:
     pool: str = ""
     """The method that makes the pool out of which rows are selected."""
     numeric: str = BINS
+    own: Mapping[str, Any] = field(default_factory=dict)
+    """By the names of the method's own `Params`; once the method is chosen, those alone that are not its defaults."""
 
     def to_dict(self) -> dict[str, Any]:
         """As certificates have it: several targets are a list, one is its name, and none is null."""
@@ -74,17 +83,109 @@ class Options:
 
     def _further(self) -> dict[str, Any]:
         """Only where they were asked for, too."""
-        return {n: v for n, v, usual in (("pool", self.pool, ""), ("numeric", self.numeric, BINS)) if v != usual}
+        further: tuple[tuple[str, Any, Any], ...] = (
+            ("pool", self.pool, ""),
+            ("numeric", self.numeric, BINS),
+            ("options", dict(self.own), {}),
+        )
+        return {name: value for name, value, usual in further if value != usual}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Options:
         return cls(
-            stated_targets(data.get("target")),
-            tuple(tuple(m) for m in data.get("marginals", ())),
-            tuple((tuple(columns), float(weight)) for columns, weight in data.get("weights", ())),
-            data.get("workload", PAIRS),
-            data.get("by", NOISE),
-            data.get("draws"),
-            data.get("pool", ""),
-            data.get("numeric", BINS),
+            targets=stated_targets(data.get("target")),
+            marginals=tuple(tuple(m) for m in data.get("marginals", ())),
+            weights=tuple((tuple(columns), float(weight)) for columns, weight in data.get("weights", ())),
+            workload=data.get("workload", PAIRS),
+            by=data.get("by", NOISE),
+            draws=data.get("draws"),
+            pool=data.get("pool", ""),
+            numeric=data.get("numeric", BINS),
+            own=data.get("options", {}),
         )
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What other rooms go by when they treat methods differently; nobody asks for a method's name."""
+
+    family: str = STATISTICS_FIRST
+    trains: bool = False
+    """Whether it trains a network on rows: too slow for thousands of runs, so that the auditor looks from inside."""
+    pure: bool = True
+    """Whether it can give pure ε; one that can't refuses a delta of 0."""
+    extra: str = ""
+    """The extra of the package that it needs to be installed."""
+    weighs: bool = False
+    """Whether it can be told which sets of columns matter more."""
+    samples: bool = False
+    """Whether it can draw from a posterior, and be told how often."""
+    selects: bool = False
+    """Whether it takes rows out of another method's pool."""
+    buys_bins: bool = False
+    """Whether it can buy the bins of numbers; others group numbers by themselves."""
+    takes_marginals: bool = False
+    """Whether `auto` takes it where marginals are named."""
+    keeps_relations: bool = True
+    general: bool = False
+    """Whether `auto` may choose it by its forecast: it needs to be told nothing."""
+    suits_wide_targets: bool = False
+    """Whether `auto` takes it where a target is named among many columns."""
+    doubt: float = 1.0
+    """What `auto` multiplies its forecast by: below 1 where it errs less than a forecast of a typical table says."""
+
+
+def tell_nothing(names: Sequence[str]) -> Options:
+    return Options()
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to run a method that the auditor looks at by itself; most methods have one."""
+
+    ending: str = ""
+    """What its name has beside the method's."""
+    options: Callable[[Sequence[str]], Options] = tell_nothing
+    """What it must be told on a table of these columns."""
+    mutants: tuple[str, ...] = ()
+    """The mistakes that it can make beside those that every method can: the auditor must catch them in it."""
+    immune: tuple[str, ...] = ()
+    """Mistakes that every other method can make, and that change nothing here."""
+    selects_wide: bool = False
+    """Whether it picks several sets in one selection of wide tables alone."""
+
+
+CHOOSES = ("monotone-constant",)
+"""The mistake of whatever makes private choices."""
+CHOOSES_SEVERAL = (*CHOOSES, "late-admission")
+"""The mistakes of whatever picks several candidates, by a rule, in one selection."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method as a user meets it, and as every other room does.
+
+    A package of its own offers one by the entry point `understudy.methods`, under the method's name.
+    """
+
+    name: str
+    guarantee: str
+    good_for: str
+    limits: str
+    build: Callable[[Options, Any], Recipe]
+    """From what the user says and the method's own `params` to a recipe."""
+    params: type[Params] = Params
+    traits: Traits = Traits()
+    spending: Callable[[Public], Spending] = spend_on_columns
+    """What it buys of a table of two columns or more, by its own rules: `plan` forecasts its error by that."""
+    coefficients: Mapping[str, Sequence[float]] | None = None
+    """Of its forecast, where `methods.forecast.coefficients` has none; a method without any has no forecast."""
+    variants: tuple[Variant, ...] = (Variant(),)
+
+    def recipe(self, options: Options) -> Recipe:
+        return self.build(options, self.params.of(self.name, options.own))
+
+    def expected_spending(self, public: Public) -> Spending:
+        if len(public.domain.names) == 1:
+            return spend_on_columns(public)
+        return self.spending(public)

@@ -18,6 +18,8 @@ from understudy.boundary.privacy.mechanisms.score import Candidate
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.errors import MethodError
 from understudy.inference.model import Model
+from understudy.methods.forecast.spending import Public, Spending, after_columns, spend_equally
+from understudy.methods.method import CHOOSES_SEVERAL, Method, Traits, Variant
 from understudy.methods.parts.groundwork import Groundwork
 from understudy.methods.parts.workload import PAIRS, TRIPLES, Stated, Workload
 
@@ -93,3 +95,20 @@ class Acyclic:
     def _parts(self, candidate: int) -> tuple[str, str]:
         one, other = self.pairs[candidate]
         return self.part.get(one, one), self.part.get(other, other)
+
+
+def spending(public: Public) -> Spending:
+    first, left = after_columns(public)
+    return spend_equally(public, first, left.part(1 - SELECTION_SHARE), len(public.domain.names) - 1)
+
+
+METHOD = Method(
+    name="mst",
+    guarantee="pure ε with delta = 0, else zCDP",
+    good_for="a fast model of the strongest pairs, one tree over all columns",
+    limits="knows one pair per column; relations beyond the tree are inferred",
+    build=lambda options, params: Mst(options.targets, options.weights, options.workload),
+    traits=Traits(general=True, weighs=True, buys_bins=True),
+    spending=spending,
+    variants=(Variant(mutants=CHOOSES_SEVERAL),),
+)

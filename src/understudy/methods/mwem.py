@@ -15,6 +15,8 @@ from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.inference.model import Model
+from understudy.methods.forecast.spending import Public, Spending, after_columns, spend_equally
+from understudy.methods.method import CHOOSES, Method, Traits, Variant
 from understudy.methods.parts.groundwork import Groundwork
 from understudy.methods.parts.workload import PAIRS, Stated, Workload
 from understudy.methods.parts.worst_set import find_worst
@@ -54,3 +56,21 @@ class CalibratedMwem:
             worst = find_worst(ground, self.workload, select, noise=0.0, cells=MODEL_CELLS)
             ground.measure(worst, measure, SWEEPS)
         return ground.finish()
+
+
+def spending(public: Public) -> Spending:
+    first, left = after_columns(public)
+    rounds = Mwem().calibrate(public.domain, public.amount).rounds
+    return spend_equally(public, first, left.part(1 - SELECTION_SHARE), rounds)
+
+
+METHOD = Method(
+    name="mwem",
+    guarantee="pure ε with delta = 0, else zCDP",
+    good_for="the classic, as a baseline: pairs chosen where the model is worst, in equal rounds",
+    limits="as many pairs as columns; aim spends the same budget better",
+    build=lambda options, params: Mwem(options.targets, options.weights, options.workload),
+    traits=Traits(weighs=True),
+    spending=spending,
+    variants=(Variant(mutants=CHOOSES),),
+)

@@ -26,9 +26,11 @@ from understudy.inference.generators.generator import Generator, GeneratorLayout
 from understudy.inference.histogram import estimate_total
 from understudy.inference.model import Model
 from understudy.inference.product import IndependentModel
+from understudy.methods.method import Method, Variant
 from understudy.methods.parts.compression import Compression, OpenedModel
 from understudy.methods.parts.groundwork import measure_each, public_rows
-from understudy.methods.parts.networks import Report, Watch, grouped
+from understudy.methods.parts.networks import TRAITS, Report, Watch, grouped
+from understudy.methods.rake import rake
 
 COUNTED = 0.15
 """The share of the budget that buys one-way counts."""
@@ -143,3 +145,15 @@ def student(groups: Groups, rows: Floats, votes: Floats, ridge: float) -> Floats
     kernel = shared * (shared - 1) / 2 / pairs
     alpha = np.linalg.solve(kernel + ridge * np.eye(len(rows)), votes - votes.mean())
     return symmetric(groups, (rows.T @ (alpha[:, None] * rows))[groups.upper]) / pairs
+
+
+METHOD = Method(
+    name="pate-gan",
+    guarantee="zCDP of the votes",
+    good_for="the classic of teachers and a student, as a baseline",
+    limits="needs the extra gan, a delta above 0, and many rows for its teachers",
+    build=lambda options, params: PateGan(),
+    traits=TRAITS,
+    spending=rake.spending,
+    variants=(Variant(mutants=("shared-teachers",)),),
+)

@@ -9,14 +9,10 @@ from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.inference.discovery import provisional
-from understudy.methods.forecast.coefficients import COEFFICIENTS
-from understudy.methods.forecast.forecast import ASSUMED_ROWS, Forecast, forecasts
+from understudy.methods.forecast.forecast import ASSUMED_ROWS, Forecast, coefficients_of, forecasts
 from understudy.methods.method import Options
 from understudy.methods.parts.workload import stated_targets
 from understudy.methods.registry import AUTO, METHODS, choose
-
-NEVER_PURE = ("dp-gan", "dp-ctgan", "pate-gan")
-"""Methods that refuse a delta of 0."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +49,8 @@ def plan(
     True
     """
     targets, budget = _known_targets(schema, target), Budget(epsilon, delta)
-    foretold = tuple(m for m in METHODS if m in COEFFICIENTS and not (budget.pure and m in NEVER_PURE))
-    expected = forecasts(schema, budget, rows, foretold)
+    possible = [m for m in METHODS.values() if m.traits.pure or not budget.pure]
+    expected = forecasts(schema, budget, rows, [m for m in possible if coefficients_of(m) is not None])
     choice = choose(AUTO, Options(targets), schema, budget)
     return Outlook(tuple(expected), rows, choice.method.name, choice.reason, targets)
 

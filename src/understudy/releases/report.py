@@ -24,8 +24,8 @@ from understudy.boundary.privacy.measurement import Answer
 from understudy.boundary.schema.column import Column, Datetime, Identifier, Integer
 from understudy.boundary.schema.domain import Coding, Domain
 from understudy.boundary.schema.schema import CONFIRMED, DECLARED, REPLACE_ONE
-from understudy.methods.forecast.coefficients import COEFFICIENTS
-from understudy.methods.forecast.forecast import Forecast, facts_of, forecast
+from understudy.methods.forecast.forecast import Forecast, coefficients_of, facts_of, forecast
+from understudy.methods.registry import METHODS
 from understudy.pages.axis import upward
 from understudy.pages.dial import Slice, donut
 from understudy.pages.figure import Figure
@@ -107,7 +107,7 @@ def render(certificate: Certificate, domain: Domain, table: pa.Table, record: Se
         spent=certificate.composed[0],
         rules=domain.schema.rules,
         row_words=ROW_RULES.get(certificate.rows_rule, certificate.rows_rule),
-        method=_method(certificate.method),
+        method=METHODS.get(certificate.method),
         parameters=_parameters(certificate.parameters),
         most_listed=MOST_LISTED,
     )
@@ -278,9 +278,10 @@ def _part(spend: Spend, single: set[str]) -> str:
 
 def _expected(certificate: Certificate, domain: Domain) -> Forecast | None:
     """What releases of other tables lead to expect of this one: from public facts and the noisy number of rows."""
-    if certificate.method not in COEFFICIENTS or certificate.parameters.get("given"):
+    method = METHODS.get(certificate.method)
+    if method is None or coefficients_of(method) is None or certificate.parameters.get("given"):
         return None
-    return forecast(certificate.method, facts_of(domain.schema, certificate.asked, max(1, certificate.rows)))
+    return forecast(method, facts_of(domain.schema, certificate.asked, max(1, certificate.rows)))
 
 
 # --- the columns
@@ -460,12 +461,6 @@ def _origin_counts(certificate: Certificate) -> list[tuple[str, int]]:
     """How many columns came about in each way, in a fixed order."""
     tally = Counter(certificate.columns.values())
     return [(origin, tally[origin]) for origin in (*ORIGINS, *sorted(set(tally) - set(ORIGINS))) if tally[origin]]
-
-
-def _method(name: str) -> Any:
-    from understudy.methods.registry import METHODS
-
-    return METHODS.get(name)
 
 
 def _parameters(parameters: dict[str, Any]) -> list[tuple[str, str]]:

@@ -36,7 +36,7 @@ from understudy.inference.model import Model
 from understudy.methods.method import BINS, NOISE, POLYA, Options
 from understudy.methods.parts.bought_bins import with_bought_bins
 from understudy.methods.parts.workload import PAIRS, stated_targets, stated_weights
-from understudy.methods.registry import Choice, choose
+from understudy.methods.registry import Choice, build_recipe, choose
 from understudy.parameters import seed_number, whole_number
 from understudy.progress import Listener, listening
 from understudy.releases.audited import Audited
@@ -221,7 +221,7 @@ class Plan:
         if self.budget.pure and wanted:
             raise no_pure_keys(wanted[0])
         domain = Domain.of(provisional(self.schema)) if self.schema.private else self._domain(self.schema)
-        self.choice.method.recipe(self.options).calibrate(domain, self.budget.capacity)
+        build_recipe(self.choice.method, self.options).calibrate(domain, self.budget.capacity)
 
     def run(self, curator: Curator, progress: Listener | None = None) -> tuple[Columns, Domain, Model]:
         """The release itself: buy what is private, measure, fit, draw."""
@@ -235,7 +235,7 @@ class Plan:
 
     def learn(self, curator: Curator, progress: Listener | None = None) -> tuple[Domain, Model]:
         """All that is asked of the curator, and what is made of the answers before a row is drawn."""
-        told, recipe = listening(progress), self.choice.method.recipe(self.options)
+        told, recipe = listening(progress), build_recipe(self.choice.method, self.options)
         if told.detailed:
             recipe, curator = watched(recipe, curator, told.advance)
         if prepare := getattr(recipe, "prepare", None):

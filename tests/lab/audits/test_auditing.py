@@ -24,7 +24,7 @@ from understudy.lab.audits.games.game import RATIO, MeteredPlayer, rounds, white
 from understudy.lab.audits.mutants.mutants import MUTANTS, RepeatedSeed, halved
 from understudy.lab.audits.pairs.pair import named, pairs
 from understudy.lab.audits.result import BLACK_BOX, FAILED, PASSED, SKIPPED, WHITE_BOX, Audit
-from understudy.lab.audits.subjects.all_subjects import OF_TRAINING, SUBJECTS, SYNTHESES, applies, rig_of, subject_of
+from understudy.lab.audits.subjects.all_subjects import OF_TRAINING, applies, rig_of, subject_of, subjects, syntheses
 from understudy.lab.audits.subjects.predictors import PREDICTORS
 from understudy.lab.audits.subjects.queries import QUERIES
 from understudy.lab.audits.subjects.rig import Rig
@@ -58,7 +58,7 @@ def inside(name: str, mutant: str | None = None, delta: float = 1e-6, neighbours
 
 REPLACED = ("independent", "mst", "private-tree", "query-groups")
 """Subjects that are looked at under replace-one, too."""
-RELATIONS = [(name, "add-remove") for name in SUBJECTS] + [(name, "replace-one") for name in REPLACED]
+RELATIONS = [(name, "add-remove") for name in subjects()] + [(name, "replace-one") for name in REPLACED]
 
 
 @pytest.mark.slow_after(2)
@@ -82,7 +82,7 @@ def test_honest_methods_pass_with_pure_epsilon(name: str, few: None) -> None:
     assert inside(name, delta=0.0).first_violation() == ""
 
 
-MUTATED = (*SYNTHESES, "private-tree", "private-forest", "query-groups", "query-quantile")
+MUTATED = (*syntheses(), "private-tree", "private-forest", "query-groups", "query-quantile")
 """Every method, and one predictor and one query of each way to ask; `understudy audit --mutants` breaks them all."""
 
 

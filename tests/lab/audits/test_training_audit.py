@@ -24,7 +24,7 @@ from understudy.lab.audits.checks.trained_methods import (
 )
 from understudy.lab.audits.mutants.mutants import MUTANTS as OTHERS
 from understudy.lab.audits.result import FAILED, PASSED
-from understudy.lab.audits.subjects.all_subjects import TRAINED
+from understudy.lab.audits.subjects.all_subjects import trained
 from understudy.methods.dp_ctgan import dp_ctgan
 from understudy.methods.dp_gan import dp_gan
 
@@ -116,7 +116,7 @@ BESIDE = [m for m in OTHERS if OTHERS[m].boundary and m not in ("late-admission"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", TRAINED)
+@pytest.mark.parametrize("method", trained())
 def test_mistakes_beside_the_training_are_found(method: str) -> None:
     matrix = us.audit_mutants([method], BESIDE, delta=1e-5)
     assert matrix.survivors == () and set(matrix.cells.values()) != {"does not apply"}

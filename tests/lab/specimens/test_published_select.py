@@ -20,9 +20,8 @@ from understudy.lab.audits.pairs.pair import pairs
 from understudy.lab.audits.result import BLACK_BOX, Claim
 from understudy.lab.audits.subjects.specimens import SpecimenPlayer
 from understudy.lab.specimens import all_specimens as registry
-from understudy.lab.specimens.all_specimens import Kind
 from understudy.lab.specimens.published_select import (
-    METHOD,
+    SPECIMEN,
     _blocks,
     composed_epsilon,
     count_pairs,
@@ -33,7 +32,7 @@ from understudy.lab.specimens.published_select import (
     partial_epsilon,
     specimen,
 )
-from understudy.lab.specimens.specimen import Specimen
+from understudy.lab.specimens.specimen import Specimen, SpecimenKind
 from understudy.methods.mst import Mst
 
 pytestmark = pytest.mark.usefixtures("small_pools")
@@ -234,9 +233,9 @@ def test_the_auditor_catches_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def make(data: Any, schema: Any, epsilon: float, more: dict[str, Any]) -> Specimen:
         return specimen(data, schema, epsilon, **more)
 
-    monkeypatch.setitem(registry.SPECIMENS, METHOD, Kind(METHOD, "", "", make))
+    monkeypatch.setitem(registry.SPECIMENS, SPECIMEN.name, SpecimenKind(SPECIMEN.name, "", "", make))
     budget, pair = Budget(1.0, 1e-6), pairs()[0]
-    found = rounds(SpecimenPlayer(METHOD, pair, budget), BLACK_BOX, 80)
+    found = rounds(SpecimenPlayer(SPECIMEN.name, pair, budget), BLACK_BOX, 80)
     bound = black_box_bound(pair.name, found, 0.05, Claim(budget.epsilon, budget.delta, "add-remove"))
     assert bound.statistic == "number of rows at least 21"
     assert bound.refutes.startswith("epsilon is at least")

@@ -24,8 +24,9 @@ from understudy.lab.studies import worker
 from understudy.lab.studies.case import BASELINE, Case, cases
 from understudy.lab.studies.comparing import TrialAdvance, compare
 from understudy.lab.studies.record import FILE, KEY
-from understudy.lab.studies.study import STATISTICS_FIRST, Study
+from understudy.lab.studies.study import Study
 from understudy.lab.studies.worker import StudyTask, peak_megabytes, sentence, trials
+from understudy.methods.method import STATISTICS_FIRST
 
 SCHEMA = """
 status = "draft"

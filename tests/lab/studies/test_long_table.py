@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 
 from understudy.lab.evaluation.measure import Figure, Part
 from understudy.lab.studies import long_table as table
-from understudy.lab.studies.study import STATISTICS_FIRST, Study, Trial
+from understudy.lab.studies.study import Study, Trial
+from understudy.methods.method import STATISTICS_FIRST
 
 FIGURE = Figure(0.25, parts=(Part("age", 0.5), Part("job, or none", None, "it is constant")))
 TRIALS = (

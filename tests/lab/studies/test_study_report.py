@@ -13,7 +13,8 @@ from understudy.errors import InputError
 from understudy.lab.evaluation.measure import Figure, Part
 from understudy.lab.studies.layout import LAYOUTS, lay_out
 from understudy.lab.studies.report import pictures, render, render_brief
-from understudy.lab.studies.study import MODEL_FIRST, STATISTICS_FIRST, Trial, summarize
+from understudy.lab.studies.study import Trial, summarize
+from understudy.methods.method import MODEL_FIRST, STATISTICS_FIRST
 
 
 def test_the_page_is_self_contained_and_escaped():

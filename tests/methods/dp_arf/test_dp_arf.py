@@ -54,7 +54,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dp_arf, "POOL", 5)
     monkeypatch.setattr(direct, "MOST_CANDIDATES", 100)
     monkeypatch.setattr(direct, "MOST_LEVELS", 4)
-    method = Method("dp-arf", "", "", "", lambda options: DpArf(options.targets))
+    method = Method("dp-arf", "", "", "", lambda options, params: DpArf(options.targets))
     monkeypatch.setitem(METHODS, "dp-arf", METHODS.get("dp-arf", method))
 
 

@@ -238,7 +238,7 @@ def pinned_differences(relation: str, hostile: str, tmp_path: Path) -> list[str]
 
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    method = Method("dp-arf", "", "", "", lambda options: DpArf(options.targets))
+    method = Method("dp-arf", "", "", "", lambda options, params: DpArf(options.targets))
     monkeypatch.setitem(METHODS, "dp-arf", METHODS.get("dp-arf", method))
     monkeypatch.setattr(rounding, "ROUNDS", 20)
     return monkeypatch

@@ -174,7 +174,9 @@ def test_the_refusals_of_the_pool_are_refusals_of_the_whole() -> None:
 
 def test_a_release_of_it_is_saved_verified_and_replayed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Under both relations of neighbours; the rows come out of the record alone."""
-    method = Method("dp-select", "", "", "", lambda options: DpSelect(Mst(options.targets), targets=options.targets))
+    method = Method(
+        "dp-select", "", "", "", lambda options, params: DpSelect(Mst(options.targets), targets=options.targets)
+    )
     monkeypatch.setitem(METHODS, "dp-select", method)
     for relation in ("add-remove", "replace-one"):
         schema = us.Schema.loads(f'neighbours = "{relation}"\n' + COLUMNS)

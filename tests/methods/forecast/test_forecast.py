@@ -33,7 +33,7 @@ from understudy.methods.forecast.forecast import (
     facts_of,
     forecast,
 )
-from understudy.methods.forecast.spending import Public, spending
+from understudy.methods.forecast.spending import Public
 from understudy.methods.method import Options
 from understudy.methods.rake.rake import Schedule
 from understudy.methods.registry import AUTO, METHODS, choose, spoken_seconds
@@ -109,12 +109,14 @@ def test_noise_is_that_of_the_methods_own_rules():
     """Two columns of two values and a generous budget: what is left of each split, by hand."""
     public = Public.of(us.Schema.loads('[columns.a]\ntype = "boolean"\n[columns.b]\ntype = "boolean"'), BUDGET, 10**6)
     whole = public.deviation(public.amount)
-    assert spending("independent", public).sets == 0
+    assert METHODS["independent"].expected_spending(public).sets == 0
     # Two equal columns share the budget, and each has two cells.
-    assert spending("independent", public).columns == pytest.approx([0.4 * 2 * whole * math.sqrt(2) / 1e6] * 2)
-    tree = spending("mst", public)
+    assert METHODS["independent"].expected_spending(public).columns == pytest.approx(
+        [0.4 * 2 * whole * math.sqrt(2) / 1e6] * 2
+    )
+    tree = METHODS["mst"].expected_spending(public)
     assert (tree.sets, tree.noise) == (1, pytest.approx(whole / math.sqrt(0.7 * 0.85)))
-    assert spending("mwem", public).noise == pytest.approx(whole / math.sqrt(0.7 * 0.8 / 3))
+    assert METHODS["mwem"].expected_spending(public).noise == pytest.approx(whole / math.sqrt(0.7 * 0.8 / 3))
 
 
 BUDGET = Budget(1.0, 1e-6)
@@ -135,7 +137,7 @@ def test_the_schedule_of_rake_is_the_one_it_follows(monkeypatch: pytest.MonkeyPa
         Asked.seen = original(cls, *of, keen)
         return Asked.seen
 
-    foretold = spending("rake", Public.of(schema, BUDGET, rows))
+    foretold = METHODS["rake"].expected_spending(Public.of(schema, BUDGET, rows))
     monkeypatch.setattr(Schedule, "of", classmethod(noted))
     frame = pa.table({f"c{i}": np.arange(rows) % (i + 2) == 0 for i in range(4)})
     us.synthesize(us.open(frame, schema), method="rake", epsilon=1.0, delta=1e-6, seed=1, test_only_noise_seed=1)
@@ -174,7 +176,7 @@ def test_noise_follows_relation_and_budget(one: str, other: str, delta: float):
     """Under replace-one a unit changes two cells: twice the Laplace noise, √2 of the Gaussian."""
     schema, budget = bundled("nursery"), Budget(1.0, delta)
     both = [us.Schema(schema.columns, neighbours=n, missing_values=schema.missing_values) for n in (one, other)]
-    few, more = (spending("mst", facts_of(s, budget, 10**6)) for s in both)
+    few, more = (METHODS["mst"].expected_spending(facts_of(s, budget, 10**6)) for s in both)
     factor = 2.0 if delta == 0 else math.sqrt(2)
     assert more.noise / few.noise == pytest.approx(factor, rel=1e-6)
     assert more.columns / few.columns == pytest.approx(factor, rel=1e-6)
@@ -224,8 +226,10 @@ def test_the_certificate_of_auto_says_why():
 def test_memory_beyond_the_measured_counts_as_the_nearest():
     """But for the time of rows, which goes on growing."""
     few, many, more = (facts_of(bundled("adult"), BUDGET, rows) for rows in (20_000, 10**10, 10**11))
-    assert cost_facts(many, spending("independent", many))[0] > COEFFICIENTS["independent"]["highest"][0]
-    found = [forecast("independent", f) for f in (few, many, more)]
+    assert (
+        cost_facts(many, METHODS["independent"].expected_spending(many))[0] > COEFFICIENTS["independent"]["highest"][0]
+    )
+    found = [forecast(METHODS["independent"], f) for f in (few, many, more)]
     assert found[0].megabytes != found[1].megabytes == found[2].megabytes
     assert found[2].seconds == pytest.approx(10 * found[1].seconds, rel=1e-3)
 

@@ -17,7 +17,7 @@ from understudy.errors import InputError
 from understudy.lab.audits.asked import LEVEL, Asked
 from understudy.lab.audits.checks.boundary import Boundary
 from understudy.lab.audits.checks.inside import BOUNDARY, CONFORMANCE, SENSITIVITY, TAINT, Inside
-from understudy.lab.audits.checks.trained_methods import APPLY, DRAWN, MOVED, ONE_RUN, Terms, looks_at
+from understudy.lab.audits.checks.trained_methods import DRAWN, MOVED, ONE_RUN, Terms, looks_at
 from understudy.lab.audits.checks.witness import Ask
 from understudy.lab.audits.effort import SETTINGS, Setting, setting_of
 from understudy.lab.audits.games.game import cut
@@ -26,12 +26,12 @@ from understudy.lab.audits.mutants.mutants import MUTANTS
 from understudy.lab.audits.result import DOES_NOT_APPLY, FAILED, PASSED, Audit, Bound, Check, Claim, Matrix, Step
 from understudy.lab.audits.subjects.all_subjects import (
     OF_TRAINING,
-    SUBJECTS,
-    TRAINED,
     applies,
     betrayed,
     is_opaque,
     rig_of,
+    subjects,
+    trained,
     trained_subject_of,
 )
 from understudy.parameters import one_of, whole_number
@@ -84,7 +84,7 @@ def audit(
         raise InputError(f"the time limit ({time_limit}) must be above 0 seconds", time_limit)
     one_of("neighbours", neighbours, NEIGHBOURS)
     chosen = setting_of(setting)
-    if method in TRAINED:
+    if method in trained():
         games = {"time_limit": time_limit, "out": out, "jobs": jobs, "postgres": postgres}
         _demand_no_games(str(method), games)
         terms = Terms(neighbours, chosen.learners, level)
@@ -160,7 +160,7 @@ def _audit_training(
     )
     drawn = [c for c in found if c.name in DRAWN]
     heard = [c for c in found if c.name == ONE_RUN]
-    unheard = VOTES_ALONE if method not in APPLY["no-clipping"] else IN_OR_OUT
+    unheard = IN_OR_OUT if applies("no-clipping", method) else VOTES_ALONE
     steps = (
         Step(*SENSITIVITY, tuple(c for c in found if c.name in MOVED)),
         Step(*CONFORMANCE, tuple(drawn), reason="" if drawn else VOTES_ALONE),
@@ -215,8 +215,8 @@ def audit_mutants(
 ) -> Matrix:
     """Breaks methods on purpose, and says what caught each mistake. They are caught from inside, without any game."""
     step = listening(progress)
-    names = tuple(methods or (*SUBJECTS, *(TRAINED if _can_train() else ())))
-    own = OF_TRAINING if set(names) & set(TRAINED) else ()
+    names = tuple(methods or (*subjects(), *(trained() if _can_train() else ())))
+    own = OF_TRAINING if set(names) & set(trained()) else ()
     broken = tuple(mutants or (*MUTANTS, *own))
     for mutant in broken:
         if mutant not in OF_TRAINING:
@@ -237,7 +237,7 @@ def _can_train() -> bool:
 def _caught(name: str, mutant: str, budget: Budget) -> str:
     if not applies(mutant, name):
         return DOES_NOT_APPLY
-    if name in TRAINED:
+    if name in trained():
         return _caught_training(name, mutant, budget)
     asked = Asked(name, None, mutant, budget, SETTINGS["quick"], LEVEL, sys.executable)
     return Inside(asked, asked.pairs(), Progress()).first_violation()

@@ -2,63 +2,32 @@
 
 from __future__ import annotations
 
+import importlib
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError, MethodError
-from understudy.lab.specimens import arf as adversarial
-from understudy.lab.specimens import published_arf, published_select
-from understudy.lab.specimens import published_bnp as bnp
-from understudy.lab.specimens.specimen import Specimen
+from understudy.lab import specimens
+from understudy.lab.specimens.specimen import Specimen, SpecimenKind
+from understudy.methods.registry import NOT_PRIVATE
 from understudy.parameters import suggestion, whole_number
 
-Make = Callable[[Any, Schema | None, float, dict[str, Any]], Specimen]
-"""From rows, their schema, the ε that is named and further parameters to synthetic rows."""
+
+def _declared() -> dict[str, SpecimenKind]:
+    """The `SPECIMEN` of every module of this package that has one, by name."""
+    names = (m.name for m in pkgutil.iter_modules(specimens.__path__))
+    modules = (importlib.import_module(f"{specimens.__name__}.{name}") for name in names)
+    found = [module.SPECIMEN for module in modules if hasattr(module, "SPECIMEN")]
+    return {kind.name: kind for kind in sorted(found, key=lambda kind: kind.name)}
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A method without a guarantee as a user meets it."""
-
-    name: str
-    good_for: str
-    limits: str
-    make: Make
-
-
-SPECIMENS: dict[str, Kind] = {
-    kind.name: kind
-    for kind in (
-        Kind(
-            "arf",
-            "tables that are public anyway: an adversarial random forest",
-            "no privacy whatsoever",
-            lambda rows, schema, epsilon, more: adversarial.specimen(rows, schema, **more),
-        ),
-        Kind(
-            published_arf.METHOD,
-            "studies: the private forest as its document prints it",
-            "no finite ε: its noise is scaled by the rows that it should hide",
-            lambda rows, schema, epsilon, more: published_arf.specimen(rows, schema, epsilon, **more),
-        ),
-        Kind(
-            published_select.METHOD,
-            "studies: rows selected from a pool as its document prints it",
-            "no finite ε: marginals are chosen without privacy, and |D| is published",
-            lambda rows, schema, epsilon, more: published_select.specimen(rows, schema, epsilon, **more),
-        ),
-        Kind(
-            bnp.METHOD,
-            "studies: the Pitman–Yor urn as its document prints it",
-            "no finite ε: it copies rows",
-            lambda rows, schema, epsilon, more: bnp.specimen(rows, schema, **more),
-        ),
-    )
-}
+SPECIMENS = _declared()
+NOT_PRIVATE.update(SPECIMENS)
 
 
 def specimen(
@@ -69,8 +38,11 @@ def specimen(
     epsilon: float = 1.0,
     rows: int | None = None,
     seed: int | None = None,
+    options: Mapping[str, object] | None = None,
 ) -> Specimen:
     """Rows of a method that has no guarantee, whatever `epsilon` says: for studies, and for rows that are public.
+
+    `options` are the method's own, such as `{"num_trees": 10}`; `understudy methods NAME` lists them.
 
     >>> import pyarrow as pa
     >>> made = specimen(pa.table({"age": [31, 47, 52, 31, 47, 52] * 5}), method="arf", rows=4, seed=1)
@@ -82,10 +54,12 @@ def specimen(
     if rows is not None:
         whole_number("rows", rows, 1)
     known = Schema.load(schema) if isinstance(schema, str | Path) else schema
-    return _named(method).make(data, known, float(epsilon), {"n": rows, "seed": seed})
+    kind = _named(method)
+    own = asdict(kind.params.of(method, {} if options is None else options))
+    return kind.make(data, known, float(epsilon), {"n": rows, "seed": seed} | own)
 
 
-def _named(name: str) -> Kind:
+def _named(name: str) -> SpecimenKind:
     if name not in SPECIMENS:
         raise MethodError(f"method {name!r} is not one without privacy; {suggestion(name, SPECIMENS)}", name)
     return SPECIMENS[name]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +21,13 @@ from understudy.inference.forest.adversarial_forest import FittedForest, Growth,
 from understudy.inference.forest.density import ForestDensity
 from understudy.inference.forest.forge import complete, forge
 from understudy.lab.specimens.points import Floats, Points
-from understudy.lab.specimens.specimen import Specimen
+from understudy.lab.specimens.specimen import Specimen, SpecimenKind
+from understudy.methods.params import Params, parameter
 from understudy.parameters import whole_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-METHOD = "arf"
 TRUNCATED_NORMAL = "truncnorm"
 
 
@@ -130,7 +131,7 @@ def specimen(
     density = estimate(points, grown, TRUNCATED_NORMAL, oob, alpha, finite_bounds)
     made = forge(density, len(points.values) if n is None else _checked_rows(n), rng)
     parameters = dataclasses.asdict(growth) | {"oob": oob, "alpha": alpha, "finite_bounds": finite_bounds, "seed": seed}
-    return Specimen(METHOD, points.table(made), parameters)
+    return Specimen(SPECIMEN.name, points.table(made), parameters)
 
 
 def synthesize(rows: Any, schema: Schema | None = None, **parameters: Any) -> pa.Table:
@@ -157,3 +158,34 @@ def _repeated(given: Mapping[str, Any], n: int) -> dict[str, Any]:
     if lists:
         raise InputError(f"give n or a list of values for {lists[0]!r}, not both", lists)
     return {name: [value] * _checked_rows(n) for name, value in given.items()}
+
+
+@dataclass(frozen=True)
+class ArfParams(Params):
+    """The options of `arf`, by the names of arfpy."""
+
+    num_trees: int = parameter(30, "trees of the forest", low=1, high=10_000)
+    delta: float = parameter(0.0, "how far above one half out-of-bag accuracy may end", low=0.0, high=0.5)
+    max_iters: int = parameter(10, "rounds of growing at most", low=0, high=1_000)
+    early_stop: bool = parameter(True, "end when a round is told apart better than the one before")
+    min_node_size: int = parameter(5, "the fewest rows in a leaf", low=1, high=1_000_000)
+    oob: bool = parameter(False, "whether a tree learns only from rows that it was grown without")
+    alpha: float = parameter(0.0, "added to the count of each category in a leaf", low=0.0, high=1e9)
+    merge: bool = parameter(True, "whether two small leaves of one parent become one, where arfpy drops both")
+    finite_bounds: bool = parameter(False, "whether no number leaves the range of those that were seen")
+
+
+def _make(rows: Any, schema: Schema | None, epsilon: float, stated: dict[str, Any]) -> Specimen:
+    grown = {f.name for f in dataclasses.fields(Growth)}
+    growth = Growth(**{name: value for name, value in stated.items() if name in grown})
+    return specimen(rows, schema, growth=growth, **{n: v for n, v in stated.items() if n not in grown})
+
+
+SPECIMEN = SpecimenKind(
+    name="arf",
+    good_for="tables that are public anyway: an adversarial random forest",
+    limits="no privacy whatsoever",
+    make=_make,
+    params=ArfParams,
+    claims=False,
+)

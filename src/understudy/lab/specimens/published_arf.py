@@ -18,6 +18,7 @@ It serves the study, and the auditor as prey.
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,12 +31,12 @@ from understudy.inference.forest.density import ForestDensity, Normal
 from understudy.inference.forest.forge import forge
 from understudy.lab.specimens.arf import TRUNCATED_NORMAL, estimate
 from understudy.lab.specimens.points import Floats, Points
-from understudy.lab.specimens.specimen import Specimen
+from understudy.lab.specimens.specimen import Specimen, SpecimenKind
+from understudy.methods.params import Params, parameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-METHOD = "published-dp-arf"
 SMALLEST = 1e-6
 """Stands in for a sensitivity of 0."""
 
@@ -74,7 +75,7 @@ def specimen(
     density = perturbed(points, grown, estimate(points, grown, dist, oob, alpha), epsilon, oob, rng)
     made = forge(density, len(points.values) if n is None else n, rng)
     parameters = dataclasses.asdict(growth) | {"epsilon": epsilon, "dist": dist, "oob": oob, "alpha": alpha}
-    return Specimen(METHOD, points.table(made), parameters)
+    return Specimen(SPECIMEN.name, points.table(made), parameters)
 
 
 def perturbed(
@@ -123,3 +124,25 @@ def _flattened(shares: CategoryShares, density: ForestDensity, column: int, epsi
 def _check(epsilon: float) -> None:
     if not 0 < epsilon < np.inf:
         raise InputError(f"epsilon ({epsilon}) must be a positive number", epsilon)
+
+
+@dataclass(frozen=True)
+class PublishedArfParams(Params):
+    """The options of the printed method."""
+
+    num_trees: int = parameter(30, "trees of the forest", low=1, high=10_000)
+    delta: float = parameter(0.0, "how far above one half out-of-bag accuracy may end", low=0.0, high=0.5)
+    max_iters: int = parameter(10, "rounds of growing at most", low=0, high=1_000)
+    early_stop: bool = parameter(True, "end when a round is told apart better than the one before")
+    min_node_size: int = parameter(5, "the fewest rows in a leaf", low=1, high=1_000_000)
+    oob: bool = parameter(False, "whether a tree learns only from rows that it was grown without")
+    alpha: float = parameter(0.0, "added to the count of each category in a leaf", low=0.0, high=1e9)
+
+
+SPECIMEN = SpecimenKind(
+    name="published-dp-arf",
+    good_for="studies: the private forest as its document prints it",
+    limits="no finite ε: its noise is scaled by the rows that it should hide",
+    make=lambda rows, schema, epsilon, stated: specimen(rows, schema, epsilon, **stated),
+    params=PublishedArfParams,
+)

@@ -11,6 +11,7 @@ value than was drawn; here it is as it was meant. The bound is the same.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,12 +20,11 @@ from numpy.typing import NDArray
 from understudy.boundary.schema.schema import Schema
 from understudy.inference.polya.pitman_yor import check_urn, least_delta, urn
 from understudy.lab.specimens.points import Points
-from understudy.lab.specimens.specimen import Specimen
+from understudy.lab.specimens.specimen import Specimen, SpecimenKind
+from understudy.methods.params import Params, parameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-METHOD = "published-bnp"
 
 Floats = NDArray[np.float64]
 
@@ -60,10 +60,29 @@ def specimen(
         "sigma": sigma,
         "delta_at_least": least_delta(len(points.values), draws, theta, sigma),
     }
-    return Specimen(METHOD, points.table(made), parameters)
+    return Specimen(SPECIMEN.name, points.table(made), parameters)
 
 
 def _fresh(values: Floats, labels: Any, draws: int, rng: np.random.Generator) -> Floats:
     if labels:
         return rng.integers(0, len(labels), draws).astype(np.float64)
     return rng.uniform(np.nanmin(values), np.nanmax(values), draws)
+
+
+@dataclass(frozen=True)
+class UrnParams(Params):
+    """The options of the urn."""
+
+    theta: float = parameter(1.0, "how readily new values come, whatever was seen", low=0.0, high=1e9)
+    sigma: float = parameter(
+        0.5, "how readily they come where many values were seen", low=0.0, high=1.0, open_high=True
+    )
+
+
+SPECIMEN = SpecimenKind(
+    name="published-bnp",
+    good_for="studies: the Pitman–Yor urn as its document prints it",
+    limits="no finite ε: it copies rows",
+    make=lambda rows, schema, epsilon, stated: specimen(rows, schema, **stated),
+    params=UrnParams,
+)

@@ -42,15 +42,15 @@ from understudy.boundary.tables.table import Table
 from understudy.errors import InputError
 from understudy.inference.model import CodeColumns
 from understudy.inference.particles.particles import cells_of
-from understudy.inference.row_selection import L1, Floats, Goal, Pick, Places, check_distance, choose
-from understudy.lab.specimens.specimen import Specimen
+from understudy.inference.row_selection import DISTANCES, L1, Floats, Goal, Pick, Places, check_distance, choose
+from understudy.lab.specimens.specimen import Specimen, SpecimenKind
 from understudy.methods.independent import Independent
 from understudy.methods.method import Recipe
+from understudy.methods.params import Params, parameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-METHOD = "published-dp-select"
 MARGINALS = 0.1
 """The share of all pairs that is taken."""
 DELTA_POWER = 1.1
@@ -96,7 +96,7 @@ def specimen(
     chosen, partial = printed.select(goal, size, size if n is None else n, delta, rng)
     facts = {"delta": delta, "epsilon_partial": partial, "pairs": [list(pair) for pair in found]}
     picked = {c: v[chosen] for c, v in drawn.items()}
-    return Specimen(METHOD, _decoded(picked, domain, rng), printed.described(pool or Independent()) | facts)
+    return Specimen(SPECIMEN.name, _decoded(picked, domain, rng), printed.described(pool or Independent()) | facts)
 
 
 @dataclass(frozen=True)
@@ -257,3 +257,26 @@ def _decoded(codes: CodeColumns, domain: Domain, rng: np.random.Generator) -> pa
     rows = len(next(iter(codes.values())))
     values |= {c.name: made_up(c, rows) for c in domain.schema.released if c.name not in values}  # type: ignore[arg-type]
     return from_values(values, domain.schema)
+
+
+@dataclass(frozen=True)
+class PublishedSelectParams(Params):
+    """The options of the printed method, by the names of §5.1.2."""
+
+    epsilon_ratio: float = parameter(
+        0.2, "the pool's part of epsilon", low=0.0, high=1.0, open_low=True, open_high=True
+    )
+    pool_size: float = parameter(10.0, "rows of the pool for each selected one", low=1.0, high=1_000.0)
+    candidates: int | None = parameter(None, "rows that each choice is made among", kind=int, low=1, high=10**9)
+    distance: str = parameter(L1, "what the selected rows are near by", choices=DISTANCES)
+    sections: int = parameter(1, "parts of the table that rows are selected for by turns", low=1, high=1_000)
+    marginals: float = parameter(MARGINALS, "the share of all pairs that is taken", low=0.0, high=1.0, open_low=True)
+
+
+SPECIMEN = SpecimenKind(
+    name="published-dp-select",
+    good_for="studies: rows selected from a pool as its document prints it",
+    limits="no finite ε: marginals are chosen without privacy, and |D| is published",
+    make=lambda rows, schema, epsilon, stated: specimen(rows, schema, epsilon, **stated),
+    params=PublishedSelectParams,
+)

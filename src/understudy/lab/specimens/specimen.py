@@ -1,16 +1,32 @@
-"""What a specimen or a non-private method makes: rows without any guarantee, which are never a release."""
+"""A specimen, or a method without privacy, and what it makes: rows without any guarantee, never a release."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
+from understudy.boundary.schema.schema import Schema
 from understudy.errors import ReleaseError
+from understudy.methods.params import Params
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class SpecimenKind:
+    """A method without a guarantee as a user meets it; each module of this package declares one as `SPECIMEN`."""
+
+    name: str
+    good_for: str
+    limits: str
+    make: Callable[[Any, Schema | None, float, dict[str, Any]], Specimen]
+    """From rows, their schema, the ε that is named, and `n`, `seed` and the options by name to synthetic rows."""
+    params: type[Params] = Params
+    claims: bool = True
+    """Whether it claims an ε, which the auditor can refute."""
 
 
 @dataclass(frozen=True)

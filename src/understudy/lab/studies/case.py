@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from understudy.boundary.privacy.budget import Budget
-from understudy.errors import InputError, MethodError
+from understudy.errors import InputError
 from understudy.lab.studies.study import Trial
-from understudy.methods.registry import METHODS
-from understudy.parameters import known_name, whole_number
+from understudy.methods.registry import METHODS, find_method
+from understudy.parameters import whole_number
 
 MOST_SEEDS = 1000
 
@@ -52,7 +52,7 @@ def _check(methods: Sequence[str], epsilons: Sequence[float], seeds: int, delta:
     if not methods or not epsilons:
         raise InputError("a study needs at least one method and one epsilon", methods)
     for name in methods:
-        known_name("method", name, METHODS, error=MethodError)
+        find_method(name)
     for epsilon in epsilons:
         Budget(epsilon, delta)
     whole_number("seeds", seeds, 1, MOST_SEEDS)

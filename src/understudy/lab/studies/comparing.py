@@ -19,8 +19,9 @@ from understudy.lab.evaluation.holdout import Split
 from understudy.lab.studies import long_table as table
 from understudy.lab.studies.case import BASELINE, Case, cases
 from understudy.lab.studies.record import StudyQuestion, StudyRecord, study_key
-from understudy.lab.studies.study import MODEL_FIRST, STATISTICS_FIRST, Study, Trial
+from understudy.lab.studies.study import Study, Trial
 from understudy.lab.studies.worker import StudyTask, trials
+from understudy.methods.registry import METHODS
 from understudy.parameters import whole_number
 from understudy.progress import Advance, Progress
 
@@ -29,7 +30,6 @@ NOTICE = (
     "it on a public table or on a release: a choice made by private rows would have to be paid for."
 )
 EPSILONS = (0.1, 0.5, 1, 3, 10)
-FAMILIES = dict.fromkeys(("dp-gan", "dp-ctgan", "pate-gan", "dp-select", "dp-arf"), MODEL_FIRST)
 MOST_JOBS = 256
 FEW = 100
 """Rows that are enough to see whether columns are what they should be."""
@@ -132,7 +132,7 @@ def _study(split: Split, task: StudyTask, record: StudyRecord, planned: Sequence
         target=task.target,
         trials=tuple(record.trials[c.key] for c in planned),
         baseline=record.trials[BASELINE.key].figures,
-        families={c.method: FAMILIES.get(c.method, STATISTICS_FIRST) for c in planned},
+        families={c.method: METHODS[c.method].traits.family for c in planned},
     )
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from understudy.lab.evaluation.evaluation import NOTICE
 from understudy.lab.evaluation.measure import HIGHER, Measure
 from understudy.lab.studies.layout import Grid, lay_out
-from understudy.lab.studies.study import MODEL_FIRST, STATISTICS_FIRST, Study, Summary
+from understudy.lab.studies.study import Study, Summary
+from understudy.methods.method import MODEL_FIRST, STATISTICS_FIRST
 from understudy.pages.axis import valued
 from understudy.pages.curves import Dot, Reference, Series, curves, dots
 from understudy.pages.figure import Figure

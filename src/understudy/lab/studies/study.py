@@ -12,7 +12,6 @@ from understudy.lab.evaluation.evaluation import MEASURES
 from understudy.lab.evaluation.measure import LOWER, Figure, Measure
 from understudy.pages.page import Rendered, Report, report_writer
 
-MODEL_FIRST, STATISTICS_FIRST = "model-first", "statistics-first"
 RANKED = (
     "tv1", "tv2", "tv3", "query-error", "wasserstein-1", "association", "pca-overlap", "propensity-auc", "tstr-auc",
     "tstr-r2",

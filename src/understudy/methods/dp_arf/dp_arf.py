@@ -28,6 +28,7 @@ from understudy.inference.structural_zeros import structural_zeros
 from understudy.methods.dp_arf.countable_trees import CandidateTree, PrunedTree
 from understudy.methods.dp_arf.first_tree import ColumnEstimates, grow_directly
 from understudy.methods.dp_arf.proxy_trees import TrainingSample
+from understudy.methods.method import CHOOSES_SEVERAL, MODEL_FIRST, Method, Traits, Variant
 from understudy.methods.parts.groundwork import measure_columns, public_rows
 from understudy.methods.parts.workload import Workload
 from understudy.methods.rake import rake
@@ -240,3 +241,15 @@ class TreesAndGrids:
 
     def after(self, picked: int) -> TreesAndGrids:
         return TreesAndGrids(self.trees.after(picked), self.grids.after(picked))
+
+
+METHOD = Method(
+    name="dp-arf",
+    guarantee="pure ε with delta = 0, else zCDP",
+    good_for="relations of many columns at once, and a target that follows from several: leaves of trees beside pairs",
+    limits="about twice the time of rake",
+    build=lambda options, params: DpArf(options.targets),
+    traits=Traits(family=MODEL_FIRST, buys_bins=True, suits_wide_targets=True),
+    spending=rake.spending,
+    variants=(Variant(mutants=CHOOSES_SEVERAL),),
+)

@@ -25,7 +25,9 @@ from understudy.inference.model import CodeColumns, Model
 from understudy.inference.pooled import PooledModel
 from understudy.inference.row_selection import DISTANCES
 from understudy.methods.dp_select.pool import draw_pool, within
-from understudy.methods.method import Calibrated, Recipe
+from understudy.methods.forecast.spending import Public, Spending, after_columns
+from understudy.methods.method import CHOOSES_SEVERAL, MODEL_FIRST, Calibrated, Method, Recipe, Traits, Variant
+from understudy.methods.mst import Mst
 from understudy.methods.parts.groundwork import measure_columns, public_rows
 from understudy.methods.parts.networks import Report, Watch
 from understudy.methods.rake import rake
@@ -60,6 +62,10 @@ class DpSelect:
     sections: int = 1
     targets: ColumnSet = ()
     report: Report | None = field(default=None, compare=False)
+
+    def over(self, pool: Recipe) -> DpSelect:
+        """The same recipe with the pool of another method."""
+        return replace(self, pool=pool)
 
     def reporting(self, watch: Watch) -> DpSelect:
         """The same recipe, which tells how far the pool is, where that can tell it, and then its own rounds."""
@@ -177,3 +183,21 @@ class SelectState(RakeState):
 
     def _refresh(self, count: int, passes: int) -> None:
         """Rows of a pool are weighed, never changed."""
+
+
+def spending(public: Public) -> Spending:
+    """As `rake` does with what the pool leaves."""
+    first, left = after_columns(public)
+    return rake.spend_by_schedule(public, first, left.part(1 - POOL_SHARE), keen=False)
+
+
+METHOD = Method(
+    name="dp-select",
+    guarantee="that of its pool, and zCDP, or pure ε with delta = 0",
+    good_for="a weak generator: rows are selected out of its pool by measured marginals",
+    limits="can't make what its pool lacks",
+    build=lambda options, params: DpSelect(Mst(options.targets), targets=options.targets),
+    traits=Traits(family=MODEL_FIRST, selects=True),
+    spending=spending,
+    variants=(Variant(mutants=CHOOSES_SEVERAL),),
+)

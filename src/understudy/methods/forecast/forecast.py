@@ -1,7 +1,7 @@
 """What each method will cost and how far off its table will be, before anything is spent: from public facts alone.
 
 The public facts are the schema, the budget and a guess of the number of rows; what a method makes of them is known from
-its own rules (`forecast_spending`), and so is what noise and sampling then do to pairs of columns (`forecast_error`).
+its own rules (`Method.spending`), and so is what noise and sampling then do to pairs of columns (`error`).
 What public facts can't say is how closely the columns are related, on which much of the error rests: a forecast is that
 of a table as closely related as is typical, with a range that most tables fall into. The few numbers that remain are
 fitted to measured releases by `scripts/bench plan`.
@@ -10,17 +10,22 @@ fitted to measured releases by `scripts/bench plan`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.schema.schema import Schema
+from understudy.errors import InputError
 from understudy.methods.forecast.coefficients import COEFFICIENTS, RELATED, SHAPE
 from understudy.methods.forecast.error import Setting, Shape, expected_error
-from understudy.methods.forecast.spending import Floats, Public, Spending, spending
+from understudy.methods.forecast.spending import Floats, Public, Spending
 from understudy.parameters import whole_number
+
+if TYPE_CHECKING:
+    from understudy.methods.method import Method
 
 ASSUMED_ROWS = 10_000
 MOST_ROWS = 10**12
@@ -57,11 +62,19 @@ def facts_of(schema: Schema, budget: Budget, rows: int) -> Public:
     return Public.of(schema, budget, rows)
 
 
-def forecast(method: str, facts: Public) -> Forecast:
+def coefficients_of(method: Method) -> Mapping[str, Sequence[float]] | None:
+    """Those that were measured for it here, or that it brings along; none where nobody measured it."""
+    return COEFFICIENTS.get(method.name, method.coefficients)
+
+
+def forecast(method: Method, facts: Public) -> Forecast:
     """By a method's own rules and its coefficients."""
-    bought, of = spending(method, facts), COEFFICIENTS[method]
-    setting, tables = Setting.of(facts, bought), round(of["tables"][0])
-    return Forecast(method, *_errors(setting, of["error"], of["range"][0]), *_costs(method, facts, bought), tables)
+    bought, of = method.expected_spending(facts), coefficients_of(method)
+    if of is None:
+        raise InputError(f"method {method.name} was never measured, so that it has no forecast", method)
+    error, low, high = _errors(Setting.of(facts, bought), of["error"], of["range"][0])
+    seconds, megabytes = _costs(of, facts, bought)
+    return Forecast(method.name, error, low, high, seconds, megabytes, tables=round(of["tables"][0]))
 
 
 def _errors(setting: Setting, coefficients: Sequence[float], reach: float) -> tuple[float, float, float]:
@@ -76,9 +89,9 @@ def _errors(setting: Setting, coefficients: Sequence[float], reach: float) -> tu
     return error, error * math.exp(-below), min(error * math.exp(above), (1 + error) / 2)
 
 
-def _costs(method: str, facts: Public, bought: Spending) -> tuple[float, float]:
+def _costs(of: Mapping[str, Sequence[float]], facts: Public, bought: Spending) -> tuple[float, float]:
     """Seconds and megabytes; facts beyond those that a method was measured with count as the nearest of these."""
-    costs, of = cost_facts(facts, bought), COEFFICIENTS[method]
+    costs = cost_facts(facts, bought)
     seen = np.array([1.0, *np.clip(costs, of["lowest"], of["highest"])])
     seconds, megabytes = (math.exp(float(seen @ of[name])) for name in ("seconds", "megabytes"))
     # Time goes on growing with the rows, whatever was measured: each row is read and counted.
@@ -98,7 +111,7 @@ def check_rows(rows: int) -> int:
     return whole_number("rows", rows, 1, MOST_ROWS)
 
 
-def forecasts(schema: Schema, budget: Budget, rows: int, methods: Sequence[str]) -> list[Forecast]:
+def forecasts(schema: Schema, budget: Budget, rows: int, methods: Sequence[Method]) -> list[Forecast]:
     """Of these methods, the smallest expected error first."""
     facts = facts_of(schema, budget, check_rows(rows))
     return sorted((forecast(m, facts) for m in methods), key=lambda f: f.error)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -15,13 +14,8 @@ from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.inference.discovery import provisional
-from understudy.methods import aim, mst, mwem
-from understudy.methods.dp_select import dp_select
 from understudy.methods.parts.groundwork import FIRST_SHARE, MORE_SHARE, MOST_SHARE, NOISY, VERY_NOISY
 from understudy.methods.parts.share import error_weights
-from understudy.methods.parts.workload import Workload
-from understudy.methods.privbayes import privbayes
-from understudy.methods.rake.rake import Schedule
 
 Floats = NDArray[np.float64]
 
@@ -80,68 +74,27 @@ class Spending:
     noise: float
 
 
-def spending(method: str, public: Public) -> Spending:
-    """By the method's own rules; a method that measures nothing spends as `rake` would, for want of a better guess."""
-    columns = len(public.domain.names)
-    if method == "independent" or columns == 1:
-        return Spending(public.noise_of_columns(public.amount), 0, 0.0)
-    if method == "marginals":
-        return _equally(public, public.amount.part(FIRST_SHARE), public.amount, columns - 1)
-    first = public.amount.part(_share_of_columns(public, most=method != "privbayes"))
-    left = Amount(public.amount.value - first.value, public.amount.pure)
-    return BUYING.get(method, _rake)(public, first, left)
+def spend_on_columns(public: Public) -> Spending:
+    """All on single columns."""
+    return Spending(public.noise_of_columns(public.amount), 0, 0.0)
 
 
-def _share_of_columns(public: Public, most: bool) -> float:
-    """As `groundwork.measure_columns` has it, but from the expected noise."""
+def after_columns(public: Public, most: bool = True) -> tuple[Amount, Amount]:
+    """What single columns take first, as `groundwork.measure_columns` has it but by the expected noise, and the rest.
+
+    `most`: whether they may take the largest share where they are hardly known.
+    """
     error = float(public.noise_of_columns(public.amount.part(FIRST_SHARE)).mean())
-    if error <= NOISY:
-        return FIRST_SHARE
-    return FIRST_SHARE + (MOST_SHARE if error > VERY_NOISY and most else MORE_SHARE)
+    share = FIRST_SHARE
+    if error > NOISY:
+        share += MOST_SHARE if error > VERY_NOISY and most else MORE_SHARE
+    first = public.amount.part(share)
+    return first, Amount(public.amount.value - first.value, public.amount.pure)
 
 
-def _equally(public: Public, first: Amount, measuring: Amount, sets: int) -> Spending:
+def spend_equally(public: Public, first: Amount, measuring: Amount, sets: int) -> Spending:
+    """The first part on single columns, and equal parts of the second on so many sets of columns."""
     return Spending(public.noise_of_columns(first), sets, float(public.deviation(measuring, 1 / sets)))
-
-
-def _mst(public: Public, first: Amount, left: Amount) -> Spending:
-    return _equally(public, first, left.part(1 - mst.SELECTION_SHARE), len(public.domain.names) - 1)
-
-
-def _privbayes(public: Public, first: Amount, left: Amount) -> Spending:
-    measuring = left.part(1 - privbayes.TREE_SHARE).part(1 - privbayes.PARENTS_SHARE)
-    return _equally(public, first, measuring, len(public.domain.names) - 1)
-
-
-def _mwem(public: Public, first: Amount, left: Amount) -> Spending:
-    rounds = mwem.Mwem().calibrate(public.domain, public.amount).rounds
-    return _equally(public, first, left.part(1 - mwem.SELECTION_SHARE), rounds)
-
-
-def _aim(public: Public, first: Amount, left: Amount) -> Spending:
-    method = aim.CalibratedAim(public.domain, public.amount, aim.Aim(), Workload.of(public.domain))
-    picks = method._count_picks(public.rows / left.noise_scale(public.change))
-    return _equally(public, first, left.part(1 - aim.SELECTION_SHARE), picks)
-
-
-def _rake(public: Public, first: Amount, left: Amount, keen: bool = True) -> Spending:
-    schedule = Schedule.of(public.rows, Purse.of(left, public.change), len(public.domain.names), keen)
-    picks = schedule.edges + schedule.per_round * len(schedule.rounds)
-    return Spending(public.noise_of_columns(first), picks, schedule.noise)
-
-
-def _select(public: Public, first: Amount, left: Amount) -> Spending:
-    """As `rake` does with what the pool leaves."""
-    return _rake(public, first, left.part(1 - dp_select.POOL_SHARE), keen=False)
-
-
-BUYING: dict[str, Callable[[Public, Amount, Amount], Spending]] = {
-    "mst": _mst,
-    "privbayes": _privbayes,
-    "mwem": _mwem,
-    "aim": _aim,
-    "dp-select": _select,
-}
 
 
 @dataclass(frozen=True)

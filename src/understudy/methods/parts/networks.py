@@ -27,6 +27,7 @@ from understudy.inference.grouping import Grouping
 from understudy.inference.histogram import estimate_total, project_to_simplex
 from understudy.inference.model import Model
 from understudy.inference.product import IndependentModel
+from understudy.methods.method import MODEL_FIRST, Traits
 from understudy.methods.parts.compression import Compression, OpenedModel
 from understudy.methods.parts.groundwork import denoised, measure_each, public_rows
 
@@ -38,6 +39,10 @@ RAREST = 0.002
 """A category below this share of the rows shares a group with others, as does one that noise could have made."""
 STANDS_OUT = 3.0
 RATE, LARGEST_BATCH = 0.1, 20_000.0
+
+TRAITS = Traits(family=MODEL_FIRST, trains=True, pure=False, extra="gan")
+MUTANTS = ("no-clipping", "half-gradient-noise", "shuffled-batches", "raw-condition-law")
+"""The mistakes of a training by gradients, which the auditor must catch in it."""
 
 Report = Callable[[int, int, float], None]
 """Of the step, of all steps, and of the ε that the release would have if it ended there, the counting part included."""

@@ -21,7 +21,7 @@ from understudy.boundary.schema.partition import Grid, Partition
 from understudy.errors import MethodError
 from understudy.inference.polya.dyadic import Dyadic, depth_of
 from understudy.inference.product import IndependentModel
-from understudy.methods.method import NOISE, SAMPLING
+from understudy.methods.method import CHOOSES_SEVERAL, NOISE, SAMPLING, Method, Options, Traits, Variant
 from understudy.methods.polya_tree.halving import CalibratedNoise, at_least, is_line, noisy_rows
 
 Floats = NDArray[np.float64]
@@ -106,3 +106,18 @@ def good_draws(rows: float, share: float) -> int:
     The error a/√m + b·2c/n, in Wasserstein-1 on a unit line, is least where its derivative is 0.
     """
     return max(1, round(min(rows, (SAMPLING_ERROR * rows / (4 * PRIOR_ERROR * share)) ** (2 / 3))))
+
+
+METHOD = Method(
+    name="polya-tree",
+    guarantee="pure ε with delta = 0, else zCDP",
+    good_for="columns of numbers at full resolution, and one tree of pairs",
+    limits="one pair per column; give numbers many bins in the schema",
+    build=lambda options, params: PolyaTree(options.by, options.draws),
+    traits=Traits(samples=True),
+    variants=(
+        Variant(mutants=CHOOSES_SEVERAL),
+        # Draws from a posterior cost the same where one row takes the place of another.
+        Variant("-by-sampling", lambda names: Options(by=SAMPLING), immune=("index-blocks",)),
+    ),
+)

@@ -28,6 +28,8 @@ from understudy.inference.histogram import estimate_total, project_to_simplex
 from understudy.inference.model import Model
 from understudy.inference.noisy_table import NoisyTable
 from understudy.inference.product import IndependentModel
+from understudy.methods.forecast.spending import Public, Spending, after_columns, spend_equally
+from understudy.methods.method import CHOOSES_SEVERAL, Method, Variant
 from understudy.methods.mst import Acyclic
 from understudy.methods.parts.groundwork import (
     FIRST_SHARE,
@@ -248,3 +250,20 @@ class PrivBayesState:
         # A sweep goes through them in this order: the margins have the last word.
         estimator.observe([NoisyTable.of(measured), *known])
         return estimator.fit(CONDITIONAL_SWEEPS).marginal(grid.columns)
+
+
+def spending(public: Public) -> Spending:
+    first, left = after_columns(public, most=False)
+    measuring = left.part(1 - TREE_SHARE).part(1 - PARENTS_SHARE)
+    return spend_equally(public, first, measuring, len(public.domain.names) - 1)
+
+
+METHOD = Method(
+    name="privbayes",
+    guarantee="pure ε with delta = 0, else zCDP",
+    good_for="relations of two or three columns, also of fine columns at a coarser level",
+    limits="one order of columns; at most two parents each",
+    build=lambda options, params: PrivBayes(),
+    spending=spending,
+    variants=(Variant(mutants=CHOOSES_SEVERAL, selects_wide=True),),
+)

@@ -15,7 +15,7 @@ from understudy.lab.audits.checks.witness import Ask
 from understudy.lab.audits.mutants.mutants import halved
 from understudy.lab.audits.pairs.pair import Pair
 from understudy.lab.audits.result import FAILED, Check, Step
-from understudy.lab.audits.subjects.all_subjects import SELECTS_WIDE, betrayed, rig_of, subject_of
+from understudy.lab.audits.subjects.all_subjects import betrayed, rig_of, selects_wide, subject_of
 from understudy.lab.audits.subjects.rig import Rig, World
 from understudy.lab.audits.subjects.subject import Subject
 from understudy.progress import Progress
@@ -49,7 +49,7 @@ class Inside:
             self.rig,
             self.asked.budget,
             self.asked.neighbours,
-            wide=self.subject.name in SELECTS_WIDE,
+            wide=selects_wide(self.subject.name),
             postgres=self.asked.postgres,
         )
 

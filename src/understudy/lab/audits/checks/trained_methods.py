@@ -26,16 +26,17 @@ from understudy.boundary.privacy.mechanisms.training import Noisy, Shape, Traini
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import ADD_REMOVE, REPLACE_ONE, Schema
-from understudy.errors import InputError
+from understudy.errors import InputError, MethodError
 from understudy.inference.generators.adversarial_training import TrainingConfig
 from understudy.lab.audits.checks.canaries import Canaries, Coins, Ear, OneRun, guessed, judged, tossed
 from understudy.lab.audits.games.bounds import Curve, least_epsilon
 from understudy.lab.audits.games.game import cut
 from understudy.lab.audits.result import FAILED, PASSED, Check
 from understudy.lab.audits.subjects.rig import opened
-from understudy.methods.dp_ctgan import dp_ctgan
-from understudy.methods.dp_gan import dp_gan
+from understudy.methods.method import Options
 from understudy.methods.parts.networks import TRAINED_DELTA, TRAINED_EPSILON, Network
+from understudy.methods.pate_gan import PateGan
+from understudy.methods.registry import METHODS
 
 LEVEL, SIDE = 0.05, 1e-10
 COLUMNS, VALUES = 8, 6
@@ -129,10 +130,6 @@ MUTANTS: dict[str, Workshop] = {
 }
 
 
-APPLY: dict[str, tuple[str, ...]] = dict.fromkeys(MUTANTS, ("dp-gan", "dp-ctgan")) | {"shared-teachers": ("pate-gan",)}
-"""The methods that have the part which a mutant breaks."""
-
-
 @dataclass(frozen=True)
 class Terms:
     """How a training is looked at: the claimed relation, how often, and how rarely an honest one may be refuted."""
@@ -166,9 +163,12 @@ def workshop_of(mutant: str | None) -> Workshop:
 def looks_at(method: str, budget: Budget, mutant: str | None = None, terms: Terms = QUICK) -> Iterator[Check]:
     """Every look at a method by its name, the quickest first; of one whose rows are voted on, how far votes move."""
     check_trainable(budget.pure, canary_schema())
-    if method == "pate-gan":
+    recipe = METHODS[method].recipe(Options())
+    if isinstance(recipe, Network):
+        return training_checks(recipe, budget, mutant, terms)
+    if isinstance(recipe, PateGan):
         return iter([votes_check(workshop_of(mutant), np.random.Generator(np.random.PCG64()), terms)])
-    return training_checks({"dp-gan": dp_gan, "dp-ctgan": dp_ctgan}[method](), budget, mutant, terms)
+    raise MethodError(f"method {method} trains in a way of its own, which no audit knows how to look at", method)
 
 
 def audit_training(recipe: Network, budget: Budget, mutant: str | None = None) -> list[Check]:

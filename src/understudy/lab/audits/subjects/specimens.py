@@ -12,7 +12,7 @@ from understudy.lab.audits.result import BLACK_BOX
 from understudy.lab.specimens.all_specimens import SPECIMENS as KINDS
 from understudy.lab.specimens.all_specimens import specimen
 
-SPECIMENS = tuple(name for name in KINDS if name.startswith("published-"))
+SPECIMENS = tuple(kind.name for kind in KINDS.values() if kind.claims)
 """Those that claim an ε; a method that claims nothing has nothing to refute."""
 
 

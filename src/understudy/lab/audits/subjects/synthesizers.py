@@ -11,16 +11,19 @@ import numpy as np
 
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
-from understudy.boundary.schema.schema import DRAFT, Schema
+from understudy.boundary.schema.schema import DRAFT
 from understudy.lab.audits.subjects.rig import World
 from understudy.lab.audits.subjects.subject import Shown
-from understudy.methods.method import NOISE, SAMPLING, Options
+from understudy.methods.method import Method, Variant
+from understudy.methods.registry import METHODS
 from understudy.releases.certificate import Certificate
 from understudy.releases.release import Release
 from understudy.releases.synthesis import Plan
 
-BY_SAMPLING = "-by-sampling"
-"""Marks the form of a method whose privacy is that of draws from a posterior."""
+
+def variants() -> dict[str, tuple[Method, Variant]]:
+    """Every way to run a method that is audited by itself, by its name."""
+    return {f"{m.name}{v.ending}": (m, v) for m in METHODS.values() for v in m.variants}
 
 
 @dataclass(frozen=True)
@@ -31,10 +34,6 @@ class Synthesis:
     budget: Budget
     kind: str = "method"
     buys_keys: bool = True
-
-    @property
-    def method(self) -> str:
-        return self.name.removesuffix(BY_SAMPLING)
 
     def learn(self, world: World, curator: Curator, seed: int) -> None:
         self._plan(world, seed).learn(curator)
@@ -47,15 +46,10 @@ class Synthesis:
         return self._plan(world, 0).certificate(curator, rows=1)
 
     def _plan(self, world: World, seed: int) -> Plan:
-        schema, options = world.schema, self._options(world.schema)
+        schema, (method, variant) = world.schema, variants()[self.name]
+        options = variant.options([c.name for c in schema.modelled])
         draft = schema.status == DRAFT
-        return Plan.of(schema, self.budget, self.method, options, world.rows, seed, accept_draft=draft)
-
-    def _options(self, schema: Schema) -> Options:
-        """What a method must be told: one that measures named tables gets one."""
-        names = tuple(c.name for c in schema.modelled)
-        by = SAMPLING if self.name.endswith(BY_SAMPLING) else NOISE
-        return Options(marginals=(names[:2],) if self.method == "marginals" else (), by=by)
+        return Plan.of(schema, self.budget, method.name, options, world.rows, seed, accept_draft=draft)
 
 
 def outside(release: Release) -> dict[str, Any]:

@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from understudy.lab.evaluation.evaluation import NOTICE
+from understudy.lab.specimens import published_select
 from understudy.lab.studies.layout import NOTHING, SELECTION, Grid
 from understudy.lab.studies.study import Summary, summarize
+from understudy.methods import dp_select
 from understudy.pages.curves import Dot, Reference, Series, curves, dots
 from understudy.pages.figure import Figure
 from understudy.pages.page import fill
 
-POOL, SELECT, PUBLISHED = "pool", "dp-select", "published-dp-select"
+POOL, SELECT, PUBLISHED = "pool", dp_select.METHOD.name, published_select.SPECIMEN.name
 METHODS = (POOL, SELECT, PUBLISHED)
 WIDTH = 420
 

@@ -30,6 +30,7 @@ from understudy.lab.jobs.job_record import JobRecord
 from understudy.lab.specimens import published_select
 from understudy.lab.studies.documents.closeness import auc_and_accuracy, total_variation
 from understudy.lab.studies.documents.selection_page import POOL, PUBLISHED, SELECT, Case, Sweep, Trial, render
+from understudy.methods import independent, mst, privbayes
 from understudy.methods.dp_select.dp_select import ENTROPY, POOL_SHARE, DpSelect
 from understudy.methods.method import Options, Recipe
 from understudy.methods.registry import METHODS
@@ -54,10 +55,10 @@ PRINTED_RATIO, PRINTED_FACTOR, PRINTED_SECTIONS = 0.2, 20.0, 5
 class Size:
     """How much is tried: tables, pools and ε, seeds of the comparison and of the sweeps, and the ε of the sweeps."""
 
-    pools: tuple[str, ...] = ("independent", "privbayes", "mst")
+    pools: tuple[str, ...] = (independent.METHOD.name, privbayes.METHOD.name, mst.METHOD.name)
     epsilons: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0)
     seeds: int = 5
-    swept: str = "mst"
+    swept: str = mst.METHOD.name
     swept_epsilon: float = 2.0
     swept_seeds: int = 2
     rows: int | None = None

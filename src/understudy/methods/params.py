@@ -1,0 +1,165 @@
+"""The options of a method: the fields of a frozen dataclass, each with its bounds and a sentence for the user.
+
+    @dataclass(frozen=True)
+    class MwemParams(Params):
+        rounds: int | None = parameter(None, "how many pairs are measured", kind=int, low=1, high=1_000)
+
+This is the one place that reads and checks them, whether they come from Python, from the command line, where all are
+text, or from a certificate. What is checked is public: no option may depend on a row.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from understudy.errors import MethodError
+from understudy.parameters import known_name
+
+DECLARED = "parameter"
+"""The key of a field's metadata."""
+TRUE, FALSE = ("true", "yes", "1"), ("false", "no", "0")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What is known of one option but for its name."""
+
+    help: str
+    kind: type
+    low: float | None = None
+    high: float | None = None
+    open_low: bool = False
+    open_high: bool = False
+    """Whether the bound itself is refused."""
+    choices: tuple[str, ...] = ()
+    optional: bool = False
+    """Whether it may be left to the method, which None says."""
+
+    @property
+    def bound(self) -> str:
+        """What a value must be, to follow "must be".
+
+        >>> Parameter("", int, 1, 1000).bound, Parameter("", float, 0, 1, open_low=True, open_high=True).bound
+        ('a whole number from 1 to 1,000', 'a number above 0 and below 1')
+        """
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        if self.kind is bool:
+            return "true or false"
+        words = {int: "a whole number", float: "a number"}.get(self.kind, "a text")
+        return " ".join([words, *self._limits()])
+
+    def _limits(self) -> Iterable[str]:
+        if self.low is not None and self.high is not None and not (self.open_low or self.open_high):
+            yield f"from {self.low:,g} to {self.high:,g}"
+            return
+        low, high = ("above" if self.open_low else "of at least"), ("below" if self.open_high else "of at most")
+        limits = [f"{word} {limit:,g}" for word, limit in ((low, self.low), (high, self.high)) if limit is not None]
+        if limits:
+            yield " and ".join(limits)
+
+    def read(self, value: object) -> Any:
+        """The value in its own type; text is read, and what can't be meant is a ValueError."""
+        if value is None and self.optional:
+            return None
+        if self.choices:
+            return self._choice(value)
+        if isinstance(value, str) and self.kind is not str:
+            value = self._read_text(value.strip())
+        if self.kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if type(value) is not self.kind or (isinstance(value, int | float) and not self._is_within(value)):
+            raise ValueError
+        return value
+
+    def _choice(self, value: object) -> str:
+        """However it is capitalised."""
+        for choice in self.choices:
+            if choice.lower() == str(value).lower():
+                return choice
+        raise ValueError
+
+    def _read_text(self, text: str) -> object:
+        if self.kind is not bool:
+            return self.kind(text.replace("_", ""))
+        if text.lower() not in (*TRUE, *FALSE):
+            raise ValueError
+        return text.lower() in TRUE
+
+    def _is_within(self, value: float) -> bool:
+        low, high = (-math.inf if self.low is None else self.low), (math.inf if self.high is None else self.high)
+        inside = low < value if self.open_low else low <= value
+        return math.isfinite(value) and inside and (value < high if self.open_high else value <= high)
+
+    def describe(self, name: str, default: object) -> dict[str, object]:
+        """As `understudy methods --json` has it."""
+        return {"name": name, "type": self.kind.__name__, "default": default, "must be": self.bound, "help": self.help}
+
+
+def parameter(default: Any, help: str, *, kind: type | None = None, **limits: Any) -> Any:
+    """A field of `Params`; its type is that of its default, or `kind` where that is None."""
+    declared = Parameter(help, kind or type(default), optional=default is None, **limits)
+    return dataclasses.field(default=default, metadata={DECLARED: declared})
+
+
+@dataclass(frozen=True)
+class Params:
+    """The options of a method that has none, and the base of those of all others."""
+
+    def __post_init__(self) -> None:
+        for name, declared in self.declared().items():
+            object.__setattr__(self, name, _checked(name, declared, getattr(self, name)))
+        self.check()
+
+    def check(self) -> None:
+        """Refuses options that exclude each other."""
+
+    @classmethod
+    def declared(cls) -> dict[str, Parameter]:
+        return {f.name: f.metadata[DECLARED] for f in dataclasses.fields(cls)}
+
+    @classmethod
+    def of(cls, owner: str, given: Mapping[str, object]) -> Self:
+        """From what a user gives, as text or as values; `owner` is the method, for messages."""
+        known = cls.declared()
+        for name in given:
+            if not known:
+                raise MethodError(f"method {owner} has no options; leave {name} ({given[name]!r}) out", name)
+            known_name(f"option of method {owner}", name, known, error=MethodError)
+        return cls(**given)
+
+    def changed(self) -> dict[str, Any]:
+        """What is not as it is by default: all that a certificate has to say."""
+        return {f.name: v for f in dataclasses.fields(self) if (v := getattr(self, f.name)) != f.default}
+
+    @classmethod
+    def describe(cls) -> list[dict[str, object]]:
+        return [cls.declared()[f.name].describe(f.name, f.default) for f in dataclasses.fields(cls)]
+
+
+def _checked(name: str, declared: Parameter, value: object) -> Any:
+    try:
+        return declared.read(value)
+    except (TypeError, ValueError, OverflowError):
+        raise MethodError(f"{name} ({value!r}) must be {declared.bound}", value) from None
+
+
+def parse_options(texts: Iterable[str]) -> dict[str, str]:
+    """Options as they are typed, each as in `distance=L2`.
+
+    >>> parse_options(["distance=L2", "sections=2"])
+    {'distance': 'L2', 'sections': '2'}
+    """
+    options: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name or not value:
+            raise MethodError(f"option ({text!r}) must be a name and a value, as in distance=L2", text)
+        if name in options:
+            raise MethodError(f"option {name!r} is given twice; keep one of its values", text)
+        options[name] = value
+    return options
