@@ -15,7 +15,7 @@ from understudy.errors import CheckFailed, InputError
 from understudy.files import write_atomically
 from understudy.lab.audits.asked import LEVEL
 from understudy.lab.audits.auditing import CANARIES, audit, audit_mutants
-from understudy.lab.audits.bound_figures import at_least, currencies
+from understudy.lab.audits.bound_figures import at_least, claim_parameters
 from understudy.lab.audits.mutants.mutants import MUTANTS
 from understudy.lab.audits.report import claimed, matrix_summary, render_matrix, summary
 from understudy.lab.audits.result import DOES_NOT_APPLY, LIMITS, PASSED, Audit, Bound, Matrix, Step
@@ -138,7 +138,7 @@ def _print(found: Audit) -> None:
     for step in found.steps:
         _print_step(step)
     if found.bounds:
-        symbols = [c.symbol for c in currencies(found.claim)]
+        symbols = [c.symbol for c in claim_parameters(found.claim)]
         heads = ("pair", "view", "statistic", "runs", "told rightly", *symbols, "refutes")
         print_table("Proved lower bounds", heads, [_bound_row(found, b) for b in found.bounds])
     if not found.violated:
@@ -170,7 +170,7 @@ def _print_step(step: Step) -> None:
 
 
 def _bound_row(found: Audit, bound: Bound) -> tuple[str, ...]:
-    proved = [f"≥ {at_least(c.of(bound))}" for c in currencies(found.claim)]
+    proved = [f"≥ {at_least(c.of(bound))}" for c in claim_parameters(found.claim)]
     runs = f"{bound.runs:,}"
     return bound.pair, bound.view, bound.statistic, runs, percent(bound.accuracy), *proved, bound.refutes or "nothing"
 

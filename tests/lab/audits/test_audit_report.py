@@ -31,7 +31,7 @@ from helpers.made_audits import (
 )
 from helpers.made_results import CONTROL, EVIL, QUOTES
 from helpers.parsed_page import EXTERNAL, Page
-from understudy.lab.audits.bound_figures import MOST_GAMES, at_least, claimed_curve, currencies, reached
+from understudy.lab.audits.bound_figures import MOST_GAMES, at_least, claim_parameters, claimed_curve, reached
 from understudy.lab.audits.report import MOST_CHECKS, pictures, render, render_brief, render_matrix, summary
 from understudy.lab.audits.result import LIMITS, Audit, delta_from_gaussian
 
@@ -208,13 +208,13 @@ def test_what_refutes_has_another_shape():
     ("claim", "symbols"), [(GAUSSIAN, ["ε", "μ"]), (ZCDP, ["ε", "ρ"]), (STATED, ["ε"]), (PURE, ["ε"])]
 )
 def test_games_are_drawn_in_every_currency_of_the_claim(claim, symbols):
-    assert [c.symbol for c in currencies(claim)] == symbols
+    assert [c.symbol for c in claim_parameters(claim)] == symbols
     assert len(pictures(audit(claim=claim))) == 1 + len(symbols)
     assert len(pictures(audit(claim=claim, bounds=()))) == 1
 
 
 def test_a_bar_reaches_the_line_exactly_at_the_claim():
-    epsilon = currencies(STATED)[0]
+    epsilon = claim_parameters(STATED)[0]
     svg = reached([bound(epsilon=1.0)], epsilon).svg
     bars = re.findall(r'<rect x="([\d.]+)" y="[\d.]+" height="9" rx="2" width="([\d.]+)"', svg)
     line = re.findall(r'<line x1="([\d.]+)" [^>]*stroke-width="2"', svg)
@@ -224,7 +224,7 @@ def test_a_bar_reaches_the_line_exactly_at_the_claim():
 
 def test_many_games_are_cut_but_not_from_the_numbers():
     games = [bound(f"pair {i}", epsilon=0.9 - i / 100) for i in range(MOST_GAMES + 3)]
-    figure = reached(games[::-1], currencies(STATED)[0])
+    figure = reached(games[::-1], claim_parameters(STATED)[0])
     assert f"and 3 more, all at {at_least(0.78)} or below" in figure.svg and "pair 12" not in figure.svg
     assert [row[0] for row in figure.numbers.rows] == [f"pair {i}, white box" for i in range(MOST_GAMES + 3)]
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from understudy.lab.audits.checks.canaries import OneRun, play
-from understudy.lab.audits.games.bounds import ORDERS, Proved, best_event, by_event, lower_share, upper_share
+from understudy.lab.audits.games.bounds import ORDERS, LowerBounds, best_event, by_event, lower_share, upper_share
 
 PERFECT = {50: 2.57, 100: 3.28, 200: 3.98, 500: 4.91, 1000: 5.60}
 """Runs of each world, and the ε that a perfect attack proves at 95 %."""
@@ -29,8 +29,8 @@ def test_shares_are_bounded_as_clopper_and_pearson_do(hits: int, runs: int) -> N
 
 
 def test_an_attack_that_guesses_proves_nothing() -> None:
-    assert by_event((50, 50), (100, 100), 0.05, 0.0) == Proved()
-    assert Proved.by_accuracy(500, 1000, 0.05, 0.0) == Proved()
+    assert by_event((50, 50), (100, 100), 0.05, 0.0) == LowerBounds()
+    assert LowerBounds.by_accuracy(500, 1000, 0.05, 0.0) == LowerBounds()
 
 
 @pytest.mark.parametrize("mu", [0.1, 0.5, 1.0, 3.0])
@@ -38,7 +38,7 @@ def test_bounds_reach_what_a_gaussian_pair_has(mu: float) -> None:
     """With so many runs that chance is small, the best guess of a Gaussian pair gives its μ, and less than its ρ."""
     runs = 10**8
     right = round(runs * norm.cdf(mu / 2))
-    proved = Proved.by_accuracy(right, runs, 1e-6, 0.0)
+    proved = LowerBounds.by_accuracy(right, runs, 1e-6, 0.0)
     assert 0.98 * mu < proved.mu <= mu
     assert 0.5 * mu**2 / 2 < proved.rho <= mu**2 / 2
 
@@ -47,7 +47,7 @@ def test_bounds_reach_what_a_gaussian_pair_has(mu: float) -> None:
 def test_bounds_reach_what_randomised_response_has(delta: float) -> None:
     epsilon, runs = 1.0, 10**8
     right = round(runs * (1 - (1 - delta) / (1 + math.exp(epsilon))))
-    assert 0.995 < Proved.by_accuracy(right, runs, 1e-6, delta).epsilon <= 1.0
+    assert 0.995 < LowerBounds.by_accuracy(right, runs, 1e-6, delta).epsilon <= 1.0
 
 
 @pytest.mark.parametrize(("p", "q"), [(0.6, 0.4), (0.9, 0.3), (0.02, 0.01)])
@@ -56,14 +56,14 @@ def test_rho_is_the_largest_divergence_per_order(p: float, q: float) -> None:
         return math.log(x**a * y ** (1 - a) + (1 - x) ** a * (1 - y) ** (1 - a)) / (a - 1) / a
 
     expected = max(divergence(a, *pair) for a in ORDERS for pair in ((p, q), (q, p)))
-    assert Proved.of(p, q, 0.0).rho == pytest.approx(expected, rel=1e-6)
+    assert LowerBounds.of(p, q, 0.0).rho == pytest.approx(expected, rel=1e-6)
 
 
 def test_the_chosen_event_is_the_one_that_differs() -> None:
     rng = np.random.Generator(np.random.PCG64(1))
     first, second = rng.normal(size=(200, 5)), rng.normal(size=(200, 5))
     second[:, 3] += 4
-    column, at, above = best_event(first, second, 0.0, Proved(1.0, 0.5))
+    column, at, above = best_event(first, second, 0.0, LowerBounds(1.0, 0.5))
     assert column == 3 and 0 < at < 4
     assert above in (True, False)
 

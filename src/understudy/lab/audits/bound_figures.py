@@ -47,7 +47,9 @@ def at_least(value: float) -> str:
     """
     if not math.isfinite(value):
         return "∞"
-    return f"{float(DOWN.create_decimal(repr(float(value)))):#.3g}".rstrip(".") if value > 0 else "0"
+    if value <= 0:
+        return "0"
+    return f"{float(DOWN.create_decimal(repr(float(value)))):#.3g}".rstrip(".")
 
 
 def exactly(value: float) -> str:
@@ -187,46 +189,45 @@ def _curve_numbers(claim: Claim, bounds: Sequence[Bound]) -> Numbers:
 
 
 @dataclass(frozen=True)
-class Currency:
-    """What a bound is stated in, with the claim in the same."""
+class PrivacyParameter:
+    """ε, μ or ρ: what it is claimed to be, and what a bound proves of it."""
 
     symbol: str
     claimed: float
     of: Callable[[Bound], float]
 
 
-def currencies(claim: Claim) -> tuple[Currency, ...]:
+def claim_parameters(claim: Claim) -> tuple[PrivacyParameter, ...]:
     """ε at the claimed δ, and μ or else ρ where the claim has one."""
-    found = [Currency("ε", claim.epsilon, lambda b: b.epsilon)]
+    found = [PrivacyParameter("ε", claim.epsilon, lambda b: b.epsilon)]
     if claim.mu is not None:
-        found.append(Currency("μ", claim.mu, lambda b: b.mu))
+        found.append(PrivacyParameter("μ", claim.mu, lambda b: b.mu))
     elif claim.rho is not None:
-        found.append(Currency("ρ", claim.rho, lambda b: b.rho))
+        found.append(PrivacyParameter("ρ", claim.rho, lambda b: b.rho))
     return tuple(found)
 
 
-def reached(bounds: Sequence[Bound], currency: Currency) -> Figure:
+def reached(bounds: Sequence[Bound], parameter: PrivacyParameter) -> Figure:
     """A bar for each game, from nothing to what it proves, and a line where the claim is."""
-    ranked = sorted(bounds, key=currency.of, reverse=True)
+    ranked = sorted(bounds, key=parameter.of, reverse=True)
     shown, rest = ranked[:MOST_GAMES], ranked[MOST_GAMES:]
-    name = f"Proved {currency.symbol} of each game"
-    scale = Scale.over((0.0, 1.15 * currency.claimed, *(currency.of(b) for b in shown)), EDGE, WIDTH - EDGE)
+    name = f"Proved {parameter.symbol} of each game"
+    scale = Scale.over((0.0, 1.15 * parameter.claimed, *(parameter.of(b) for b in shown)), EDGE, WIDTH - EDGE)
     bottom = TOP + GAME * max(len(shown), 1) + 4
     marks = [text(0, 14, name, size=13.5, bold=True), *bottom_axis(scale, bottom, name=exactly)]
-    marks += [_bar(b, currency, scale, TOP + GAME * i) for i, b in enumerate(shown)]
-    marks += _claim_name(scale, currency)
-    more = f"and {len(rest)} more, all at {at_least(currency.of(rest[0]))} or below" if rest else ""
+    marks += [_bar(b, parameter, scale, TOP + GAME * i) for i, b in enumerate(shown)]
+    marks += _claim_name(scale, parameter)
+    more = f"and {len(rest)} more, all at {at_least(parameter.of(rest[0]))} or below" if rest else ""
     marks += [text(0, bottom + 32, more, size=SMALL, quiet=True)] if rest else []
-    rows = tuple((_game(b), f"≥ {at_least(currency.of(b))}", b.refutes or "nothing") for b in ranked)
-    said = f"Proved {currency.symbol} of {len(ranked)} games, beside the claim of {exactly(currency.claimed)}."
-    return figure(
-        marks, WIDTH, bottom + (40 if rest else 22), name, said, Numbers(("game", currency.symbol, "refutes"), rows)
-    )
+    rows = tuple((_game(b), f"≥ {at_least(parameter.of(b))}", b.refutes or "nothing") for b in ranked)
+    said = f"Proved {parameter.symbol} of {len(ranked)} games, beside the claim of {exactly(parameter.claimed)}."
+    height = bottom + (40 if rest else 22)
+    return figure(marks, WIDTH, height, name, said, Numbers(("game", parameter.symbol, "refutes"), rows))
 
 
-def _bar(bound: Bound, currency: Currency, scale: Scale, y: float) -> str:
-    value = currency.of(bound)
-    above = value > currency.claimed
+def _bar(bound: Bound, parameter: PrivacyParameter, scale: Scale, y: float) -> str:
+    value = parameter.of(bound)
+    above = value > parameter.claimed
     shown = f"≥ {at_least(value)}{', above the claim' if above else ''}"
     marks = text(EDGE, y + 13, shortened(_game(bound), WIDTH - width_of(shown) - 18))
     marks += text(WIDTH - EDGE, y + 13, shown, anchor="end", bold=True)
@@ -235,14 +236,14 @@ def _bar(bound: Bound, currency: Currency, scale: Scale, y: float) -> str:
     colour = var("alarm") if above else var("series-1")
     hollow = {} if bound.view == WHITE_BOX or above else {"fill_opacity": 0.45}
     marks += element("rect", **box, width=max(scale(value) - scale.start, 0.0), fill=colour, **hollow)
-    place = scale(currency.claimed)
+    place = scale(parameter.claimed)
     marks += line(place, y + 16.5, place, y + 29, "currentColor", 2)
-    return tip(marks, f"{_game(bound)}, {bound.statistic}: {currency.symbol} {shown}")
+    return tip(marks, f"{_game(bound)}, {bound.statistic}: {parameter.symbol} {shown}")
 
 
-def _claim_name(scale: Scale, currency: Currency) -> list[str]:
-    words = f"claimed {exactly(currency.claimed)}"
-    place, half = scale(currency.claimed), width_of(words, SMALL) / 2
+def _claim_name(scale: Scale, parameter: PrivacyParameter) -> list[str]:
+    words = f"claimed {exactly(parameter.claimed)}"
+    place, half = scale(parameter.claimed), width_of(words, SMALL) / 2
     centre = min(max(place, half), WIDTH - half)
     return [text(centre, TOP - 8, words, size=SMALL, anchor="middle"), line(place, TOP - 5, place, TOP, "currentColor")]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from understudy.lab.audits.bound_figures import at_least, claimed_curve, currencies, exactly, reached
+from understudy.lab.audits.bound_figures import at_least, claim_parameters, claimed_curve, exactly, reached
 from understudy.lab.audits.result import (
     DOES_NOT_APPLY,
     FAILED,
@@ -41,7 +41,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Headline:
+class KeyFigure:
     """A figure that stands out."""
 
     title: str
@@ -50,7 +50,7 @@ class Headline:
 
 
 @dataclass(frozen=True)
-class Chapter:
+class StepSection:
     """A step as the page tells it."""
 
     number: int
@@ -71,7 +71,7 @@ def render(audit: Audit) -> str:
         neighbours=_neighbours(audit.claim),
         headlines=_headlines(audit),
         figures=pictures(audit),
-        chapters=[_chapter(i, step) for i, step in enumerate(audit.steps, 1)],
+        chapters=[_section(i, step) for i, step in enumerate(audit.steps, 1)],
         pairs=[(p.name, p.difference, _best_of(audit, p.name)) for p in audit.pairs],
         bounds=audit.bounds,
         power=_power(audit),
@@ -92,7 +92,7 @@ def render_brief(audit: Audit) -> str:
 
 def pictures(audit: Audit) -> list[Figure]:
     """Every picture of the report, in its order; where no game was played, the claimed curve alone."""
-    games = [reached(audit.bounds, currency) for currency in currencies(audit.claim)] if audit.bounds else []
+    games = [reached(audit.bounds, parameter) for parameter in claim_parameters(audit.claim)] if audit.bounds else []
     return [claimed_curve(audit.claim, audit.bounds), *games]
 
 
@@ -151,18 +151,18 @@ def _neighbours(claim: Claim) -> str:
     return f"{claim.neighbours}: {known[claim.neighbours]}" if claim.neighbours in known else claim.neighbours
 
 
-def _headlines(audit: Audit) -> list[Headline]:
-    found = [Headline("Claimed", f"ε = {exactly(audit.claim.epsilon)}", _beside_epsilon(audit.claim))]
+def _headlines(audit: Audit) -> list[KeyFigure]:
+    found = [KeyFigure("Claimed", f"ε = {exactly(audit.claim.epsilon)}", _beside_epsilon(audit.claim))]
     if audit.bounds:
         best = _best(audit)
         where = f"{best.pair}, {best.view}" if best.epsilon > 0 else f"by {counted(len(audit.bounds), 'game')}"
-        found.append(Headline("Proved against it", f"ε ≥ {at_least(best.epsilon)}", where))
+        found.append(KeyFigure("Proved against it", f"ε ≥ {at_least(best.epsilon)}", where))
     if audit.tightness is not None:
         share = f"{math.floor(100 * audit.tightness)}\N{NO-BREAK SPACE}%"
         seen = "more than is claimed" if audit.tightness > 1 else "how much of the loss the auditor sees"
-        found.append(Headline("Of the claimed μ", share, f"were proved: {seen}"))
+        found.append(KeyFigure("Of the claimed μ", share, f"were proved: {seen}"))
     power = "unknown" if audit.power is None else f"{math.floor(100 * audit.power) / 100:.2f}"
-    found.append(Headline("Power", power, "the probability of finding the noise halved"))
+    found.append(KeyFigure("Power", power, "the probability of finding the noise halved"))
     return found
 
 
@@ -192,12 +192,12 @@ def _best_of(audit: Audit, pair: str) -> str:
     return f"≥ {at_least(max(proved))}" if proved else NOTHING
 
 
-def _chapter(number: int, step: Step) -> Chapter:
+def _section(number: int, step: Step) -> StepSection:
     """Violations first, then what was passed, then what was not made."""
     order = (FAILED, PASSED, SKIPPED)
     checks = sorted(step.checks, key=lambda c: order.index(c.outcome) if c.outcome in order else len(order))
     shown = max(MOST_CHECKS, len(step.violations))
-    return Chapter(number, step, tuple(checks[:shown]), tuple(checks[shown:]))
+    return StepSection(number, step, tuple(checks[:shown]), tuple(checks[shown:]))
 
 
 def _in_short(step: Step) -> str:

@@ -18,29 +18,34 @@ from understudy.boundary.privacy.mechanisms.subsampling import LEAST_NOISE, Cour
 
 Floats = NDArray[np.float64]
 ORDERS = np.array([1.0 + 1e-6, 1.1, 1.5, 2.0, 4.0, 8.0, 16.0, 64.0])
+"""Orders of the Rényi divergence that ρ is bounded by; near 1 it is the relative entropy."""
 LOSSES = np.concatenate([[0.0], np.geomspace(0.01, 60.0, 120)])
 """The ε at which a curve is known."""
 LEAST_OF_NOISE, MOST_OF_NOISE, HALVINGS = 0.25, 16.0, 9
 """How far from its own noise a training is bounded, to within 1 %; nothing is said of less than a quarter of it."""
 
 
+MOST_THRESHOLDS = 40
+"""Of each statistic that are tried, evenly spaced among the values that were seen."""
+
+
 @dataclass(frozen=True)
-class Proved:
-    """At least this much, with the probability that the level says; 0 where nothing is proved."""
+class LowerBounds:
+    """What is proved to be at least this large, but for a chance of `level`; 0 where nothing is proved."""
 
     epsilon: float = 0.0
     rho: float = 0.0
     mu: float = 0.0
 
     @classmethod
-    def of(cls, high: float, low: float, delta: float) -> Proved:
+    def of(cls, high: float, low: float, delta: float) -> LowerBounds:
         """From an event that has at least probability `high` in one world, and at most `low` in the other."""
         if high <= low:
             return cls()
         return cls(_epsilon(high, low, delta), max(_rho(high, low), _rho(low, high)), _mu(high, low))
 
     @classmethod
-    def by_accuracy(cls, right: int, runs: int, level: float, delta: float) -> Proved:
+    def by_accuracy(cls, right: int, runs: int, level: float, delta: float) -> LowerBounds:
         """From guesses of a fair coin, each right with the same probability: one binomial, so one bound.
 
         A world is told rightly with probability a = (P[event in one] + 1 − P[event in the other]) / 2, which is at most
@@ -51,7 +56,9 @@ class Proved:
         a = lower_share(right, runs, level)
         if a <= 0.5:
             return cls()
-        epsilon = math.log(max(1.0, (1 - delta) / (1 - a) - 1)) if a < 1 else math.inf
+        epsilon = math.inf
+        if a < 1:
+            epsilon = math.log(max(1.0, (1 - delta) / (1 - a) - 1))
         return cls(epsilon, _rho(a, 1 - a), _mu(a, 1 - a))
 
 
@@ -59,17 +66,19 @@ def lower_share(hits: int, runs: int, level: float) -> float:
     """Clopper–Pearson: the true share is at least this, but for a chance of `level`."""
     from scipy.stats import beta
 
-    return float(beta.ppf(level, hits, runs - hits + 1)) if hits else 0.0
+    if not hits:
+        return 0.0
+    return float(beta.ppf(level, hits, runs - hits + 1))
 
 
 def upper_share(hits: int, runs: int, level: float) -> float:
     return 1.0 - lower_share(runs - hits, runs, level)
 
 
-def by_event(hits: tuple[int, int], runs: tuple[int, int], level: float, delta: float) -> Proved:
+def by_event(hits: tuple[int, int], runs: tuple[int, int], level: float, delta: float) -> LowerBounds:
     """From an event that was fixed beforehand, by how often it was seen in each world; more in the second one."""
     (first, second), (of_first, of_second) = hits, runs
-    return Proved.of(lower_share(second, of_second, level / 2), upper_share(first, of_first, level / 2), delta)
+    return LowerBounds.of(lower_share(second, of_second, level / 2), upper_share(first, of_first, level / 2), delta)
 
 
 def _epsilon(high: float, low: float, delta: float) -> float:
@@ -97,7 +106,7 @@ def _mu(high: float, low: float) -> float:
     return float(ndtri(high) - ndtri(low))
 
 
-def best_event(first: Floats, second: Floats, delta: float, scale: Proved) -> tuple[int, float, bool]:
+def best_event(first: Floats, second: Floats, delta: float, scale: LowerBounds) -> tuple[int, float, bool]:
     """The column of statistics, threshold and direction that prove the most, by runs that will not test them.
 
     `first` and `second` hold a row for each run and a column for each statistic; `scale` holds what is claimed, to
@@ -111,17 +120,19 @@ def best_event(first: Floats, second: Floats, delta: float, scale: Proved) -> tu
     return best[1]
 
 
-def _best_threshold(first: Floats, second: Floats, above: bool, delta: float, scale: Proved) -> tuple[float, float]:
+def _best_threshold(
+    first: Floats, second: Floats, above: bool, delta: float, scale: LowerBounds
+) -> tuple[float, float]:
     thresholds = np.unique(np.concatenate([first, second]))
-    tried = thresholds[np.linspace(0, len(thresholds) - 1, min(40, len(thresholds))).round().astype(int)]
+    tried = thresholds[np.linspace(0, len(thresholds) - 1, min(MOST_THRESHOLDS, len(thresholds))).round().astype(int)]
     return max((_worth(first, second, t, above, delta, scale), float(t)) for t in tried)
 
 
-def _worth(first: Floats, second: Floats, at: float, above: bool, delta: float, scale: Proved) -> float:
+def _worth(first: Floats, second: Floats, at: float, above: bool, delta: float, scale: LowerBounds) -> float:
     """Smoothed, so that an event that was seen once does not look certain."""
     p, q = ((float(happened(x, at, above).sum()) + 0.5) / (len(x) + 1) for x in (second, first))
     spread = 2 * math.sqrt(p * (1 - p) / len(second)) + 2 * math.sqrt(q * (1 - q) / len(first))
-    proved = Proved.of(max(p, q) - spread / 2, min(p, q) + spread / 2, delta)
+    proved = LowerBounds.of(max(p, q) - spread / 2, min(p, q) + spread / 2, delta)
     return max(proved.epsilon / scale.epsilon, proved.rho / scale.rho if scale.rho else 0.0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import secrets
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from understudy.boundary.privacy.budget import Budget
 from understudy.lab.audits.checks.loss import log_ratio
-from understudy.lab.audits.games.bounds import Proved, best_event, by_event, happened
+from understudy.lab.audits.games.bounds import LowerBounds, best_event, by_event, happened
 from understudy.lab.audits.games.features import features
 from understudy.lab.audits.pairs.pair import Pair
 from understudy.lab.audits.result import BLACK_BOX, WHITE_BOX, Bound, Claim
@@ -67,25 +68,43 @@ def white_box_bound(pair: str, runs: Sequence[Run], level: float, claim: Claim) 
     coins = np.array([coin for coin, _ in runs])
     guesses = np.array([seen[RATIO] > 0 for _, seen in runs])
     right = int((coins == guesses).sum())
-    proved = Proved.by_accuracy(right, len(runs), level, claim.delta)
-    return _bound(pair, WHITE_BOX, RATIO, len(runs), level, right / len(runs), proved, claim)
+    proved = LowerBounds.by_accuracy(right, len(runs), level, claim.delta)
+    return Bound(
+        pair,
+        WHITE_BOX,
+        statistic=RATIO,
+        runs=len(runs),
+        level=level,
+        accuracy=right / len(runs),
+        **dataclasses.asdict(proved),
+        refutes=refuted(proved, claim),
+    )
 
 
 def black_box_bound(pair: str, runs: Sequence[Run], level: float, claim: Claim) -> Bound:
     """Half of the runs choose a statistic and a threshold, the other half test them."""
     names = list(runs[0][1])
     chosen, tested = (_by_world(half, names) for half in (runs[0::2], runs[1::2]))
-    column, at, above = best_event(*chosen, claim.delta, Proved(claim.epsilon, claim.rho or 0.0))
+    column, at, above = best_event(*chosen, claim.delta, LowerBounds(claim.epsilon, claim.rho or 0.0))
     hits = [int(happened(world[:, column], at, above).sum()) for world in tested]
     sizes = [len(world) for world in tested]
-    if not all(sizes):  # the coin always fell the same way
-        return _bound(pair, BLACK_BOX, names[column], len(runs), level, 0.5, Proved(), claim)
-    if hits[0] / sizes[0] > hits[1] / sizes[1]:
-        above, hits = not above, [n - h for n, h in zip(sizes, hits, strict=True)]
-    proved = by_event((hits[0], hits[1]), (sizes[0], sizes[1]), level / 2, claim.delta)
-    accuracy = (hits[1] / sizes[1] + 1 - hits[0] / sizes[0]) / 2
-    statistic = f"{names[column]} {'at least' if above else 'below'} {at:.4g}"
-    return _bound(pair, BLACK_BOX, statistic, len(runs), level, accuracy, proved, claim)
+    proved, statistic, accuracy = LowerBounds(), names[column], 0.5
+    if all(sizes):  # unless the coin always fell the same way
+        if hits[0] / sizes[0] > hits[1] / sizes[1]:
+            above, hits = not above, [n - h for n, h in zip(sizes, hits, strict=True)]
+        proved = by_event((hits[0], hits[1]), (sizes[0], sizes[1]), level / 2, claim.delta)
+        statistic = f"{names[column]} {'at least' if above else 'below'} {at:.4g}"
+        accuracy = (hits[1] / sizes[1] + 1 - hits[0] / sizes[0]) / 2
+    return Bound(
+        pair,
+        BLACK_BOX,
+        statistic=statistic,
+        runs=len(runs),
+        level=level,
+        accuracy=accuracy,
+        **dataclasses.asdict(proved),
+        refutes=refuted(proved, claim),
+    )
 
 
 def _by_world(runs: Sequence[Run], names: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -93,14 +112,7 @@ def _by_world(runs: Sequence[Run], names: Sequence[str]) -> tuple[NDArray[np.flo
     return np.array(first, dtype=np.float64), np.array(second, dtype=np.float64)
 
 
-def _bound(
-    pair: str, view: str, statistic: str, runs: int, level: float, accuracy: float, proved: Proved, claim: Claim
-) -> Bound:
-    found = (proved.epsilon, proved.rho, proved.mu)
-    return Bound(pair, view, statistic, runs, level, accuracy, *found, refutes=refuted(proved, claim))
-
-
-def refuted(proved: Proved, claim: Claim) -> str:
+def refuted(proved: LowerBounds, claim: Claim) -> str:
     """The part of a claim that can't be true, in words."""
     if proved.epsilon > claim.epsilon:
         return f"epsilon is at least {cut(proved.epsilon)} at delta {claim.delta:g}, claimed {claim.epsilon:.3g}"

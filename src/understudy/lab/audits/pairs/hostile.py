@@ -12,15 +12,15 @@ from collections.abc import Sequence
 
 from understudy.boundary.schema.schema import ADD_REMOVE, REPLACE_ONE, Schema
 from understudy.lab.audits.pairs.pair import (
+    ARROW,
     COLUMNS,
     EQUAL,
     FIRST,
-    LAST,
     OTHER,
     PANDAS,
     Pair,
     Row,
-    neighbours_by,
+    schema_of,
     spread,
 )
 
@@ -84,7 +84,7 @@ def odd_pair(neighbours: str) -> Pair:
     extra |= {"picked": datetime.datetime(2020, 3, 20, 12, tzinfo=_zone(2))}
     words = "in a pandas frame, a row whose values change how columns are stored"
     rows = [_typed(i) for i in range(ROWS)]
-    return _pair(ODD, words, ODD_COLUMNS, rows, extra, neighbours=neighbours, place=LAST, frame=PANDAS)
+    return Pair.of(ODD, words, schema_of(ODD_COLUMNS, neighbours), rows=rows, extra=extra, frame=PANDAS)
 
 
 def undated_pair(neighbours: str) -> Pair:
@@ -92,7 +92,7 @@ def undated_pair(neighbours: str) -> Pair:
     rows = [row | {"sown": float("nan")} for row in _mixed(ROWS)]
     extra = OTHER | {"sown": datetime.datetime(2020, 6, 1)}
     words = "in a pandas frame, the only date of a column"
-    return _pair("only date", words, DATED_COLUMNS, rows, extra, neighbours=neighbours, place=LAST, frame=PANDAS)
+    return Pair.of("only date", words, schema_of(DATED_COLUMNS, neighbours), rows=rows, extra=extra, frame=PANDAS)
 
 
 def wide_pair(neighbours: str) -> Pair:
@@ -100,7 +100,8 @@ def wide_pair(neighbours: str) -> Pair:
     rows = [row | {c: (i >> j) % 3 for j, c in enumerate(EVEN_COLUMNS)} for i, row in enumerate(_mixed(120))]
     extra = OTHER | dict.fromkeys(EVEN_COLUMNS, 2)
     words = "one more in a crowd of eight columns, where several sets are picked at once"
-    return _pair(WIDE, words, WIDE_COLUMNS, rows * (CROWD // len(rows)), extra, neighbours=neighbours)
+    crowd = rows * (CROWD // len(rows))
+    return Pair.of(WIDE, words, schema_of(WIDE_COLUMNS, neighbours), rows=crowd, extra=extra, place=FIRST)
 
 
 def people_pairs(canary: str = "p") -> list[Pair]:
@@ -132,12 +133,11 @@ def people_pairs(canary: str = "p") -> list[Pair]:
 
 
 def _person_pair(
-    name: str, difference: str, rows: Sequence[Row], person: Sequence[Row], max_rows: int = 1, frame: str = ""
+    name: str, difference: str, rows: Sequence[Row], person: Sequence[Row], max_rows: int = 1, frame: str = ARROW
 ) -> Pair:
     """One person more, who comes first: what they push out can be seen."""
     schema = _people_schema(ADD_REMOVE, max_rows)
-    second = (*person, *rows)
-    return Pair(name, difference, schema, tuple(rows), second, person[0], **({"frame": frame} if frame else {}))
+    return Pair(name, difference, schema, tuple(rows), (*person, *rows), person[0], frame=frame)
 
 
 def _replaced_person_pair(canary: str) -> Pair:
@@ -178,19 +178,3 @@ def _typed(place: int) -> Row:
 
 def _zone(hours: int) -> datetime.timezone:
     return datetime.timezone(datetime.timedelta(hours=hours))
-
-
-def _pair(
-    name: str,
-    difference: str,
-    columns: str,
-    rows: Sequence[Row],
-    extra: Row,
-    *,
-    neighbours: str,
-    place: int = FIRST,
-    frame: str = "",
-) -> Pair:
-    schema = Schema.loads(f'neighbours = "{neighbours}"\n{columns}')
-    second = neighbours_by(rows, extra, place, replaced=neighbours == REPLACE_ONE)
-    return Pair(name, difference, schema, tuple(rows), second, extra, **({"frame": frame} if frame else {}))

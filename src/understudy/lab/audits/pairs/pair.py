@@ -60,6 +60,25 @@ class Pair:
     frame: str = ARROW
     """The kind of frame in which the rows come."""
 
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        difference: str,
+        schema: Schema,
+        *,
+        rows: Sequence[Row],
+        extra: Row,
+        place: int = LAST,
+        frame: str = ARROW,
+    ) -> Pair:
+        """The rows with one more at that place, or under replace-one with another one there."""
+        kept = list(rows)
+        if schema.neighbours == REPLACE_ONE:
+            kept.pop(place)
+        at = len(kept) if place < 0 else place
+        return cls(name, difference, schema, tuple(rows), (*kept[:at], extra, *kept[at:]), extra, frame=frame)
+
     @property
     def facts(self) -> PairFacts:
         return PairFacts(self.name, self.difference)
@@ -70,21 +89,32 @@ class Pair:
         return made(self.first), made(self.second)
 
 
+def schema_of(columns: str, neighbours: str) -> Schema:
+    return Schema.loads(f'neighbours = "{neighbours}"\n{columns}')
+
+
 def pairs(neighbours: str = ADD_REMOVE, keys: bool = True) -> list[Pair]:
     """All pairs, the worst one first; `keys` adds one whose categories are private, which needs a δ."""
-    varied, lonely = spread(ROWS), EQUAL | {"size": 3}
-    made: list[tuple[str, str, str, Sequence[Row], Row, int]] = [
-        ("equal rows", "among rows that are all alike, one that differs in everything", COLUMNS, EQUALS, OTHER, LAST),
-        ("first in line", "a row before all others, which moves them on by one", COLUMNS, varied, OTHER, FIRST),
-        ("crowd", "one more in a crowd, in which columns follow one another", COLUMNS, _linked(CROWD), OTHER, LAST),
-        ("unique category", "a category that nobody else has", COLUMNS, varied, EQUAL | {"colour": "violet"}, LAST),
-        ("numeric outlier", "a number far above all others", COLUMNS, varied, EQUAL | {"weight": 100.0}, LAST),
-        ("constant column", "a column that was constant", COLUMNS, _constant(ROWS), EQUAL | {"ripe": False}, LAST),
-        ("lonely leaf", "common values in a combination that is new", COLUMNS, _linked(ROWS), lonely, LAST),
+    varied, constant = spread(ROWS), [row | {"ripe": True} for row in spread(ROWS)]
+    schema, private = schema_of(COLUMNS, neighbours), schema_of(PRIVATE_COLUMNS, neighbours)
+
+    def pair(name: str, difference: str, rows: Sequence[Row], extra: Row, place: int = LAST) -> Pair:
+        return Pair.of(name, difference, schema, rows=rows, extra=extra, place=place)
+
+    made = [
+        pair("equal rows", "among rows that are all alike, one that differs in everything", EQUALS, OTHER),
+        pair("first in line", "a row before all others, which moves them on by one", varied, OTHER, place=FIRST),
+        pair("crowd", "one more in a crowd, in which columns follow one another", _linked(CROWD), OTHER),
+        pair("unique category", "a category that nobody else has", varied, EQUAL | {"colour": "violet"}),
+        pair("numeric outlier", "a number far above all others", varied, EQUAL | {"weight": 100.0}),
+        pair("constant column", "a column that was constant", constant, EQUAL | {"ripe": False}),
+        pair("lonely leaf", "common values in a combination that is new", _linked(ROWS), EQUAL | {"size": 3}),
     ]
     if keys:
-        made.append(("private category", "a new category, where none is public", PRIVATE_COLUMNS, _many(), OTHER, LAST))
-    return [_pair(neighbours, *of) for of in made]
+        two = [EQUAL | {"colour": "red" if i % 2 else "green"} for i in range(2 * ROWS)]
+        words = "a new category, where none is public"
+        made.append(Pair.of("private category", words, private, rows=two, extra=OTHER))
+    return made
 
 
 def switch_pair(neighbours: str = ADD_REMOVE) -> Pair:
@@ -94,7 +124,7 @@ def switch_pair(neighbours: str = ADD_REMOVE) -> Pair:
     """
     off, on = dict.fromkeys(SWITCH_NAMES, 0), dict.fromkeys(SWITCH_NAMES[::3], 1)
     words = "six of sixteen columns, constant in a crowd, move together in one row"
-    return _pair(neighbours, "switches", words, SWITCHES, [off] * (2 * CROWD), off | on, LAST)
+    return Pair.of("switches", words, schema_of(SWITCHES, neighbours), rows=[off] * (2 * CROWD), extra=off | on)
 
 
 def named(name: str, neighbours: str, keys: bool = True) -> Pair:
@@ -104,33 +134,11 @@ def named(name: str, neighbours: str, keys: bool = True) -> Pair:
     raise InputError(f"pair {name!r} is not known", name)
 
 
-def _pair(
-    neighbours: str, name: str, difference: str, columns: str, rows: Sequence[Row], extra: Row, place: int
-) -> Pair:
-    """One row added, or one put in another's place."""
-    schema = Schema.loads(f'neighbours = "{neighbours}"\n{columns}')
-    second = neighbours_by(rows, extra, place, replaced=neighbours == REPLACE_ONE)
-    return Pair(name, difference, schema, tuple(rows), second, extra)
-
-
-def neighbours_by(rows: Sequence[Row], extra: Row, place: int, *, replaced: bool) -> tuple[Row, ...]:
-    """The rows with one more at that place, or with another one there."""
-    kept = list(rows)
-    if replaced:
-        kept.pop(place)
-    at = len(kept) if place < 0 else place
-    return (*kept[:at], extra, *kept[at:])
-
-
 def spread(rows: int) -> list[Row]:
     colours = ("red", "green", "blue")
     return [
         {"colour": colours[i * 3 // rows], "weight": 10.0 + i, "size": i % 3, "ripe": i % 2 == 1} for i in range(rows)
     ]
-
-
-def _constant(rows: int) -> list[Row]:
-    return [row | {"ripe": True} for row in spread(rows)]
 
 
 def _linked(rows: int) -> list[Row]:
@@ -139,10 +147,6 @@ def _linked(rows: int) -> list[Row]:
         {"colour": "red" if i % 2 else "green", "weight": 12.5, "size": 1 if i % 2 else 3, "ripe": True}
         for i in range(rows)
     ]
-
-
-def _many() -> list[Row]:
-    return [EQUAL | {"colour": "red" if i % 2 else "green"} for i in range(2 * ROWS)]
 
 
 def _arrow(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
