@@ -24,9 +24,8 @@ import pyarrow.csv as pacsv
 from understudy.boundary.schema.column import Integer
 from understudy.datasets import schema
 from understudy.inference.forest.adversarial_forest import FittedForest
-from understudy.inference.forest.boxes import LeafBoxes
 from understudy.inference.forest.density import ForestDensity, Normal
-from understudy.inference.forest.trees import Trees
+from understudy.inference.forest.trees import LeafBoxes, Trees
 from understudy.lab.specimens import arf as adversarial
 from understudy.lab.specimens import published_arf
 from understudy.lab.specimens.arf import Arf

@@ -15,8 +15,7 @@ import numpy as np
 
 from understudy.inference.noisy_table import NoisyTable
 from understudy.inference.particles.particles import LogFactor, Particles, cells_of
-from understudy.inference.pooled import PooledModel
-from understudy.inference.row_selection import DISTANCES, Goal, choose, proposals
+from understudy.inference.row_selection import DISTANCES, Goal, PooledModel, choose, proposals
 
 SIZES = {f"c{i}": n for i, n in enumerate((2, 2, 5, 5, 6, 7, 8, 9, 12, 15, 16, 18, 20, 42, 60))}
 PAIRS = tuple(itertools.combinations(SIZES, 2))[::2][:40]

@@ -19,8 +19,7 @@ from understudy.inference.conditional import ConditionedModel, resample
 from understudy.inference.graphical.graphical_model import GraphicalModel, flat_cells, marginalise
 from understudy.inference.graphical.junction import JunctionTree
 from understudy.inference.marginal_model import MarginalModel
-from understudy.inference.network import BayesianNetwork, Family
-from understudy.inference.product import IndependentModel
+from understudy.inference.network import BayesianNetwork, Family, IndependentModel
 
 Codes = Mapping[str, np.ndarray]
 SHAPE = tuple(SIZES.values())

@@ -1,4 +1,4 @@
-"""A Bayesian network: each column given its parents, drawn in order."""
+"""Columns drawn one after the other: each given its parents (a Bayesian network), or each on its own."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.inference.conditional import ConditionalTable, product, resample
 from understudy.inference.graphical.graphical_model import GraphicalModel, flat_cells
+from understudy.inference.histogram import estimate_total, project_to_simplex
 from understudy.inference.model import CodeColumns
-from understudy.inference.sampling import draw_given
+from understudy.inference.sampling import draw_given, draw_rows
 
 
 @dataclass(frozen=True)
@@ -51,3 +53,24 @@ class BayesianNetwork:
     def _factor(self, family: Family) -> ConditionalTable:
         shape = [self.sizes[c] for c in (*family.parents, family.column)]
         return ConditionalTable(family.parents, (family.column,), family.weights.reshape(shape))
+
+
+@dataclass(frozen=True)
+class IndependentModel:
+    """A product of one-way distributions."""
+
+    weights: Mapping[str, NDArray[np.float64]]
+    total: float
+
+    @classmethod
+    def fit(cls, measurements: Sequence[Measurement]) -> IndependentModel:
+        """From one-way measurements, and a public row count if there is one among them."""
+        total = estimate_total(measurements)
+        return cls({m.columns[0]: project_to_simplex(m.counts, total) for m in measurements if m.columns}, total)
+
+    def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:
+        return {column: draw_rows(weights, rows, rng) for column, weights in self.weights.items()}
+
+    def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
+        """What is given tells nothing of the other columns."""
+        return self.sample(len(next(iter(given.values()))), rng) | given

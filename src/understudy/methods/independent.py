@@ -9,7 +9,7 @@ import numpy as np
 from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.schema.domain import Domain
-from understudy.inference.product import IndependentModel
+from understudy.inference.network import IndependentModel
 from understudy.methods.method import Method, Traits
 from understudy.methods.parts.share import error_weights
 

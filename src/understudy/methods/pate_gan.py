@@ -25,7 +25,7 @@ from understudy.inference.generators.generated_model import GeneratedModel
 from understudy.inference.generators.generator import Generator, GeneratorLayout
 from understudy.inference.histogram import estimate_total
 from understudy.inference.model import Model
-from understudy.inference.product import IndependentModel
+from understudy.inference.network import IndependentModel
 from understudy.methods.method import Method, Variant
 from understudy.methods.parts.compression import Compression, OpenedModel
 from understudy.methods.parts.groundwork import measure_each, public_rows

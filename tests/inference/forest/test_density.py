@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from understudy.inference.forest.adversarial_forest import FittedForest, Growth, grow
-from understudy.inference.forest.boxes import LeafBoxes
-from understudy.inference.forest.category_shares import CategoryShares
-from understudy.inference.forest.density import ForestDensity, Normal
+from understudy.inference.forest.density import CategoryShares, ForestDensity, Normal
+from understudy.inference.forest.trees import LeafBoxes
 
 TWO = LeafBoxes(
     np.array([0, 0]),

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from understudy.inference.forest.adversarial_forest import Growth, grow
-from understudy.inference.forest.density import ForestDensity, Normal
-from understudy.inference.forest.forge import complete, fill, forge
+from understudy.inference.forest.density import ForestDensity, Normal, complete, fill, forge
 
 ALPHA = 1e-9
 ROWS = 40_000

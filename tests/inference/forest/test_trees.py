@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from understudy.inference.forest.boxes import LeafBoxes
-from understudy.inference.forest.trees import Trees
+from understudy.inference.forest.trees import LeafBoxes, Trees
 
 NODES = {
     # 0 splits column 0 at 1.5; 1 is a leaf; 2 splits column 1 at 0.5 into the leaves 3 and 4.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from helpers.graphs import COLUMNS, SIZES, dense, fitted, random_potentials, shapes
 from understudy.inference.graphical.graphical_model import marginalise
-from understudy.inference.graphical.joint import Joints
+from understudy.inference.graphical.marginals import Joints
 
 TOTAL = 1000.0
 

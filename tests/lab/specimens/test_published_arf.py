@@ -12,8 +12,7 @@ from understudy.boundary.schema.column import Categorical, Integer, Number
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError, ReleaseError
 from understudy.inference.forest.adversarial_forest import FittedForest, Growth, grow
-from understudy.inference.forest.category_shares import CategoryShares
-from understudy.inference.forest.density import ForestDensity, Normal
+from understudy.inference.forest.density import CategoryShares, ForestDensity, Normal
 from understudy.lab.specimens import published_arf
 from understudy.lab.specimens.arf import TRUNCATED_NORMAL, estimate
 from understudy.lab.specimens.points import Points

@@ -18,7 +18,7 @@ from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, R
 from understudy.boundary.schema.domain import Domain
 from understudy.errors import MethodError
 from understudy.inference.model import CodeColumns, Model
-from understudy.inference.pooled import PooledModel
+from understudy.inference.row_selection import PooledModel
 from understudy.methods.dp_select.dp_select import ENTROPY, DpSelect
 from understudy.methods.independent import Independent
 from understudy.methods.mst import Mst

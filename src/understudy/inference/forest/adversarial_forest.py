@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import InputError
-from understudy.inference.forest.boxes import LeafBoxes
-from understudy.inference.forest.trees import Flags, Floats, Indices, Trees
+from understudy.inference.forest.trees import Flags, Floats, Indices, LeafBoxes, Trees
 from understudy.parameters import whole_number
 
 

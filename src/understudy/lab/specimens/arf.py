@@ -18,8 +18,7 @@ from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.frame import kind_of, to_native
 from understudy.errors import InputError, MethodError
 from understudy.inference.forest.adversarial_forest import FittedForest, Growth, grow
-from understudy.inference.forest.density import ForestDensity
-from understudy.inference.forest.forge import complete, forge
+from understudy.inference.forest.density import ForestDensity, complete, forge
 from understudy.lab.specimens.points import Floats, Points
 from understudy.lab.specimens.specimen import Specimen, SpecimenKind
 from understudy.methods.params import Params, parameter

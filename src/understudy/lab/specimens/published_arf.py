@@ -26,9 +26,7 @@ import numpy as np
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError
 from understudy.inference.forest.adversarial_forest import FittedForest, Growth, grow
-from understudy.inference.forest.category_shares import CategoryShares
-from understudy.inference.forest.density import ForestDensity, Normal
-from understudy.inference.forest.forge import forge
+from understudy.inference.forest.density import CategoryShares, ForestDensity, Normal, forge
 from understudy.lab.specimens.arf import TRUNCATED_NORMAL, estimate
 from understudy.lab.specimens.points import Floats, Points
 from understudy.lab.specimens.specimen import Specimen, SpecimenKind

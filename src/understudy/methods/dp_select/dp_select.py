@@ -22,8 +22,7 @@ from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.errors import MethodError
 from understudy.inference.model import CodeColumns, Model
-from understudy.inference.pooled import PooledModel
-from understudy.inference.row_selection import DISTANCES
+from understudy.inference.row_selection import DISTANCES, PooledModel
 from understudy.methods.dp_select.pool import draw_pool, within
 from understudy.methods.forecast.spending import Public, Spending, after_columns
 from understudy.methods.method import CHOOSES_SEVERAL, MODEL_FIRST, Calibrated, Method, Recipe, Traits, Variant

@@ -26,7 +26,7 @@ from understudy.inference.generators.generator import Generator, GeneratorLayout
 from understudy.inference.grouping import Grouping
 from understudy.inference.histogram import estimate_total, project_to_simplex
 from understudy.inference.model import Model
-from understudy.inference.product import IndependentModel
+from understudy.inference.network import IndependentModel
 from understudy.methods.method import MODEL_FIRST, Traits
 from understudy.methods.parts.compression import Compression, OpenedModel
 from understudy.methods.parts.groundwork import denoised, measure_each, public_rows

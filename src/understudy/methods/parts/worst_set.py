@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.mechanisms.score import Candidate
 from understudy.boundary.schema.domain import ColumnSet
-from understudy.inference.graphical.joint import Joints
 from understudy.inference.graphical.junction import JunctionTree
-from understudy.inference.graphical.pairwise import every_pair, every_triple_with
+from understudy.inference.graphical.marginals import Joints, every_pair, every_triple_with
 from understudy.methods.parts.groundwork import Groundwork
 from understudy.methods.parts.workload import Workload, triples_with
 

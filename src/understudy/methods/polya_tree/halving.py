@@ -23,9 +23,9 @@ from understudy.inference.graphical.estimation import GraphicalEstimator
 from understudy.inference.grouping import Grouping
 from understudy.inference.histogram import project_to_simplex, settled
 from understudy.inference.model import Model
+from understudy.inference.network import IndependentModel
 from understudy.inference.noisy_table import NoisyTable
 from understudy.inference.polya.dyadic import Dyadic, LevelEstimates, best_levels
-from understudy.inference.product import IndependentModel
 from understudy.methods.mst import SELECTION_SHARE, Acyclic
 from understudy.methods.parts.compression import Compression
 from understudy.methods.parts.groundwork import Groundwork, denoised

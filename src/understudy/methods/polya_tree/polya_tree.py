@@ -19,8 +19,8 @@ from understudy.boundary.privacy.mechanisms.posterior import Prior, check_draws,
 from understudy.boundary.schema.domain import Coding, Domain
 from understudy.boundary.schema.partition import Grid, Partition
 from understudy.errors import MethodError
+from understudy.inference.network import IndependentModel
 from understudy.inference.polya.dyadic import Dyadic, depth_of
-from understudy.inference.product import IndependentModel
 from understudy.methods.method import CHOOSES_SEVERAL, NOISE, SAMPLING, Method, Options, Traits, Variant
 from understudy.methods.polya_tree.halving import CalibratedNoise, at_least, is_line, noisy_rows
 

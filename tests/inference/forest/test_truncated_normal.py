@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from understudy.inference.forest.truncated_normal import draw_between, log_between
+from understudy.inference.forest.density import draw_between, log_between
 
 FALSE_ALARM = 1e-9
 DRAWS = 20_000

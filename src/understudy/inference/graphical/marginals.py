@@ -1,9 +1,12 @@
-"""All two-way marginals of a graphical model at once, also of columns that share no clique.
+"""Marginals of a graphical model, also of columns that share no clique: all pairs at once, or any few columns.
 
-What is known of a column a at one link of the tree is P(a, S), S being what the link shares. Beyond the next clique it
-is P(a, S′) = Σ P(a, S)·P(S′ | S), a sum over those columns of S that S′ lacks. All columns on one side of a link
-travel together, as the rows of one matrix: first up the tree, then down it, where each clique meets every column that
-came before it. So a model costs a few matrix products per link, however many pairs it has.
+All pairs: what is known of a column a at one link of the tree is P(a, S), S being what the link shares. Beyond the next
+clique it is P(a, S′) = Σ P(a, S)·P(S′ | S), a sum over those columns of S that S′ lacks. All columns on one side of a
+link travel together, as the rows of one matrix: first up the tree, then down it, where each clique meets every column
+that came before it. So a model costs a few matrix products per link, however many pairs it has.
+
+Any few columns: each clique hands on P(wanted columns at and beyond it | what the link to it shares); the first one
+multiplies what comes back with its own table. Only the branches that lead to a wanted column are visited.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import itertools
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +41,7 @@ class Carried:
 
 def every_pair(model: GraphicalModel) -> dict[ColumnSet, Table]:
     """The table of every pair of columns, each in the order of the model's columns."""
-    return _Journey(model, set(itertools.combinations(model.sizes, 2))).pairs()
+    return _TwoPasses(model, set(itertools.combinations(model.sizes, 2))).pairs()
 
 
 def every_triple_with(model: GraphicalModel, target: str, most_cells: float = math.inf) -> dict[ColumnSet, Table]:
@@ -49,7 +53,7 @@ def every_triple_with(model: GraphicalModel, target: str, most_cells: float = ma
     others = [c for c in model.sizes if c != target]
     room = most_cells / model.sizes[target]
     wanted = {(a, b) for a, b in itertools.combinations(others, 2) if model.sizes[a] * model.sizes[b] <= room}
-    slices = [_Journey(_given(model, target, v), wanted).pairs() for v in range(model.sizes[target])]
+    slices = [_TwoPasses(_given(model, target, v), wanted).pairs() for v in range(model.sizes[target])]
     return {(a, target, b): np.stack([s[a, b] for s in slices], axis=1) for a, b in slices[0]}
 
 
@@ -74,7 +78,7 @@ def _given(model: GraphicalModel, column: str, value: int) -> GraphicalModel:
     )
 
 
-class _Journey:
+class _TwoPasses:
     """The two passes over one model. A column is *new* in the first clique that holds it, seen from the root."""
 
     def __init__(self, model: GraphicalModel, wanted: Collection[ColumnSet]) -> None:
@@ -186,3 +190,60 @@ class _Journey:
 
     def _cells(self, columns: ColumnSet) -> int:
         return math.prod(self._model.sizes[c] for c in columns)
+
+
+class Joints:
+    """Marginals of one model, by what was asked for; what they share is computed once."""
+
+    def __init__(self, model: GraphicalModel) -> None:
+        self._model = model
+        self._ties: dict[int, list[tuple[int, int]]] = {}
+        for i, link in enumerate(model.tree.links):
+            self._ties.setdefault(link.parent, []).append((i, link.child))
+            self._ties.setdefault(link.child, []).append((i, link.parent))
+        self._conditionals: dict[tuple[int, int, ColumnSet], Table] = {}
+        self._sides: dict[tuple[int, int], frozenset[str]] = {}
+
+    def table(self, columns: ColumnSet) -> Table:
+        """The marginal of these columns, in the order asked for."""
+        held, joint = self._gather(self._model.tree.home(columns[:1]), None, frozenset(columns))
+        return marginalise(joint, held, columns)
+
+    def _gather(self, clique: int, link: int | None, wanted: frozenset[str]) -> tuple[ColumnSet, Table]:
+        """P(wanted columns at and beyond a clique | shared columns of the link that leads there), and its columns."""
+        tree, held = self._model.tree, self._model.tree.cliques[clique]
+        onward = [
+            (i, c) for i, c in self._ties.get(clique, ()) if i != link and self._side(i, c) & (wanted - set(held))
+        ]
+        parts = [self._gather(beyond, i, wanted) for i, beyond in onward]
+        given = () if link is None else tree.links[link].shared
+        needed = wanted.union(given, *(tree.links[i].shared for i, _ in onward))
+        both = tuple(c for c in held if c in needed)
+        here = margin(self._model.tables[clique], held, both) if link is None else self._conditional(clique, link, both)
+        return _multiplied([(both, here), *parts], keep=wanted.union(given))
+
+    def _side(self, link: int, clique: int) -> frozenset[str]:
+        """All columns at and beyond a clique, seen from a link to it."""
+        if (link, clique) not in self._sides:
+            onward = (self._side(i, c) for i, c in self._ties[clique] if i != link)
+            self._sides[link, clique] = frozenset(self._model.tree.cliques[clique]).union(*onward)
+        return self._sides[link, clique]
+
+    def _conditional(self, clique: int, link: int, both: ColumnSet) -> Table:
+        """P(both | shared columns of the link), inside one clique."""
+        key = (clique, link, both)
+        if key not in self._conditionals:
+            shared, held = self._model.tree.links[link].shared, self._model.tree.cliques[clique]
+            joint = margin(self._model.tables[clique], held, both)
+            mass = spread(margin(joint, both, shared), tuple(c for c in both if c in shared), both)
+            self._conditionals[key] = np.divide(joint, mass, out=np.zeros_like(joint), where=mass > TINY)
+        return self._conditionals[key]
+
+
+def _multiplied(parts: list[tuple[ColumnSet, Table]], keep: frozenset[str]) -> tuple[ColumnSet, Table]:
+    """The product of tables, summed over every column that is not kept."""
+    axis = {c: i for i, c in enumerate(dict.fromkeys(c for columns, _ in parts for c in columns))}
+    kept = tuple(c for c in axis if c in keep)
+    operands = [x for columns, table in parts for x in (table, [axis[c] for c in columns])]
+    einsum: Any = np.einsum  # its stubs know no lists of axes
+    return kept, einsum(*operands, [axis[c] for c in kept], optimize=len(parts) > 2)
