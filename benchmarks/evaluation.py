@@ -6,9 +6,9 @@ import argparse
 import os
 import resource
 import time
-from pathlib import Path
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+from places import DATA
+
 MOST_SHOWN = 8
 
 
@@ -28,9 +28,9 @@ def _run(run: int) -> None:
 
     marks: list[tuple[str, float]] = []
     found = us.evaluate(
-        SHARED / "adult.train.csv",
+        DATA / "adult.train.csv",
         demo() / "synthetic.csv",
-        holdout=SHARED / "adult.test.csv",
+        holdout=DATA / "adult.test.csv",
         target="income",
         groups=["sex", "race"],
         schema=demo() / "schema.toml",

@@ -13,12 +13,12 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
+from places import DATA
 
 import understudy as us
 from understudy.boundary.schema.domain import Coding, Domain
@@ -26,7 +26,6 @@ from understudy.datasets import schema as bundled
 from understudy.releases.interval import Count
 from understudy.releases.observation import Table
 
-DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 METHODS = ("mst", "aim", "rake")
 EPSILON = 1.0
 Z = 1.96

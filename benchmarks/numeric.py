@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.csv as pacsv
+from places import DATA
 from scipy.stats import wasserstein_distance
 
 import understudy as us
@@ -22,8 +22,6 @@ from understudy.inference.discovery import discover
 from understudy.methods.parts.bought_bins import unsettled, with_bought_bins
 from understudy.releases import synthesis
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = ROOT.parent / "shared" / "data"
 FILES = {"insurance": "insurance.csv", "adult": "adult.train.csv", "covertype": "covertype.csv"}
 MOST_ROWS = 40_000
 EPSILONS, DELTA, SEEDS = (0.1, 1.0), 1e-6, 5

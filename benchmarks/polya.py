@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from places import DATA
 
 import understudy as us
 from understudy.boundary.privacy.budget import Budget
@@ -33,9 +34,8 @@ from understudy.inference.polya.polya_prior import PolyaPrior as Tree
 from understudy.lab.studies.documents.nonparametric import study
 from understudy.lab.studies.documents.nonparametric_page import render
 from understudy.lab.studies.layout import Grid
-from understudy.methods.polya_tree.polya_tree import PolyaPrior
+from understudy.methods.polya_tree.polya_tree import PolyaTree
 
-DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 EPSILONS = (0.1, 1.0)
 SEEDS = 10
 EQUAL_BINS = 64
@@ -76,7 +76,7 @@ CASES = (
 )
 
 
-def by_recipe(recipe: PolyaPrior) -> Callable[[Case, us.Table, Integers, float, int], Floats]:
+def by_recipe(recipe: PolyaTree) -> Callable[[Case, us.Table, Integers, float, int], Floats]:
     def run(case: Case, table: us.Table, counts: Integers, epsilon: float, seed: int) -> Floats:
         curator = Curator.on(table, Budget(epsilon, 0.0), randomness=ExactRandomness.seeded(seed))
         domain = Domain.of(case.schema)
@@ -147,8 +147,8 @@ def _median(sums: Integers, low: int, high: int, epsilon: float, rng: np.random.
 
 
 RIVALS: dict[str, Callable[[Case, us.Table, Integers, float, int], Floats]] = {
-    "by noise": by_recipe(PolyaPrior()),
-    "by sampling": by_recipe(PolyaPrior(by="sampling")),
+    "by noise": by_recipe(PolyaTree()),
+    "by sampling": by_recipe(PolyaTree(by="sampling")),
     f"equal width ({EQUAL_BINS})": equal_width,
     "PrivTree": priv_tree,
     f"quantiles ({2**QUANTILE_LEVELS})": quantiles,
@@ -191,7 +191,7 @@ def sampling_sizes(seeds: int) -> None:
         (counts,) = table.count_by(Domain.of(case.schema), [("x",)])
         for epsilon in EPSILONS:
             sizes = [max(1, int(counts.sum()) // part) for part in (1, 10, 100)]
-            runs = [by_recipe(PolyaPrior(by="sampling", draws=m)) for m in (*sizes, None)]
+            runs = [by_recipe(PolyaTree(by="sampling", draws=m)) for m in (*sizes, None)]
             means = [
                 1000 * statistics.mean(distance(counts, r(case, table, counts, epsilon, s)) for s in range(seeds))
                 for r in runs

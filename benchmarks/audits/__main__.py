@@ -10,8 +10,8 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
+from places import RAW, TABLES
 from scipy.stats import binom
 
 from understudy.lab.audits.auditing import audit, audit_mutants
@@ -20,7 +20,6 @@ from understudy.lab.audits.games import games
 from understudy.lab.audits.result import Audit
 from understudy.lab.audits.subjects.all_subjects import KNOWN, SUBJECTS
 
-RESULTS = Path(__file__).resolve().parents[1] / "results"
 CHEAP, LEVEL, AUDITS = "independent", 0.05, 200
 SHORT = Setting("short", main=500, white=50, black=0, seconds=3_600.0, learners=1)
 """As quick, with fewer runs, white-box alone: no clock decides how many. The level is kept with any number."""
@@ -53,7 +52,7 @@ def mutants(subjects: Sequence[str]) -> str:
 
 def alarms(subjects: Sequence[str]) -> str:
     """Kept as they come, so that a run that was stopped goes on."""
-    path = RESULTS / "audits-alarms.json"
+    path = RAW / "audits-alarms.json"
     found = json.loads(path.read_text()) if path.exists() else []
     from audits.here import Here
 
@@ -88,7 +87,7 @@ def main() -> None:
     asked = parser.parse_args()
     more = {"seconds": asked.seconds} if asked.what == "honest" else {}
     text = WHAT[asked.what](asked.subjects or SUBJECTS, **more)
-    (RESULTS / f"audits-{asked.what}.md").write_text(text + "\n")
+    (TABLES / f"audits-{asked.what}.md").write_text(text + "\n")
     print(text)
 
 

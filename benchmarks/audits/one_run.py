@@ -10,10 +10,10 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from places import RAW, TABLES
 from scipy.stats import binom
 
 from understudy.boundary.privacy.budget import Budget
@@ -25,7 +25,6 @@ from understudy.methods.dp_ctgan import dp_ctgan
 from understudy.methods.dp_gan import dp_gan
 from understudy.methods.parts.networks import RATE, TRAINED_DELTA
 
-RESULTS = Path(__file__).resolve().parents[1] / "results"
 RECIPES = {"dp-gan": dp_gan, "dp-ctgan": dp_ctgan}
 EPSILONS, DELTA = (1.0, 2.0, 8.0), 1e-5
 HONEST_RUNS, MUTANT_RUNS, IDEAL_RUNS = 4, 1, 5
@@ -154,7 +153,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="audits.one_run", description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=np.inf, help="stop after so long; the next call goes on")
     asked, begun = parser.parse_args(), time.monotonic()
-    path = RESULTS / "audits-one-run.json"
+    path = RAW / "audits-one-run.json"
     runs: dict[str, dict[str, Any]] = json.loads(path.read_text()) if path.exists() else {}
     for i, mutant, epsilon, method in wanted():
         key = f"{mutant or 'honest'} {method} {epsilon:g} {i}"
@@ -164,7 +163,7 @@ def main() -> None:
         path.write_text(json.dumps(runs, indent=0))
         print(key, runs[key], flush=True)
     text = table(runs)
-    (RESULTS / "audits-one-run.md").write_text(text + "\n")
+    (TABLES / "audits-one-run.md").write_text(text + "\n")
     print(text)
 
 

@@ -1,7 +1,7 @@
 """Other tools through `understudy audit --callable`, each in an environment of its own: `scripts/bench audits rivals`.
 
 Every case is one command of `understudy`, run as it is printed; what it found is kept in
-benchmarks/results/audits-rivals.json, so that a run that was stopped goes on, and written as audits-rivals.md.
+benchmarks/.results/audits-rivals.json, so that a run that was stopped goes on, and written as audits-rivals.md.
 `python -m audits.rivals NAME ...` plays the named cases again.
 
 A case says what leaks before it is played. Which table it ends up in is decided by the audit alone.
@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from marginals.environment import BENCH, PINS, ROOT, InstallError, python_of
+from places import RAW
 
 from understudy.lab.audits.games.game import cut
 
 HERE = Path(__file__).resolve().parents[1]
-KEPT = HERE / "results" / "audits-rivals.json"
+KEPT = RAW / "audits-rivals.json"
 OURS = "understudy"
 PURE, APPROXIMATE = 0.0, 1e-6
 PACKAGES = {

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
+from places import DATA, TABLES
 
 from understudy.boundary.schema.column import Integer
 from understudy.datasets import schema
@@ -32,9 +33,7 @@ from understudy.lab.specimens.arf import Arf
 from understudy.lab.specimens.points import Points
 
 ROOT = Path(__file__).resolve().parents[2]
-SHARED = ROOT.parent / "shared" / "data"
 RIVAL, RUNS = ROOT / ".bench" / "arfpy", ROOT / ".bench" / "arfpy-runs"
-RESULTS = ROOT / "benchmarks" / "results" / "forests-arf.md"
 PINS = ("numpy==1.26.4", "pandas==2.1.4", "scikit-learn==1.4.2", "scipy==1.12.0", "arfpy==0.1.1")
 TARGETS = {"insurance": "smoker", "adult": "income"}
 RIVAL_SEEDS, QUARTER_SEEDS = {"insurance": 5, "adult": 1}, 2
@@ -55,7 +54,7 @@ class Case:
 
     @classmethod
     def read(cls, name: str, seed: int = 0) -> Case:
-        if (SHARED / f"{name}.train.csv").exists():
+        if (DATA / f"{name}.train.csv").exists():
             return cls(name, _csv(f"{name}.train.csv"), _csv(f"{name}.test.csv"))
         rows = _csv(f"{name}.csv")
         held = np.random.default_rng(seed).random(rows.num_rows) < 0.2
@@ -91,7 +90,7 @@ def main() -> None:
     for name in asked.tables:
         parts += list(_compared(Case.read(name), asked))
     parts += ["## Impossible ages", AGES, _table(("table", "method", "ε", *AGE_HEADS), list(_ages(asked.tables)))]
-    RESULTS.write_text("\n\n".join(parts) + "\n")
+    (TABLES / "forests-arf.md").write_text("\n\n".join(parts) + "\n")
     print("\n\n".join(parts))
 
 
@@ -277,7 +276,7 @@ def _age_row(name: str, method: str, epsilon: str, rows: pa.Table) -> tuple[str,
 
 
 def _csv(name: str | Path) -> pa.Table:
-    return pacsv.read_csv(SHARED / name)
+    return pacsv.read_csv(DATA / name)
 
 
 def _now() -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """`dp-arf` beside `rake`: `PYTHONPATH=benchmarks .venv/bin/python -m forests.dp_arf [--report] ...`.
 
 Every case is a release in a process of its own, scored by the shared scorer and kept at once in
-benchmarks/results/forests-dp-arf.json; what is there is not measured again without --again. Both methods are told the
+benchmarks/.results/forests-dp-arf.json; what is there is not measured again without --again. Both methods are told the
 target. A variant changes constants of the recipe, by name.
 """
 
@@ -24,14 +24,15 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from marginals.environment import BENCH, ROOT, python_of
+from marginals.environment import BENCH, python_of
 from marginals.job import cpu_seconds, peak_mb
 from marginals.measurement import NO_TARGET, SCORER, prepare_table
 from marginals.report import spread
+from places import RAW
 
 from forests import generated
 
-RESULTS = ROOT / "benchmarks" / "results" / "forests-dp-arf.json"
+RESULTS = RAW / "forests-dp-arf.json"
 DELTA = 1e-6
 BOX = 1800
 SCORES = ("tv1", "tv2", "tv3", "lr_auc", "gbm_auc")

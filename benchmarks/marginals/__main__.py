@@ -1,7 +1,7 @@
 """The marginal methods, ours against SmartNoise's and dpmm's: `scripts/bench marginals [--report] [--only TOOL] ...`.
 
 Each measurement runs in a process of its own, in its tool's environment (made under .bench on first use), is scored
-by the shared scorer and kept in benchmarks/results/marginals.json at once: a run that was stopped goes on where it
+by the shared scorer and kept in benchmarks/.results/marginals.json at once: a run that was stopped goes on where it
 was, and a re-run measures only what is missing or, for us, what was measured with other code. A rival that needs more
 than two minutes, or fails, gets one seed for each ε.
 """

@@ -11,10 +11,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from places import RAW
+
 from .case import OURS, Case
 from .environment import BENCH, PINS, ROOT
 
-PATH = ROOT / "benchmarks" / "results" / "marginals.json"
+PATH = RAW / "marginals.json"
 CODE = ("boundary", "inference", "methods", "releases")
 """The packages of ours that a measurement runs through."""
 Result = dict[str, Any]

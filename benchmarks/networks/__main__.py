@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from places import RAW, TABLES
 
 from understudy import datasets
 from understudy.boundary.schema.domain import Domain
@@ -24,7 +25,7 @@ from .job import Job
 from .ours import coded
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "benchmarks" / "results" / "networks.jsonl"
+RESULTS = RAW / "networks.jsonl"
 RIVAL = "smartnoise dpctgan"
 LACKING = "packaging"
 """What its version of opacus imports and does not ask for."""
@@ -45,7 +46,7 @@ def main() -> None:
         for epsilon, method, seed in itertools.product(options.epsilons, options.methods, range(options.seeds)):
             if (options.table, method, epsilon, seed) not in known:
                 _append(bench.measure(method, epsilon, seed))
-    RESULTS.with_suffix(".md").write_text(report(_read()) + "\n")
+    (TABLES / "networks.md").write_text(report(_read()) + "\n")
     print(report(_read()))
 
 
@@ -160,7 +161,6 @@ def _read() -> list[dict]:
 
 
 def _append(result: dict) -> None:
-    RESULTS.parent.mkdir(exist_ok=True)
     with RESULTS.open("a") as file:
         file.write(json.dumps(result) + "\n")
     print(result, file=sys.stderr, flush=True)

@@ -1,9 +1,9 @@
 """Forecasts of cost and error against measured releases: `scripts/bench plan [--write]`; --write fits them anew.
 
-The measurements are those in benchmarks/results. Each forecast is judged fitted to all tables, and fitted to all tables
-but the one that it is for: the second is what a table that nobody has seen can expect. Two more figures say what keeps
-an error from being foretold: fitted to other tables, but told how closely the columns are related; and told also how
-unequally frequent the values of each column are. Neither is public.
+The measurements are those in benchmarks/.results. Each forecast is judged fitted to all tables, and fitted to all
+tables but the one that it is for: the second is what a table that nobody has seen can expect. Two more figures say what
+keeps an error from being predicted: fitted to other tables, but told how closely the columns are related; and told also
+how unequally frequent the values of each column are. Neither is public.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from marginals.case import DELTA, OURS
-from marginals.environment import ROOT
+from places import RAW
 from rake.growing import NAMES as GROWING
 from rake.growing import shape_of
 from rake.hostile import TABLES as HOSTILE
@@ -28,7 +28,6 @@ from understudy.methods.registry import METHODS
 
 from . import known
 
-RESULTS = ROOT / "benchmarks" / "results"
 WITH_TEST_ROWS = ("adult", "adult_coded")
 """Of other tables `scripts/bench marginals` keeps a fifth, and the study of selection a sixth, to test with."""
 USUAL_SELECTION = {"method": "dp-select", "pool": "mst", "ratio": 0.3, "factor": 10.0, "distance": "entropy"}
@@ -139,13 +138,13 @@ def _networks() -> Iterator[tuple[Key, dict[str, Any]]]:
 
 
 def _read(name: str) -> list[dict[str, Any]]:
-    path = RESULTS / name
+    path = RAW / name
     found: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
     return found
 
 
 def _lines(name: str) -> list[dict[str, Any]]:
-    path = RESULTS / name
+    path = RAW / name
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 

@@ -14,7 +14,7 @@ from .cells import Cell
 from .fit import ErrorFit, Floats, family_of
 
 MEANING = "By method. Of the error: what it wastes of its budget, and what it does not reach; both as logarithms."
-PATH = ROOT / "src" / "understudy" / "synthesizers" / "coefficients.py"
+PATH = ROOT / "src" / "understudy" / "methods" / "forecast" / "coefficients.py"
 
 
 def written(

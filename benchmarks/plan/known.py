@@ -1,7 +1,7 @@
 """Releases that only forecasts need: of the tables that come with scikit-learn, and by methods measured on few others.
 
 `PYTHONPATH=benchmarks .venv/bin/python -m plan.known`: every case in a process of its own, kept at once in
-benchmarks/results/plan-known.json; what is there is not measured again.
+benchmarks/.results/plan-known.json; what is there is not measured again.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from marginals.environment import ROOT
 from marginals.job import cpu_seconds, peak_mb
+from places import RAW
 
 import understudy as us
 
-RESULTS = ROOT / "benchmarks" / "results" / "plan-known.json"
+RESULTS = RAW / "plan-known.json"
 NAMES = ("iris", "wine", "breast_cancer", "diabetes")
 METHODS = ("independent", "privbayes", "mwem", "mst", "aim", "rake", "dp-select")
 EPSILONS = (0.1, 1.0, 10.0)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from places import RAW, TABLES
 
 from .case import EPSILONS, LARGE, ROOT, SEEDS, TARGETS
 from .ours import runs_of
@@ -18,7 +19,6 @@ from .ours import runs_of
 BENCH = ROOT / ".bench" / "diffprivlib"
 REQUIREMENTS = ("diffprivlib==0.6.6", "scikit-learn==1.7.2", "pandas")
 """0.6.6 imports names that scikit-learn 1.8 and later no longer have."""
-RESULTS = ROOT / "benchmarks" / "results"
 OURS = "PrivateForest"
 
 
@@ -45,7 +45,7 @@ def rival_runs(table: str, epsilons: tuple[float, ...], seeds: int) -> dict[str,
 def measure(table: str, seeds: int) -> None:
     rival = rival_runs(table, EPSILONS, seeds)
     kept = {"rival": rival["version"], "runs": rival["runs"] + runs_of(table, EPSILONS, seeds)}
-    (RESULTS / f"predictors-{table}.json").write_text(json.dumps(kept, indent=0) + "\n")
+    (RAW / f"predictors-{table}.json").write_text(json.dumps(kept, indent=0) + "\n")
 
 
 def figures(runs: list[dict[str, Any]], method: str, key: str, epsilon: float | None, large: bool = False) -> Any:
@@ -57,7 +57,7 @@ def report() -> str:
     methods = None
     lines, wins, cells = [], 0, 0
     for table in TARGETS:
-        path = RESULTS / f"predictors-{table}.json"
+        path = RAW / f"predictors-{table}.json"
         if not path.exists():
             continue
         runs = json.loads(path.read_text())["runs"]
@@ -91,7 +91,7 @@ def _times(methods: list[str]) -> list[str]:
     ):
         lines += [_row(f"CPU seconds {words}", "", *methods, "times faster"), _row(*["---"] * (3 + len(methods)))]
         for table in TARGETS:
-            path = RESULTS / f"predictors-{table}.json"
+            path = RAW / f"predictors-{table}.json"
             runs = json.loads(path.read_text())["runs"] if path.exists() else []
             for sized, large in (("as it comes", False), (size, True)) if runs else ():
                 spent = {m: figures(runs, m, key, None, large) for m in methods}
@@ -122,7 +122,7 @@ def main() -> None:
     for table in [] if asked.report else asked.tables:
         measure(table, asked.seeds)
     text = report()
-    (RESULTS / "predictors.md").write_text(text + "\n")
+    (TABLES / "predictors.md").write_text(text + "\n")
     print(text)
 
 

@@ -2,7 +2,7 @@
 
 `hostile` runs it on tables that were made to break it, `growth` measures its cost as tables grow, `ablation` says what
 each part of the recipe is worth, and `constants` how well its constants suit tables that had no say in them. Every
-result is kept in benchmarks/results/rake-*.json at once: a run that was stopped goes on where it was, and a re-run
+result is kept in benchmarks/.results/rake-*.json at once: a run that was stopped goes on where it was, and a re-run
 measures only what is missing or was measured with other code.
 """
 

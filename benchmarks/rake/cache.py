@@ -10,18 +10,17 @@ from dataclasses import asdict, fields
 
 from marginals.cache import identity
 from marginals.case import OURS
-from marginals.environment import BENCH, ROOT
+from marginals.environment import BENCH
+from places import RAW
 
 from .case import Case, Result
-
-RESULTS = ROOT / "benchmarks" / "results"
 
 
 class Cache:
     """At most one result for each case; it holds while our code is the one that was measured."""
 
     def __init__(self, study: str, any_code: bool = False, retry: bool = False) -> None:
-        self._path = RESULTS / f"rake-{study}.json"
+        self._path = RAW / f"rake-{study}.json"
         self._code = {} if any_code else identity(OURS)
         self._retry = retry
         self.results = self._load()

@@ -6,7 +6,8 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 
-from .cache import RESULTS
+from places import RAW
+
 from .case import Case, Grid, Result, Study
 from .chart import Line, Panel, write
 from .growing import NAMES, size_of
@@ -14,7 +15,7 @@ from .summary import NOTHING, Results, markdown
 
 METHODS = ("rake", "aim", "mst", "independent")
 GRID = Grid(NAMES, (1.0,), 1)
-CHART = RESULTS / "rake-growth.svg"
+CHART = RAW / "rake-growth.svg"
 KINDS = {"rows-": "rows", "columns-": "columns"}
 FIGURES = {"seconds": "seconds", "peak_mb": "peak MB"}
 

@@ -1,14 +1,15 @@
 """The study of DP-Select: `PYTHONPATH=src:benchmarks .venv/bin/python -m selection [--tables adult …] [--seeds 5] …`.
 
-Trials are kept in benchmarks/results/selection.jsonl; what is there is not measured again. Writes the page
-benchmarks/results/selection.html, and prints its tables as Markdown. `--report` measures nothing.
+Trials are kept in benchmarks/.results/selection.jsonl; what is there is not measured again. Writes the page
+benchmarks/.results/selection.html, and prints its tables as Markdown. `--report` measures nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
+
+from places import DATA, RAW
 
 from understudy.datasets import schema
 from understudy.lab.studies.documents import selection_study as selection
@@ -16,15 +17,12 @@ from understudy.lab.studies.documents.selection_page import QUANTITIES, Results,
 from understudy.lab.studies.documents.selection_study import Size, sweeps
 from understudy.lab.studies.layout import Grid
 
-ROOT = Path(__file__).resolve().parents[2]
-DATA, RESULTS = ROOT.parent / "shared" / "data", ROOT / "benchmarks" / "results"
-
 
 def main() -> None:
     asked = _parser().parse_args()
     size = Size(tuple(asked.pools), tuple(asked.epsilons), asked.seeds, asked.swept, 2.0, asked.swept_seeds)
     schemas = {name: schema(name) for name in asked.tables}
-    page = RESULTS / "selection.html"
+    page = RAW / "selection.html"
     if not asked.report:
         selection.write(page, DATA, schemas, 0, size, lambda text: print(text, flush=True))
     print(markdown(Results(list(selection._recorded(page.with_suffix(".jsonl")).values())), size, asked.tables))

@@ -12,6 +12,8 @@ from understudy.boundary.privacy import curator
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+PAGES = sorted([*DOCS.rglob("*.md"), *ROOT.glob("*.md"), ROOT / "benchmarks" / "README.md"])
+LONGEST_RESULT = 300
 MECHANISMS = sorted((DOCS / "mechanisms").glob("*.md"))
 WAYS_IN = {"_ask", "_noisy", "_choose"}
 """What every ask goes through: `Curator._ask`, at once or by one of two others."""
@@ -47,13 +49,22 @@ def test_a_proof_says_which_code_and_which_test_it_is_about(page: Path):
         assert named
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda p: str(p.relative_to(DOCS)))
-def test_links_to_other_pages_lead_there(page: Path):
-    for link in re.findall(r"\]\(([^)#\s]+\.md)(#[^)\s]+)?\)", page.read_text()):
-        target = (page.parent / link[0]).resolve()
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_to_files_and_headings_that_exist(page: Path):
+    for link, heading in re.findall(r"\]\(([^)#\s:]+)(#[^)\s]+)?\)", page.read_text()):
+        target = (page.parent / link).resolve()
         assert target.exists(), link
-        if link[1]:
-            assert link[1][1:] in {anchor(h) for h in headings(target)}, link
+        assert not target.is_file() or target.stat().st_size, link
+        if heading:
+            assert heading[1:] in {anchor(h) for h in headings(target)}, link + heading
+
+
+def test_every_result_that_is_kept_is_a_short_table_that_a_page_cites():
+    kept = sorted((ROOT / "benchmarks" / "results").iterdir())
+    cited = " ".join(page.read_text() for page in PAGES)
+    for path in kept:
+        assert path.suffix == ".md" and f"results/{path.name}" in cited, path.name
+        assert path.read_text().count("\n") < LONGEST_RESULT, path.name
 
 
 def headings(page: Path) -> list[str]:
