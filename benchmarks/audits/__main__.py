@@ -18,7 +18,7 @@ from understudy.lab.audits.auditing import audit, audit_mutants
 from understudy.lab.audits.effort import SETTINGS, Setting
 from understudy.lab.audits.games import games
 from understudy.lab.audits.result import Audit
-from understudy.lab.audits.subjects.all_subjects import KNOWN, SUBJECTS
+from understudy.lab.audits.subjects.all_subjects import SPECIMENS, subjects, trained
 
 CHEAP, LEVEL, AUDITS = "independent", 0.05, 200
 SHORT = Setting("short", main=500, white=50, black=0, seconds=3_600.0, learners=1)
@@ -82,11 +82,13 @@ WHAT = {"honest": honest, "mutants": mutants, "alarms": alarms, "rivals": rivals
 def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/bench audits", description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=list(WHAT))
-    parser.add_argument("--subjects", nargs="+", choices=KNOWN, metavar="NAME", help="default: all")
+    parser.add_argument(
+        "--subjects", nargs="+", choices=[*subjects(), *trained(), *SPECIMENS], metavar="NAME", help="default: all"
+    )
     parser.add_argument("--seconds", type=float, help="of games in each audit of `honest` (default: those of quick)")
     asked = parser.parse_args()
     more = {"seconds": asked.seconds} if asked.what == "honest" else {}
-    text = WHAT[asked.what](asked.subjects or SUBJECTS, **more)
+    text = WHAT[asked.what](asked.subjects or subjects(), **more)
     (TABLES / f"audits-{asked.what}.md").write_text(text + "\n")
     print(text)
 
