@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from understudy.cli import attack
+from understudy.cli import evaluation_commands
+from understudy.cli.screen import Output
 from understudy.errors import InputError, UnderstudyError
 from understudy.lab.attacks import singling_out as singling
 from understudy.lab.attacks.all_attacks import ATTACKS
@@ -31,8 +32,8 @@ def show_attack(desk: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     (desk / "others.csv").write_text("\n".join([head, *lines[200:], ""]))
 
     def show(train: str = "people.csv", holdout: str = "others.csv", synthetic: str = "people.csv", **wish: Any) -> str:
-        plain = {"secrets": (), "schema": None, "seed": 0, "report": None, "as_json": False, "quiet": True}
-        attack.show(train, holdout, synthetic, **{**plain, **wish})
+        output = Output(wish.pop("as_json", False), quiet=True, report=wish.pop("report", None))
+        evaluation_commands.show_attacks(train, holdout, synthetic, output, **wish)
         return capsys.readouterr().out
 
     return show
@@ -87,7 +88,7 @@ def test_without_a_method_no_shadow_is_mentioned(show_attack: Show):
 def test_its_options_arrive(understudy: Any, show_attack: Show, monkeypatch: pytest.MonkeyPatch):
     asked = ("--method", "mst", "--epsilon", 2, "--delta", 1e-5, "--shadows", 30, "--seed", 3)
     arrived: dict[str, Any] = {}
-    monkeypatch.setattr(attack, "attack", lambda *tables, **wish: arrived.update(wish) or 1 / 0)
+    monkeypatch.setattr(evaluation_commands, "attack", lambda *tables, **wish: arrived.update(wish) or 1 / 0)
     understudy("attack", "people.csv", "others.csv", "people.csv", *asked)
     wished = {name: arrived[name] for name in ("method", "epsilon", "delta", "shadows", "seed")}
     assert wished == {"method": "mst", "epsilon": 2.0, "delta": 1e-5, "shadows": 30, "seed": 3}
@@ -111,7 +112,7 @@ def test_the_progress_bar_ends_with_the_last_shadow(show_attack: Show, monkeypat
         totals.append(parts)
         yield Told()
 
-    monkeypatch.setattr(attack, "progress", bar)
+    monkeypatch.setattr(evaluation_commands, "progress", bar)
     show_attack(method="independent", epsilon=1.0, shadows=17)
     assert totals == [len(begun)] == [1 + len(ATTACKS) + 1] and begun[-1] == SHADOW.title
     assert runs == [Advance("run", i, 18) for i in range(1, 19)]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from understudy.cli import audit as command
+from understudy.cli import audit_command as command
 from understudy.lab.audits.mutants.mutants import MUTANTS
 from understudy.lab.audits.result import (
     BLACK_BOX,

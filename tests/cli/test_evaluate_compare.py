@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from understudy.cli import compare, evaluate
+from understudy.cli import evaluation_commands, study_commands
 from understudy.cli.app import app
+from understudy.cli.screen import Output
 from understudy.errors import InputError, UnderstudyError
 from understudy.lab.evaluation.evaluation import MEASURES, NOTICE
 from understudy.lab.studies.comparing import TrialAdvance
@@ -26,7 +28,7 @@ def few_measures(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (
         "understudy.lab.evaluation.evaluation",
         "understudy.lab.studies.comparing",
-        "understudy.cli.evaluate",
+        "understudy.cli.evaluation_commands",
     ):
         monkeypatch.setattr(f"{module}.MEASURES", cheap)
 
@@ -36,8 +38,7 @@ def show_evaluation(desk: Path, capsys: pytest.CaptureFixture[str]) -> Show:
     """`evaluate` of people.csv against itself, but for what is said."""
 
     def show(real: str = "people.csv", synthetic: str = "people.csv", **wish: Any) -> str:
-        plain = {"holdout": None, "target": None, "groups": (), "schema": None, "report": None}
-        evaluate.show(real, synthetic, **{**plain, "as_json": False, "quiet": True, **wish})
+        evaluation_commands.show_evaluation(real, synthetic, **with_output({"quiet": True, **wish}))
         return capsys.readouterr().out
 
     return show
@@ -146,15 +147,22 @@ def test_evaluate_refuses_in_one_sentence(show_evaluation: Show, desk: Path, wis
 
 def test_a_report_is_refused_before_any_work(show_evaluation: Show, desk: Path, monkeypatch: pytest.MonkeyPatch):
     (desk / "folder.html").mkdir()
-    monkeypatch.setattr(evaluate, "evaluate", None)
+    monkeypatch.setattr(evaluation_commands, "evaluate", None)
     with pytest.raises(InputError, match="is a folder"):
         show_evaluation(report=Path("folder.html"))
+
+
+def with_output(wish: dict[str, Any]) -> dict[str, Any]:
+    """The wish with what concerns its output put together, as the command line does."""
+    names = {field.name for field in dataclasses.fields(Output)}
+    output = Output(**{name: value for name, value in wish.items() if name in names})
+    return {name: value for name, value in wish.items() if name not in names} | {"output": output}
 
 
 def show_comparison(**wish: Any) -> None:
     plain = {"data": "people.csv", "methods": "independent,marginals", "epsilons": "1", "seeds": 1, "target": None}
     plain |= {"groups": (), "holdout": None, "schema": None, "delta": 1e-6, "out": None, "jobs": 1, "layout": None}
-    compare.show(**{**plain, "as_json": False, "quiet": False, **wish})
+    study_commands.show_comparison(**with_output({**plain, **wish}))
 
 
 @pytest.mark.slow
@@ -222,7 +230,7 @@ def test_compare_refuses_in_one_sentence(desk: Path, wish: dict[str, Any], said:
 
 def test_an_interrupt_says_what_is_kept(capsys: pytest.CaptureFixture[str]):
     trial = Trial("mst", 0.5, 2, 1.234, 100.0, {})
-    with pytest.raises(KeyboardInterrupt), compare.reported(Path("out"), quiet=True) as told:
+    with pytest.raises(KeyboardInterrupt), study_commands.reported(Path("out"), quiet=True) as told:
         told.advance(TrialAdvance("trial", 4, 9, recorded=3))
         told.advance(TrialAdvance("trial", 5, 9, recorded=3, trial=trial))
         raise KeyboardInterrupt
@@ -232,7 +240,7 @@ def test_an_interrupt_says_what_is_kept(capsys: pytest.CaptureFixture[str]):
 def test_a_terminal_sees_a_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     trial = Trial("mst", 0.5, 2, 1.234, 100.0, {}, "too [/large]")
-    with compare.reported(Path("out"), quiet=False) as told:
+    with study_commands.reported(Path("out"), quiet=False) as told:
         told.advance(TrialAdvance("trial", 4, 9, recorded=4))
         told.advance(TrialAdvance("trial", 5, 9, recorded=4, trial=trial))
     assert "mst at epsilon 0.5, seed 2: failed: too [/large]" in capsys.readouterr().err

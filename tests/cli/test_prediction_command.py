@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
 
-from understudy.cli import predict_study
-from understudy.cli.predict_study import show
+from understudy.cli import study_commands
+from understudy.cli.study_commands import show_prediction
 from understudy.datasets import schema
 from understudy.errors import InputError, ReleaseError
 from understudy.lab.studies.documents.prediction_grid import sizes
@@ -30,10 +30,10 @@ def folder(tmp_path: Path) -> Path:
 def test_the_tables_that_are_there(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    monkeypatch.setattr(predict_study, "QUICK_DEPTHS", (1, 2))
-    monkeypatch.setattr(predict_study, "QUICK_TREES", (1, 2))
-    monkeypatch.setattr(predict_study, "QUICK_EPSILONS", (10.0,))
-    show(folder, folder / "out", [], repeats=2, quick=True, quiet=True)
+    monkeypatch.setattr(study_commands, "QUICK_DEPTHS", (1, 2))
+    monkeypatch.setattr(study_commands, "QUICK_TREES", (1, 2))
+    monkeypatch.setattr(study_commands, "QUICK_EPSILONS", (10.0,))
+    show_prediction(folder, folder / "out", [], repeats=2, quick=True, quiet=True)
     body = json.loads((folder / "out" / "prediction-grid.json").read_text())
     assert {o["table"] for o in body["outcomes"]} == {"votes"}
     assert len(body["outcomes"]) == sizes((1, 2), (1, 2), (10.0,)) == 2 * 3 + 2 * 4
@@ -46,12 +46,12 @@ def test_the_tables_that_are_there(
 )
 def test_refused_before_any_work(folder: Path, tables: list[str], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        show(folder, folder / "out", tables, repeats=1, quick=True, quiet=True)
+        show_prediction(folder, folder / "out", tables, repeats=1, quick=True, quiet=True)
     assert not (folder / "out").exists()
 
 
 def test_an_empty_folder_and_one_that_is_a_file(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="give the folder of the public tables"):
-        show(tmp_path / "nothing", tmp_path / "out", [], repeats=1, quick=True, quiet=True)
+        show_prediction(tmp_path / "nothing", tmp_path / "out", [], repeats=1, quick=True, quiet=True)
     with pytest.raises(ReleaseError, match="can't be written"):
-        show(folder, folder / "votes.csv", [], repeats=1, quick=True, quiet=True)
+        show_prediction(folder, folder / "votes.csv", [], repeats=1, quick=True, quiet=True)

@@ -12,9 +12,9 @@ from outcomes import Outcome, contents, sentence
 
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.ledger.ledger import Ledger
-from understudy.cli import budget as budget_command
-from understudy.cli.failure import report
-from understudy.cli.query import show_query
+from understudy.cli import budget_commands as budget_command
+from understudy.cli.failures import report
+from understudy.cli.table_commands import show_query
 
 LEDGER = "people.csv.ledger.sqlite"
 Call = Callable[..., Outcome]
@@ -24,10 +24,10 @@ Call = Callable[..., Outcome]
 def run(capsys: pytest.CaptureFixture[str], desk: Path) -> Call:
     """Calls a command's function as the command line would, with its errors told and its exit code."""
 
-    def call(function: Callable[..., None], *arguments: object) -> Outcome:
+    def call(function: Callable[..., None], *arguments: object, **named: object) -> Outcome:
         capsys.readouterr()
         try:
-            function(*arguments)
+            function(*arguments, **named)
             code = 0
         except Exception as error:
             code = report(error)
@@ -40,7 +40,8 @@ def run(capsys: pytest.CaptureFixture[str], desk: Path) -> Call:
 def query(
     run: Call, sql: str, *, epsilon: float = 1.0, analyst: str = "", as_json: bool = False, seed: int | None = None
 ) -> Outcome:
-    return run(show_query, "people.csv", sql, epsilon, 1e-6, None, None, analyst, 0.95, False, seed, as_json)
+    asked = {"epsilon": epsilon, "delta": 1e-6, "analyst": analyst, "confidence": 0.95, "test_only_noise_seed": seed}
+    return run(show_query, "people.csv", sql, schema=None, ledger=None, as_json=as_json, **asked)
 
 
 def test_one_figure_for_people(run: Call, desk: Path):
@@ -92,7 +93,7 @@ def test_refusals_are_one_sentence_and_leave_nothing(sql: str, said: str, run: C
 
 
 def test_a_share_that_is_used_up_exits_with_3(run: Call, desk: Path):
-    assert run(budget_command.set_limit, "people.csv", 1.0, 1e-6, "add-remove", None).code == 0
+    assert run(budget_command.set_limit, "people.csv", Budget(1.0, 1e-6), "add-remove").code == 0
     said = run(budget_command.set_share, "people.csv", "ada", 0.25, None)
     assert said.out == f"{LEDGER}: ada may use up 25 % of the limit; all shares together are 25 %\n"
     assert query(run, "SELECT count(*) FROM people", epsilon=0.4, analyst="ada").code == 0
@@ -111,17 +112,17 @@ def test_the_budget_shows_analysts_as_a_table_and_a_bar(run: Call, desk: Path):
         ledger.set_limit(Budget(1.0, 1e-6), "add-remove")
         ledger.set_share("ada [x]", 0.5)
     assert query(run, "SELECT count(*) FROM people", epsilon=0.5, analyst="ada [x]").code == 0
-    shown = run(budget_command.show, "people.csv", None, False).out
+    shown = run(budget_command.show_budget, "people.csv", None, False).out
     (row,) = [line for line in shown.splitlines() if "ada [x]" in line]
     assert "50 %" in row and "█" in row and "░" in row
-    (account,) = json.loads(run(budget_command.show, "people.csv", None, True).out)["analysts"]
+    (account,) = json.loads(run(budget_command.show_budget, "people.csv", None, True).out)["analysts"]
     assert account["analyst"] == "ada [x]" and account["share"] == 0.5 and 0 < account["used"] < 1
-    assert "50 % of it" in run(budget_command.history, "people.csv", None, False).out
+    assert "50 % of it" in run(budget_command.show_history, "people.csv", None, False).out
 
 
 def test_nobody_is_named_and_no_table_is_shown(run: Call, desk: Path):
     assert query(run, "SELECT count(*) FROM people").code == 0
-    assert "Analysts" not in run(budget_command.show, "people.csv", None, False).out
+    assert "Analysts" not in run(budget_command.show_budget, "people.csv", None, False).out
 
 
 @pytest.mark.parametrize("ending", ["csv", "json"])

@@ -14,7 +14,7 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Runs one command and returns its exit code; `--debug` anywhere shows the traceback of an error."""
     from understudy.cli.app import command
-    from understudy.cli.failure import INTERRUPTED, report
+    from understudy.cli.failures import INTERRUPTED, report
 
     debug = "--debug" in arguments
     try:

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
+
 app = typer.Typer(
     name="understudy",
     help="Differentially private stand-ins for tables that may not be shared.",
@@ -16,23 +18,47 @@ app = typer.Typer(
 )
 budget_app = typer.Typer(help="The ledger of a data set: what may be spent, and what was.", no_args_is_help=True)
 app.add_typer(budget_app, name="budget")
-study_app = typer.Typer(help="Studies of methods on tables that anybody may see, a page each.", no_args_is_help=True)
+study_app = typer.Typer(help="Studies of methods on public tables; each writes a page.", no_args_is_help=True)
 app.add_typer(study_app, name="study")
 
-Data = Annotated[str, typer.Argument(help="A CSV or Parquet file, or file.duckdb::table.", show_default=False)]
-Folder = Annotated[Path, typer.Argument(help="The folder of a release.", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-LedgerPath = Annotated[
-    Path | None, typer.Option("--ledger", help="The ledger file \\[default: beside the data].", show_default=False)
+# --- arguments and options that several commands have
+
+
+def _option(help: str, *names: str) -> Any:
+    """An option without a default, or whose default the help text tells."""
+    return typer.Option(*names, help=help, show_default=False)
+
+
+def _flag(name: str, help: str) -> Any:
+    return typer.Option(name, help=help)
+
+
+def _argument(help: str) -> Any:
+    return typer.Argument(help=help, show_default=False)
+
+
+Data = Annotated[str, _argument("A CSV or Parquet file, or file.duckdb::table.")]
+Folder = Annotated[Path, _argument("The folder of a release.")]
+Synthetic = Annotated[str, _argument("The synthetic table, or the folder of a release.")]
+PublicTables = Annotated[Path, _argument("The folder with the public tables.")]
+Delta = Annotated[float, typer.Option(help="The probability that the claim may fail; 0 asks for pure epsilon.")]
+SchemaPath = Annotated[Path | None, _option("The schema file \\[default: DATA with the ending .toml].", "--schema")]
+LedgerPath = Annotated[Path | None, _option("The ledger file \\[default: beside the data].", "--ledger")]
+Analyst = Annotated[str, typer.Option(help="Who is asking, for the ledger.")]
+Confidence = Annotated[float, typer.Option(help="The confidence of the interval.")]
+AcceptDraft = Annotated[
+    bool, _flag("--accept-draft-as-public", "Use an unconfirmed draft; nothing is guaranteed then.")
 ]
-SchemaPath = Annotated[
-    Path | None, typer.Option("--schema", help="The schema \\[default: beside the data].", show_default=False)
-]
-Figures = Annotated[
-    Path | None, typer.Option(help="A folder for the pictures of the report, one file each.", show_default=False)
-]
+Target = Annotated[str | None, _option("A column to predict.")]
+Groups = Annotated[list[str] | None, _option("A column that divides people into groups; may be repeated.", "--group")]
+Tables = Annotated[list[str] | None, _option("Only this table; may be repeated.", "--table")]
+Report = Annotated[Path | None, _option("The report to write, .html or .json.")]
+Figures = Annotated[Path | None, _option("A folder for the figures of the report, one file each.")]
 FigureFormat = Annotated[str, typer.Option(help="svg or png.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Overwrite = Annotated[bool, _flag("--overwrite", "Replace the file if it exists.")]
+Quiet = Annotated[bool, _flag("--quiet", "Show no progress.")]
+Json = Annotated[bool, _flag("--json", "Print JSON, for programs.")]
+Debug = Annotated[bool, _flag("--debug", "Show the traceback of an error.")]
 
 
 def command() -> Any:
@@ -162,15 +188,13 @@ def synth(
 @app.command()
 def schema(
     data: Data,
-    out: Annotated[
-        Path | None, typer.Option(help="The file to write \\[default: standard output].", show_default=False)
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
+    out: Annotated[Path | None, _option("The file to write \\[default: standard output].")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Draft a schema from the data, for a person to check and confirm."""
-    from understudy.cli.schema import draft
+    from understudy.cli.table_commands import draft_to
 
-    draft(data, out, overwrite)
+    draft_to(data, out, overwrite)
 
 
 @app.command()
@@ -210,8 +234,8 @@ def plan(
 
 @app.command()
 def verify(folder: Folder, json: Json = False) -> None:
-    """Recompute a release's claimed epsilon from its recorded spends, and the hash of every file."""
-    from understudy.cli.checks import show_verified
+    """Recompute the claimed epsilon of a release from its recorded spends, and the hash of every file."""
+    from understudy.cli.release_commands import show_verified
 
     show_verified(folder, json)
 
@@ -219,7 +243,7 @@ def verify(folder: Folder, json: Json = False) -> None:
 @app.command()
 def replay(folder: Folder, json: Json = False) -> None:
     """Rebuild the synthetic table from its measurements alone, and compare it byte for byte."""
-    from understudy.cli.checks import show_replayed
+    from understudy.cli.release_commands import show_replayed
 
     show_replayed(folder, json)
 
@@ -227,301 +251,253 @@ def replay(folder: Folder, json: Json = False) -> None:
 @app.command()
 def count(
     folder: Folder,
-    expression: Annotated[
-        str,
-        typer.Argument(help="What the rows must satisfy, as in \"age > 40 and sex = 'Female'\".", show_default=False),
-    ],
-    confidence: Annotated[float, typer.Option(help="How sure the interval shall be.")] = 0.95,
+    expression: Annotated[str, _argument("What a row must satisfy, as in \"age > 40 and sex = 'Female'\".")],
+    confidence: Confidence = 0.95,
     json: Json = False,
 ) -> None:
     """Estimate how many private rows satisfy an expression, with an interval; costs no budget."""
-    from understudy.cli.count import show_count
+    from understudy.cli.release_commands import show_count
 
     show_count(folder, expression, confidence, json)
 
 
 @app.command()
 def evaluate(
-    real: Annotated[
-        str,
-        typer.Argument(help="The real table: a CSV or Parquet file, or file.duckdb::table.", show_default=False),
-    ],
-    synthetic: Annotated[
-        str, typer.Argument(help="The synthetic table, or the folder of a release.", show_default=False)
-    ],
-    holdout: Annotated[
-        str | None, typer.Option(help="Real rows that the method never saw.", show_default=False)
-    ] = None,
-    target: Annotated[str | None, typer.Option(help="A column to predict.", show_default=False)] = None,
-    group: Annotated[
-        list[str] | None, typer.Option(help="A column that divides people; may be repeated.", show_default=False)
-    ] = None,
+    real: Annotated[str, _argument("The real table: a CSV or Parquet file, or file.duckdb::table.")],
+    synthetic: Synthetic,
+    holdout: Annotated[str | None, _option("Real rows that the method never saw.")] = None,
+    target: Target = None,
+    group: Groups = None,
     schema: Annotated[
         Path | None,
-        typer.Option(
-            help="The schema file \\[default: that of the release, or REAL with the ending .toml, or a draft].",
-            show_default=False,
-        ),
+        _option("The schema file \\[default: that of the release, or REAL with the ending .toml, or a draft]."),
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="The report to write, .html or .json.", show_default=False)
-    ] = None,
+    report: Report = None,
     figures: Figures = None,
     figure_format: FigureFormat = "svg",
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Compare a synthetic table with the real one; internal, since it reads real rows.
+    """Compare a synthetic table with the real one. For internal use only, since it reads real rows.
 
-    To decide by its figures whether to release, or to release again otherwise, voids the claim of that release.
+    To choose among releases by these figures voids the claim of the one chosen.
     """
-    from understudy.cli.evaluate import show
+    from understudy.cli.evaluation_commands import show_evaluation
+    from understudy.cli.screen import Output
 
-    show(real, synthetic, holdout, target, tuple(group or ()), schema, report, json, quiet, figures, figure_format)
+    output = Output(json, quiet, report=report, figures=figures, figure_format=figure_format)
+    show_evaluation(real, synthetic, output, schema=schema, holdout=holdout, target=target, groups=tuple(group or ()))
 
 
 @app.command()
 def attack(
-    train: Annotated[str, typer.Argument(help="The rows that the synthetic table was made from.", show_default=False)],
-    holdout: Annotated[str, typer.Argument(help="Real rows that it was not made from.", show_default=False)],
-    synthetic: Annotated[
-        str, typer.Argument(help="The synthetic table, or the folder of a release.", show_default=False)
-    ],
+    train: Annotated[str, _argument("The rows that the synthetic table was made from.")],
+    holdout: Annotated[str, _argument("Real rows that it was not made from.")],
+    synthetic: Synthetic,
     secret: Annotated[
         list[str] | None,
-        typer.Option(
-            help="A column that an attacker wants to learn; may be repeated \\[default: all].", show_default=False
-        ),
+        _option("A column that an attacker wants to learn; may be repeated \\[default: every column in turn]."),
     ] = None,
     schema: Annotated[
         Path | None,
-        typer.Option(
-            help="The schema file \\[default: that of the release, or TRAIN with the ending .toml, or a draft].",
-            show_default=False,
-        ),
+        _option("The schema file \\[default: that of the release, or TRAIN with the ending .toml, or a draft]."),
     ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(help="Attack this method too, by its shadow models; needs --epsilon.", show_default=False),
-    ] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(help="The privacy loss of each shadow model.", show_default=False)
-    ] = None,
-    delta: Annotated[
-        float | None, typer.Option(help="The delta of each shadow model \\[default: 1e-06].", show_default=False)
-    ] = None,
-    shadows: Annotated[
-        int | None, typer.Option(help="How often the method is run \\[default: 40].", show_default=False)
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of the rows that are drawn, and of the shadow models.")] = 0,
-    report: Annotated[
-        Path | None, typer.Option(help="The report to write, .html or .json.", show_default=False)
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    method: Annotated[str | None, _option("Also attack this method, with shadow models; needs --epsilon.")] = None,
+    epsilon: Annotated[float | None, _option("The privacy loss of each shadow model.")] = None,
+    delta: Annotated[float | None, _option("The delta of each shadow model \\[default: 1e-06].")] = None,
+    shadows: Annotated[int | None, _option("How many shadow models to make \\[default: 40].")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the rows that are drawn, and of the shadow models.")] = 0,
+    report: Report = None,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Attack a synthetic table, beside people who were never in it; internal, since it reads real rows."""
-    from understudy.cli.attack import show
+    """Attack a synthetic table, and compare with people who were never in it. For internal use only."""
+    from understudy.cli.evaluation_commands import show_attacks
+    from understudy.cli.screen import Output
 
-    show(
+    show_attacks(
         train,
         holdout,
         synthetic,
-        tuple(secret or ()),
-        schema,
-        seed,
-        report,
-        json,
-        quiet,
-        method,
-        epsilon,
-        delta,
-        shadows,
+        output=Output(json, quiet, report=report),
+        schema=schema,
+        secrets=tuple(secret or ()) or None,
+        method=method,
+        epsilon=epsilon,
+        delta=delta,
+        shadows=shadows,
+        seed=seed,
     )
 
 
 @app.command()
 def query(
     data: Data,
-    sql: Annotated[str, typer.Argument(help="SELECT … FROM … WHERE … GROUP BY …", show_default=False)],
-    epsilon: Annotated[float, typer.Option(help="The privacy loss of this question.", show_default=False)],
-    delta: Annotated[
-        float, typer.Option(help="The probability that the claim may fail; 0 asks for pure epsilon.")
-    ] = 1e-6,
-    schema: Annotated[
-        Path | None, typer.Option(help="The schema file \\[default: DATA with the ending .toml].", show_default=False)
-    ] = None,
+    sql: Annotated[str, _argument("SELECT … FROM … WHERE … GROUP BY …")],
+    epsilon: Annotated[float, _option("The privacy loss of this question.")],
+    delta: Delta = DEFAULT_DELTA,
+    schema: SchemaPath = None,
     ledger: LedgerPath = None,
-    analyst: Annotated[str, typer.Option(help="Who asks, for the ledger.")] = "",
-    confidence: Annotated[float, typer.Option(help="How sure the interval shall be.")] = 0.95,
-    accept_draft_as_public: Annotated[
-        bool, typer.Option("--accept-draft-as-public", help="Use an unconfirmed draft; then nothing is guaranteed.")
-    ] = False,
+    analyst: Analyst = "",
+    confidence: Confidence = 0.95,
+    accept_draft_as_public: AcceptDraft = False,
     test_only_noise_seed: Annotated[
-        int | None, typer.Option(help="Repeatable noise: the answer is stamped TEST-ONLY.", show_default=False)
+        int | None, _option("Make the noise repeatable: the answer is stamped TEST-ONLY.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Ask one metered question about a table; the same question again costs nothing."""
-    from understudy.cli.query import show_query
+    """Ask one question about a table, paid from the budget; the same question again costs nothing."""
+    from understudy.cli.table_commands import show_query
 
     show_query(
-        data, sql, epsilon, delta, schema, ledger, analyst, confidence, accept_draft_as_public, test_only_noise_seed,
-        json,
-    )  # fmt: skip
+        data,
+        sql,
+        schema=schema,
+        ledger=ledger,
+        as_json=json,
+        epsilon=epsilon,
+        delta=delta,
+        analyst=analyst,
+        confidence=confidence,
+        accept_draft_as_public=accept_draft_as_public,
+        test_only_noise_seed=test_only_noise_seed,
+    )
 
 
 @app.command()
 def audit(
     method: Annotated[
-        list[str] | None,
-        typer.Argument(help="One of `understudy methods`; with --mutants any number of them.", show_default=False),
+        list[str] | None, _argument("One of `understudy methods`; with --mutants, any number of them.")
     ] = None,
-    epsilon: Annotated[float, typer.Option(help="The claim that is audited.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="The delta of the claim; 0 claims pure epsilon.")] = 1e-6,
-    setting: Annotated[str, typer.Option(help="quick or full: how long it looks.")] = "quick",
-    mutant: Annotated[
-        str | None, typer.Option(help="Audit the method with this mistake in it.", show_default=False)
-    ] = None,
+    epsilon: Annotated[float, typer.Option(help="The epsilon of the claim.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="The delta of the claim; 0 claims pure epsilon.")] = DEFAULT_DELTA,
+    setting: Annotated[str, typer.Option(help="quick or full: how thoroughly to look.")] = "quick",
+    mutant: Annotated[str | None, _option("Audit the method with this mistake built in.")] = None,
     mutants: Annotated[
-        bool, typer.Option("--mutants", help="Audit the auditor: every mistake in every method must be found.")
+        bool, _flag("--mutants", "Audit the auditor: it must find every mistake in every method.")
     ] = False,
     function: Annotated[
         str | None,
-        typer.Option(
-            "--callable",
-            help="Audit a function of another tool, as in module:function, instead of a method.",
-            show_default=False,
-        ),
+        _option("Audit a function of another tool, as in module:function, instead of a method.", "--callable"),
     ] = None,
-    python: Annotated[
-        Path | None,
-        typer.Option(help="The interpreter that runs the function \\[default: this one].", show_default=False),
-    ] = None,
-    level: Annotated[float, typer.Option(help="How often a correct method may be called a violation.")] = 0.05,
-    time_limit: Annotated[
-        float | None, typer.Option(help="Seconds for all games \\[default: by the setting].", show_default=False)
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="A folder for what was played; an audit that was stopped goes on from there.", show_default=False
-        ),
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(help="How many processes run \\[default: one for each core].", show_default=False)
-    ] = None,
+    python: Annotated[Path | None, _option("The interpreter that runs the function \\[default: this one].")] = None,
+    level: Annotated[float, typer.Option(help="How often a correct method may be reported as a violation.")] = 0.05,
+    time_limit: Annotated[float | None, _option("Seconds for all games \\[default: by the setting].")] = None,
+    out: Annotated[Path | None, _option("A folder for the results so far, so that a stopped audit can go on.")] = None,
+    jobs: Annotated[int | None, _option("How many processes to run \\[default: one for each core].")] = None,
     neighbours: Annotated[
-        str, typer.Option(help="add-remove or replace-one: the relation of the claim.")
+        str, typer.Option(help="add-remove or replace-one: the neighbouring relation of the claim.")
     ] = "add-remove",
     postgres: Annotated[
         str | None,
-        typer.Option(
-            help="A server, as in postgresql://host/database, to look at with made-up tables that are dropped again.",
-            show_default=False,
-        ),
+        _option("Also look at a server, as in postgresql://host/database, with made-up tables that are dropped again."),
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="The report to write, .html or .json.", show_default=False)
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    report: Report = None,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Try to break the claim of a method, on made-up tables; exits 1 on a violation."""
-    from understudy.cli.audit import Request, run
+    """Try to break the privacy claim of a method, on made-up tables; exits with 1 on a violation."""
+    from understudy.cli.audit_command import AuditRequest, run_audit
+    from understudy.cli.screen import Output
 
-    request = Request(
-        tuple(method or ()), epsilon, delta, setting, mutant, function, python, level, time_limit, out, jobs, report,
-        neighbours, postgres,
-    )  # fmt: skip
-    run(request, mutants, json, quiet)
+    request = AuditRequest(
+        methods=tuple(method or ()),
+        epsilon=epsilon,
+        delta=delta,
+        setting=setting,
+        mutant=mutant,
+        function=function,
+        python=python,
+        level=level,
+        time_limit=time_limit,
+        out=out,
+        jobs=jobs,
+        neighbours=neighbours,
+        postgres=postgres,
+    )
+    run_audit(request, mutants, Output(json, quiet, report=report))
 
 
 @app.command()
 def compare(
     data: Data,
-    methods: Annotated[
-        str | None, typer.Option(help="Methods, as in mst,aim \\[default: all].", show_default=False)
-    ] = None,
-    epsilons: Annotated[
-        str | None, typer.Option(help="Budgets \\[default: 0.1,0.5,1,3,10].", show_default=False)
-    ] = None,
-    seeds: Annotated[int, typer.Option(help="How often each is repeated.")] = 3,
-    target: Annotated[str | None, typer.Option(help="A column to predict.", show_default=False)] = None,
-    group: Annotated[
-        list[str] | None, typer.Option(help="A column that divides people; may be repeated.", show_default=False)
-    ] = None,
-    holdout: Annotated[
-        str | None, typer.Option(help="Real rows kept apart \\[default: a random fifth].", show_default=False)
-    ] = None,
-    schema: Annotated[
-        Path | None, typer.Option(help="The schema file \\[default: DATA with the ending .toml].", show_default=False)
-    ] = None,
-    delta: Annotated[
-        float, typer.Option(help="The probability that the claim may fail; 0 asks for pure epsilon.")
-    ] = 1e-6,
+    methods: Annotated[str | None, _option("Methods, as in mst,aim \\[default: all].")] = None,
+    epsilons: Annotated[str | None, _option("Budgets \\[default: 0.1,0.5,1,3,10].")] = None,
+    seeds: Annotated[int, typer.Option(help="How often to repeat each of them.")] = 3,
+    target: Target = None,
+    group: Groups = None,
+    holdout: Annotated[str | None, _option("Real rows kept apart \\[default: a random fifth].")] = None,
+    schema: SchemaPath = None,
+    delta: Delta = DEFAULT_DELTA,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            help="The folder of the study \\[default: DATA-study]; one that was begun is continued.", show_default=False
-        ),
+        Path | None, _option("The folder of the study \\[default: DATA-study]; a study begun there goes on.")
     ] = None,
-    jobs: Annotated[int, typer.Option(help="How many cases run at a time.")] = 2,
+    jobs: Annotated[int, typer.Option(help="How many cases to run at a time.")] = 2,
     layout: Annotated[
         str | None,
-        typer.Option(
-            help="Add the tables of a published work: adversarial-forests, selection or model-or-statistics.",
-            show_default=False,
-        ),
+        _option("Add the tables of a published work: adversarial-forests, selection or model-or-statistics."),
     ] = None,
     figures: Figures = None,
     figure_format: FigureFormat = "svg",
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Study methods at several budgets with several seeds, on a public table or a release; internal.
+    """Compare methods at several budgets with several seeds, on a public table or a release. For internal use only.
 
-    It spends nothing, and its figures have no noise: to choose a method or an epsilon by those of private rows voids
-    the claim of the release that follows. Choose on a public table of the same shape, such as last year's.
+    It spends nothing, and its figures have no noise.
+    To choose a method or an epsilon by private rows voids the claim of the release.
+    Choose on a public table of the same shape, such as last year's.
     """
-    from understudy.cli.compare import show
+    from understudy.cli.screen import Output
+    from understudy.cli.study_commands import show_comparison
 
-    show(
-        data, methods, epsilons, seeds, target, tuple(group or ()), holdout, schema, delta, out, jobs, layout, json,
-        quiet, figures, figure_format,
-    )  # fmt: skip
+    show_comparison(
+        data,
+        Output(json, quiet, figures=figures, figure_format=figure_format),
+        methods=methods,
+        epsilons=epsilons,
+        schema=schema,
+        out=out,
+        layout=layout,
+        seeds=seeds,
+        delta=delta,
+        target=target,
+        groups=tuple(group or ()),
+        holdout=holdout,
+        jobs=jobs,
+    )
+
+
+# --- the ledger
 
 
 @budget_app.command("show")
 def budget_show(data: Data, ledger: LedgerPath = None, json: Json = False) -> None:
-    """Show what may be spent on a data set, what was spent, and what is left."""
-    from understudy.cli.budget import show
+    """Show the budget of a data set: its limit, what was spent, and what is left."""
+    from understudy.cli.budget_commands import show_budget
 
-    show(data, ledger, json)
+    show_budget(data, ledger, json)
 
 
 @budget_app.command("set")
 def budget_set(
     data: Data,
-    epsilon: Annotated[float, typer.Option(help="All releases together may reach this.", show_default=False)],
-    delta: Annotated[float, typer.Option(help="At this delta; 0 admits pure releases only.")] = 1e-6,
-    neighbours: Annotated[
-        str | None,
-        typer.Option(help="add-remove or replace-one \\[default: that of the schema].", show_default=False),
-    ] = None,
+    epsilon: Annotated[float, _option("The epsilon that all releases together may reach.")],
+    delta: Annotated[float, typer.Option(help="The delta of the limit; 0 allows pure releases only.")] = DEFAULT_DELTA,
+    neighbours: Annotated[str | None, _option("add-remove or replace-one \\[default: that of the schema].")] = None,
     ledger: LedgerPath = None,
     schema: SchemaPath = None,
 ) -> None:
     """Set the budget of a data set, from now on, for the unit of its schema."""
-    from understudy.cli.budget import set_limit
+    from understudy.cli.budget_commands import set_limit
 
-    set_limit(data, epsilon, delta, neighbours, ledger, schema)
+    set_limit(data, Budget(epsilon, delta), neighbours, ledger=ledger, schema=schema)
 
 
 @budget_app.command("unit")
 def budget_unit(data: Data, ledger: LedgerPath = None, schema: SchemaPath = None) -> None:
-    """State, for a ledger from before units were recorded, that its debits had the unit of the schema."""
-    from understudy.cli.budget import state_unit
+    """State the unit of earlier debits, for a ledger from before units were recorded: that of the schema."""
+    from understudy.cli.budget_commands import state_unit
 
     state_unit(data, ledger, schema)
 
@@ -529,76 +505,73 @@ def budget_unit(data: Data, ledger: LedgerPath = None, schema: SchemaPath = None
 @budget_app.command("history")
 def budget_history(data: Data, ledger: LedgerPath = None, json: Json = False) -> None:
     """List every debit and every limit of a data set."""
-    from understudy.cli.budget import history
+    from understudy.cli.budget_commands import show_history
 
-    history(data, ledger, json)
+    show_history(data, ledger, json)
 
 
 @budget_app.command("share")
 def budget_share(
     data: Data,
-    analyst: Annotated[str, typer.Argument(help="Who.", show_default=False)],
-    share: Annotated[float, typer.Argument(help="From 0 to 1, as in 0.25.", show_default=False)],
+    analyst: Annotated[str, _argument("The analyst's name.")],
+    share: Annotated[float, _argument("A share from 0 to 1, as in 0.25.")],
     ledger: LedgerPath = None,
 ) -> None:
     """Give an analyst a share of the budget, from now on."""
-    from understudy.cli.budget import set_share
+    from understudy.cli.budget_commands import set_share
 
     set_share(data, analyst, share, ledger)
 
 
 @budget_app.command("export")
 def budget_export(
-    data: Data,
-    out: Annotated[Path, typer.Argument(help="A .csv or .json file.", show_default=False)],
-    ledger: LedgerPath = None,
+    data: Data, out: Annotated[Path, _argument("A .csv or .json file.")], ledger: LedgerPath = None
 ) -> None:
     """Write the whole history of a data set to a file."""
-    from understudy.cli.budget import export
+    from understudy.cli.budget_commands import export
 
     export(data, ledger, out)
+
+
+# --- studies of public tables
 
 
 @study_app.command("nonparametric")
 def study_nonparametric(
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("nonparametric.html"),
     seed: Annotated[int, typer.Option(help="Seed of the made-up rows.", min=0)] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    quiet: Quiet = False,
 ) -> None:
-    """What Polya trees and urns learn, and what their draws cost, exactly and simulated."""
-    from understudy.cli.study import show_nonparametric
+    """What Polya trees and urns learn, and what their draws cost, exact and simulated."""
+    from understudy.cli.study_commands import show_nonparametric
 
     show_nonparametric(out, seed, quiet)
 
 
 @study_app.command("prediction")
 def study_prediction(
-    folder: Annotated[Path, typer.Argument(help="The folder of the public tables.", show_default=False)],
+    folder: PublicTables,
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("prediction"),
-    tables: Annotated[
-        list[str] | None, typer.Option("--table", help="Only this table; may be repeated.", show_default=False)
-    ] = None,
-    repeats: Annotated[int, typer.Option(help="Splits of each table.", min=1)] = 5,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer sizes.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    tables: Tables = None,
+    repeats: Annotated[int, typer.Option(help="How many splits of each table.", min=1)] = 5,
+    quick: Annotated[bool, _flag("--quick", "Try fewer sizes.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Private trees and forests of every size, as heat maps."""
-    from understudy.cli.predict_study import show
+    from understudy.cli.study_commands import show_prediction
 
-    show(folder, out, tables or [], repeats, quick, quiet)
+    show_prediction(folder, out, tables or [], repeats=repeats, quick=quick, quiet=quiet)
 
 
 @study_app.command("selection")
 def study_selection(
-    folder: Annotated[Path, typer.Argument(help="The folder of the public tables.", show_default=False)],
+    folder: PublicTables,
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("selection.html"),
-    tables: Annotated[
-        list[str] | None, typer.Option("--table", help="Only this table; may be repeated.", show_default=False)
-    ] = None,
+    tables: Tables = None,
     seed: Annotated[int, typer.Option(help="Seed of the first release.", min=0)] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Rows selected out of pools, privately and as printed, over every parameter."""
-    from understudy.cli.study import show_selection
+    """Rows selected from pools, privately and as published, for every parameter."""
+    from understudy.cli.study_commands import show_selection
 
-    show_selection(folder, out, tables or [], seed, quiet)
+    show_selection(folder, out, tables or [], seed=seed, quiet=quiet)

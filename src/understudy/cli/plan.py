@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from understudy.cli.place import schema_of
+from understudy.cli.locations import schema_of
 from understudy.cli.screen import print_json, print_table
 from understudy.errors import InputError
 from understudy.methods.forecast.forecast import ASSUMED_ROWS, FEWEST_TABLES, Forecast

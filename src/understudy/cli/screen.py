@@ -1,15 +1,20 @@
-"""What people see in a terminal: progress, tables, JSON."""
+"""What comes out of a command: progress, tables and JSON in a terminal, and the report that was asked for."""
 
 from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from understudy.errors import InputError, ReleaseError
+from understudy.pages.page import Rendered, check_figure_format
 from understudy.progress import Advance, Progress, listening
 
 if TYPE_CHECKING:
@@ -18,6 +23,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 HEIGHTS = "▁▂▃▄▅▆▇█"
+REPORT_ENDINGS = (".html", ".json")
 
 
 def print_json(value: Any) -> None:
@@ -129,3 +135,59 @@ def _clock() -> Any:
 
 def _spoken(seconds: float) -> str:
     return str(timedelta(seconds=int(seconds)))
+
+
+# --- reports
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where the result of a command goes: to the terminal, for people or programs, and to files."""
+
+    as_json: bool = False
+    quiet: bool = False
+    report: Path | None = None
+    figures: Path | None = None
+    """A folder for the pictures of the report."""
+    figure_format: str = "svg"
+
+    @property
+    def silent(self) -> bool:
+        """Whether no progress is shown; a program that reads JSON has no use for it."""
+        return self.quiet or self.as_json
+
+    def check(self) -> None:
+        """Refuses what can't be written, before any work is done."""
+        check_figure_format(self.figure_format)
+        if self.report is not None:
+            check_report(self.report)
+
+    def save(self, found: Rendered) -> None:
+        if self.report is not None:
+            found.save(self.report)
+        if self.figures is not None:
+            found.save_figures(self.figures, self.figure_format)
+
+    def print_paths(self) -> None:
+        if self.report is not None:
+            print(f"The report is {self.report}.")
+        if self.figures is not None:
+            print(f"The figures are in {self.figures}.")
+
+
+def check_report(path: Path, endings: Sequence[str] = REPORT_ENDINGS, name: str = "report") -> None:
+    """Refuses a file that can't be written, before any work is done."""
+    if path.suffix.lower() not in endings:
+        raise InputError(f"{name} ({path.name!r}) must end in {' or '.join(endings)}", path)
+    if path.is_dir():
+        raise ReleaseError(f"{str(path)!r} is a folder; name a file for the {name}", path)
+    check_folder(path.parent, path)
+
+
+def check_folder(folder: Path, named: Path) -> None:
+    """Proves by writing into the folder that it can be written; the refusal speaks of what was `named`."""
+    try:
+        with tempfile.NamedTemporaryFile(prefix=".understudy.tmp-", dir=folder):
+            pass
+    except OSError as error:
+        raise ReleaseError(f"{str(named)!r} can't be written: {error.strerror}", named) from None

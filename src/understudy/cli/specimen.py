@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from understudy.boundary.tables.frame import csv_bytes, parquet_bytes
-from understudy.cli.place import beside, schema_of
+from understudy.cli.locations import beside, schema_of
 from understudy.cli.screen import print_facts, print_json, progress
 from understudy.errors import InputError, ReleaseError
 from understudy.files import write_atomically

@@ -14,8 +14,8 @@ from understudy.boundary.privacy.ledger.beside import is_server
 from understudy.boundary.privacy.mechanisms.randomness import randomness_of
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.opening import open as open_table
-from understudy.cli.place import beside, ledger_of, schema_of
-from understudy.cli.resume import journal_path, resumable
+from understudy.cli.failures import journal_path, resumable
+from understudy.cli.locations import beside, ledger_of, schema_of
 from understudy.cli.screen import print_facts, print_json, progress, sparkline
 from understudy.errors import InputError, ReleaseError
 from understudy.lab.audits.auditing import audit

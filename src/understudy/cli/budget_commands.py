@@ -15,13 +15,14 @@ from understudy.boundary.privacy.ledger.beside import is_server
 from understudy.boundary.privacy.ledger.ledger import NEIGHBOURS, Ledger, Standing
 from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.boundary.schema.schema import ADD_REMOVE, Schema
-from understudy.cli.place import beside, ledger_of, schema_of
+from understudy.cli.locations import beside, ledger_of, schema_of
 from understudy.cli.screen import bar, print_facts, print_json, print_table
 from understudy.errors import InputError
 from understudy.files import write_atomically
+from understudy.parameters import one_of
 
 
-def show(data: str, path: Path | None, as_json: bool) -> None:
+def show_budget(data: str, path: Path | None, as_json: bool) -> None:
     ledger = _existing(data, path)
     standing = ledger.standing()
     if as_json:
@@ -114,21 +115,20 @@ def _csv(rows: list[dict[str, Any]]) -> str:
 
 
 def set_limit(
-    data: str, epsilon: float, delta: float, neighbours: str | None, path: Path | None, schema: Path | None = None
+    data: str, limit: Budget, neighbours: str | None = None, *, ledger: Path | None = None, schema: Path | None = None
 ) -> None:
     """The relation and the unit are those of the schema, where there is one; releases under it are held to both."""
-    limit = Budget(epsilon, delta)
-    if neighbours is not None and neighbours not in NEIGHBOURS:  # before a ledger is made
-        raise InputError(f"neighbours ({neighbours}) must be one of {', '.join(NEIGHBOURS)}", neighbours)
+    if neighbours is not None:
+        one_of("neighbours", neighbours, NEIGHBOURS)  # before a ledger is made
     where = Path(data.partition("::")[0])
-    if path is None and not where.exists():
+    if ledger is None and not where.exists():
         raise InputError(f"{str(where)!r} does not exist; give the data, or a ledger with --ledger", data)
     known = _known_schema(data, schema)
     relation, unit = _protected(known, neighbours)
-    ledger = Ledger.open(ledger_of(data, path))
-    ledger.set_limit(limit, relation, unit)
+    book = Ledger.open(ledger_of(data, ledger))
+    book.set_limit(limit, relation, unit)
     who = "of the first release" if unit is None else unit.who
-    print(f"{ledger}: all releases together may reach {limit}, neighbours {relation}, unit {who}")
+    print(f"{book}: all releases together may reach {limit}, neighbours {relation}, unit {who}")
     if unit is None:
         print("no schema was found beside the data, so the unit will be that of the first release; or give --schema")
 
@@ -158,7 +158,7 @@ def state_unit(data: str, path: Path | None, schema: Path | None) -> None:
     print(f"{ledger}: {count} earlier debit{'' if count == 1 else 's'} protected {unit.who}, as stated now")
 
 
-def history(data: str, path: Path | None, as_json: bool) -> None:
+def show_history(data: str, path: Path | None, as_json: bool) -> None:
     ledger = _existing(data, path)
     rows = ledger.export()
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -9,8 +10,7 @@ from pathlib import Path
 
 from understudy.boundary.privacy.budget import DEFAULT_DELTA
 from understudy.boundary.schema.schema import ADD_REMOVE
-from understudy.cli.evaluate import check_report
-from understudy.cli.screen import print_facts, print_table, progress
+from understudy.cli.screen import Output, print_facts, print_table, progress
 from understudy.errors import CheckFailed, InputError
 from understudy.files import write_atomically
 from understudy.lab.audits.asked import LEVEL
@@ -28,8 +28,8 @@ QUICK = "quick"
 
 
 @dataclass(frozen=True)
-class Request:
-    """What was typed."""
+class AuditRequest:
+    """What was typed: the method or function, the claim, and how long to look."""
 
     methods: tuple[str, ...] = ()
     epsilon: float = 1.0
@@ -42,7 +42,6 @@ class Request:
     time_limit: float | None = None
     out: Path | None = None
     jobs: int | None = None
-    report: Path | None = None
     neighbours: str = ADD_REMOVE
     postgres: str | None = None
 
@@ -56,16 +55,17 @@ class Request:
         return {name: value is not None for name, value in optional.items()} | changed
 
 
-def run(request: Request, mutants: bool, as_json: bool, quiet: bool) -> None:
+def run_audit(request: AuditRequest, mutants: bool, output: Output) -> None:
     """Audits one method or function, or the auditor itself; a violation and a survivor are failed checks."""
     _check(request, mutants)
+    output.check()
     if mutants:
-        _run_mutants(request, as_json, quiet)
+        _run_mutants(request, output)
     else:
-        _run_one(request, as_json, quiet)
+        _run_one(request, output)
 
 
-def _check(request: Request, mutants: bool) -> None:
+def _check(request: AuditRequest, mutants: bool) -> None:
     """Refuses what can't be meant, before any work is done."""
     if request.mutant is not None:
         known_name("mutant", request.mutant, _mutants_of(request, mutants))
@@ -73,16 +73,14 @@ def _check(request: Request, mutants: bool) -> None:
         _check_mutants(request)
     else:
         _check_one(request)
-    if request.report is not None:
-        check_report(request.report)
 
 
-def _mutants_of(request: Request, mutants: bool) -> Collection[str]:
+def _mutants_of(request: AuditRequest, mutants: bool) -> Collection[str]:
     """The mistakes that can be asked for: a method that trains has some of its own."""
     return (*MUTANTS, *OF_TRAINING) if mutants or not request.methods else mutants_of(request.methods[0])
 
 
-def _check_mutants(request: Request) -> None:
+def _check_mutants(request: AuditRequest) -> None:
     for method in request.methods:
         known_name("method", method, (*subjects(), *trained()))
     wrong = [name for name, given in request.only_for_one.items() if given]
@@ -90,7 +88,7 @@ def _check_mutants(request: Request) -> None:
         raise InputError(f"--{wrong[0]} is for a single audit; leave it or --mutants out", wrong[0])
 
 
-def _check_one(request: Request) -> None:
+def _check_one(request: AuditRequest) -> None:
     if not request.methods and request.function is None:
         raise InputError("name a method, as in `understudy audit mst`, or a function with --callable", None)
     if request.methods and request.function is not None:
@@ -112,21 +110,17 @@ def _check_one(request: Request) -> None:
 # --- one audit
 
 
-def _run_one(request: Request, as_json: bool, quiet: bool) -> None:
-    with progress(None, quiet or as_json) as told:
-        found = audit(
-            request.methods[0] if request.methods else None, epsilon=request.epsilon, delta=request.delta,
-            setting=request.setting, mutant=request.mutant, function=request.function, python=request.python,
-            level=request.level, time_limit=request.time_limit, out=request.out, jobs=request.jobs, progress=told,
-            neighbours=request.neighbours, postgres=request.postgres,
-        )  # fmt: skip
-        if request.report is not None:
-            found.save(request.report)
-    if as_json:
+def _run_one(request: AuditRequest, output: Output) -> None:
+    asked = dataclasses.asdict(request)
+    (method,) = asked.pop("methods") or (None,)
+    with progress(None, output.silent) as told:
+        found = audit(method, progress=told, **asked)
+        output.save(found)
+    if output.as_json:
         print(found.to_json())
     else:
         _print(found)
-        _say_report(request.report)
+        output.print_paths()
     if found.violated:
         raise CheckFailed(summary(found), found)
 
@@ -178,22 +172,22 @@ def _bound_row(found: Audit, bound: Bound) -> tuple[str, ...]:
 # --- the auditor itself
 
 
-def _run_mutants(request: Request, as_json: bool, quiet: bool) -> None:
-    some = (request.mutant,) if request.mutant is not None else None
-    with progress(None, quiet or as_json) as told:
+def _run_mutants(request: AuditRequest, output: Output) -> None:
+    some = None if request.mutant is None else (request.mutant,)
+    with progress(None, output.silent) as told:
         matrix = audit_mutants(
             request.methods or None, some, epsilon=request.epsilon, delta=request.delta, progress=told
         )
-    if request.report is not None:
+    if output.report is not None:
         writers = {".html": lambda: render_matrix(matrix), ".json": matrix.to_json}
-        write_atomically(request.report, report_writer(request.report, writers)().encode())
-    if as_json:
+        write_atomically(output.report, report_writer(output.report, writers)().encode())
+    if output.as_json:
         print(matrix.to_json())
     else:
         rows = [(m, *(_cell(matrix, m, method) for method in matrix.methods)) for m in matrix.mutants]
         print_table("What caught each mutant", ("mutant", *matrix.methods), rows)
         print(matrix_summary(matrix))
-        _say_report(request.report)
+        output.print_paths()
     if matrix.survivors:
         names = ", ".join(f"{mutant} of {method}" for mutant, method in matrix.survivors)
         raise CheckFailed(f"the auditor misses {len(matrix.survivors)} of its mutants: {names}", matrix)
@@ -202,8 +196,3 @@ def _run_mutants(request: Request, as_json: bool, quiet: bool) -> None:
 def _cell(matrix: Matrix, mutant: str, method: str) -> str:
     """The step that caught it; by which check is in the report."""
     return matrix.cells.get((mutant, method), DOES_NOT_APPLY).partition(":")[0] or "SURVIVED"
-
-
-def _say_report(report: Path | None) -> None:
-    if report is not None:
-        print(f"The report is {report}.")

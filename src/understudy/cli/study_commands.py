@@ -1,4 +1,4 @@
-"""`understudy compare`."""
+"""`understudy compare`, and the pages of `understudy study`, which need no private table."""
 
 from __future__ import annotations
 
@@ -9,15 +9,32 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from understudy.cli.place import beside, schema_of
-from understudy.cli.screen import print_facts, print_json, print_table
-from understudy.errors import InputError
+from understudy.cli.locations import beside, schema_of
+from understudy.cli.screen import Output, check_folder, check_report, print_facts, print_json, print_table, progress
+from understudy.datasets import names
+from understudy.datasets import schema as bundled_schema
+from understudy.errors import InputError, ReleaseError
 from understudy.lab.evaluation.evaluation import NOTICE as INTERNAL
 from understudy.lab.evaluation.measure import Measure
-from understudy.lab.studies.comparing import EPSILONS, NOTICE, TrialAdvance, compare
+from understudy.lab.studies.comparing import NOTICE, TrialAdvance, compare
+from understudy.lab.studies.documents import nonparametric
+from understudy.lab.studies.documents import selection_study as selection
+from understudy.lab.studies.documents.prediction_grid import (
+    DEPTHS,
+    FILES,
+    TARGETS,
+    TREES,
+    prediction_grid,
+    save,
+    sizes,
+)
+from understudy.lab.studies.documents.prediction_grid import (
+    EPSILONS as GRID_EPSILONS,
+)
+from understudy.lab.studies.documents.prediction_page import PredictionGrid
 from understudy.lab.studies.layout import check_layout
 from understudy.lab.studies.study import Study, Summary, Trial
-from understudy.pages.page import check_figure_format
+from understudy.parameters import known_name, one_of
 from understudy.progress import Advance, Progress
 
 if TYPE_CHECKING:
@@ -26,47 +43,43 @@ if TYPE_CHECKING:
 REPORT = "study.html"
 HEADLINES, MOST_SHOWN = ("tv1", "tv2", "propensity-auc", "tstr-auc", "tstr-r2"), 4
 A_WEEK = 7 * 24 * 3600.0
+SELECTED = ("adult", "covertype")
+"""The tables on which rows are selected, if none are named."""
+QUICK_DEPTHS, QUICK_TREES, QUICK_EPSILONS = (1, 3, 5, 7), (1, 10, 100), (0.001, 0.1, 10.0)
 
 
-def show(
+def show_comparison(
     data: str,
+    output: Output,
+    *,
     methods: str | None,
     epsilons: str | None,
-    seeds: int,
-    target: str | None,
-    groups: Sequence[str],
-    holdout: str | None,
     schema: Path | None,
-    delta: float,
     out: Path | None,
-    jobs: int,
     layout: str | None,
-    as_json: bool,
-    quiet: bool,
-    figures: Path | None = None,
-    figure_format: str = "svg",
+    **asked: Any,
 ) -> None:
-    """Runs the study, or what is left of it, and writes its report."""
-    check_figure_format(figure_format)
+    """Runs the study, or what is left of it, and writes its report.
+
+    What is `asked` besides (seeds, target, hold-out, jobs …) goes to `understudy.compare` as it is.
+    """
+    output.check()
     check_layout(layout)
     folder = out or beside(data, "-study")
-    budgets = EPSILONS if epsilons is None else tuple(_number(e) for e in listed("epsilons", epsilons))
-    names = None if methods is None else listed("methods", methods)
+    asked["methods"] = None if methods is None else listed("methods", methods)
+    if epsilons is not None:
+        asked["epsilons"] = tuple(_number(e) for e in listed("epsilons", epsilons))
     known = schema_of(data, schema)
-    if not (quiet or as_json):
+    if not output.silent:
         print(NOTICE, file=sys.stderr)
-    with reported(folder, quiet or as_json) as step:
-        study = compare(
-            data, known, methods=names, epsilons=budgets, seeds=seeds, delta=delta, target=target, groups=groups,
-            holdout=holdout, out=folder, jobs=jobs, progress=step,
-        )  # fmt: skip
+    with reported(folder, output.silent) as told:
+        study = compare(data, known, out=folder, progress=told, **asked)
     study.save(folder / REPORT, layout)
-    if figures is not None:
-        study.save_figures(figures, figure_format)
-    if as_json:
+    output.save(study)
+    if output.as_json:
         print_json({"out": str(folder), "notice": INTERNAL, **to_dict(study)})
     else:
-        _print(study, folder)
+        _print_study(study, folder)
 
 
 def listed(name: str, text: str) -> tuple[str, ...]:
@@ -155,8 +168,10 @@ def _display(quiet: bool) -> Iterator[_Trials]:
 
 def described(trial: Trial) -> str:
     """A trial in one line."""
-    case = f"{trial.method} at epsilon {trial.epsilon:g}, seed {trial.seed}" if trial.epsilon else f"{trial.method}"
-    return f"{case}: {'failed: ' + trial.failed if trial.failed else f'{trial.seconds:.1f} s'}"
+    case = f"{trial.method} at epsilon {trial.epsilon:g}, seed {trial.seed}" if trial.epsilon else trial.method
+    if trial.failed:
+        return f"{case}: failed: {trial.failed}"
+    return f"{case}: {trial.seconds:.1f} s"
 
 
 def to_dict(study: Study) -> dict[str, Any]:
@@ -181,7 +196,7 @@ def _summaries(study: Study, measures: Sequence[Measure]) -> Iterator[tuple[str,
                 yield method, epsilon, measure, study.summary(method, epsilon, measure.name)
 
 
-def _print(study: Study, folder: Path) -> None:
+def _print_study(study: Study, folder: Path) -> None:
     measures = _headlines(study)
     heads = ("method", "epsilon", *(m.name for m in measures), "seconds", "MB")
     rows = [_row(study, m, e, measures) for m in study.methods for e in study.epsilons if study.of(m, e)]
@@ -214,3 +229,81 @@ def _mean(summary: Summary | None, form: str) -> str:
 def _baseline_row(study: Study, measures: Sequence[Measure]) -> tuple[str, ...]:
     values = [study.baseline[m.name].value if m.name in study.baseline else None for m in measures]
     return ("(real rows)", "", *("–" if v is None else f"{v:.3g}" for v in values), "", "")
+
+
+# --- studies of public tables
+
+
+def show_nonparametric(out: Path, seed: int, quiet: bool) -> None:
+    check_report(out, endings=(".html",), name="out")
+    with progress(2, quiet) as begin:
+        begin("learning from made-up rows, and simulating what that costs")
+        nonparametric.write(out, seed)
+        begin("writing")
+    print(f"The page is {out}.")
+
+
+def show_selection(folder: Path, out: Path, tables: Sequence[str], seed: int, quiet: bool) -> None:
+    check_report(out, endings=(".html",), name="out")
+    wanted = tuple(tables) or SELECTED
+    for table in wanted:
+        known_name("table", table, names())
+    if not folder.is_dir():
+        raise InputError(f"{str(folder)!r} must be the folder of the public tables", folder)
+    schemas, size = {t: bundled_schema(t) for t in wanted}, selection.Size()
+    with progress(len(list(selection.cases(size, list(schemas)))), quiet) as begin:
+        selection.write(out, folder, schemas, seed, size, begin)
+    print(f"The page is {out}.")
+
+
+def show_prediction(folder: Path, out: Path, tables: Sequence[str], repeats: int, quick: bool, quiet: bool) -> None:
+    """Runs the grid on the tables that the folder holds, and writes its page and its numbers."""
+    names = _tables(folder, tables)
+    _make_folder(out)
+    depths = QUICK_DEPTHS if quick else DEPTHS
+    trees, epsilons = (QUICK_TREES, QUICK_EPSILONS) if quick else (TREES, GRID_EPSILONS)
+    with progress(len(names) * sizes(depths, trees, epsilons), quiet) as begin:
+        grid = prediction_grid(
+            folder,
+            {name: bundled_schema(name) for name in names},
+            depths=depths,
+            trees=trees,
+            epsilons=epsilons,
+            repeats=repeats,
+            progress=begin,
+        )
+    save(grid, out)
+    print_table("The best size of each predictor", ("table", "predictor", "accuracy", "size", "ε"), _best_rows(grid))
+    print(f"The page is {out / 'prediction-grid.html'}; the numbers are beside it.")
+
+
+def _tables(folder: Path, asked: Sequence[str]) -> list[str]:
+    """Those that were asked for, or all that are there."""
+    for name in asked:
+        one_of("table", name, TARGETS)
+    there = [name for name in TARGETS if (folder / FILES.get(name, f"{name}.csv")).is_file()]
+    absent = next((name for name in asked if name not in there), None)
+    if absent is not None or not there:
+        missing = FILES.get(absent or "votes", f"{absent or 'votes'}.csv")
+        raise InputError(f"{str(folder)!r} has no {missing}; give the folder of the public tables", folder)
+    return [name for name in there if name in asked] if asked else there
+
+
+def _make_folder(out: Path) -> None:
+    """Makes the folder, and refuses one that can't be written, before any work is done."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ReleaseError(f"{str(out)!r} can't be written: {error.strerror}", out) from None
+    check_folder(out, out)
+
+
+def _best_rows(grid: PredictionGrid) -> list[tuple[str, ...]]:
+    found: list[tuple[str, ...]] = []
+    for table in grid.tables:
+        for method in dict.fromkeys(o.method for o in grid.outcomes):
+            best = grid.best(table, method)
+            size = f"depth {best.depth}, {best.trees} tree{'s' if best.trees > 1 else ''}"
+            epsilon = "–" if best.epsilon is None else f"{best.epsilon:g}"
+            found.append((table, method, f"{best.mean:.4f}", size, epsilon))
+    return found

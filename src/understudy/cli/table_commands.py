@@ -1,41 +1,49 @@
-"""`understudy query`."""
+"""`understudy schema` and `query`: what is asked of a private table itself."""
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
+from understudy.boundary.schema.column import Identifier
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.draft import draft_schema
 from understudy.boundary.tables.opening import open as open_table
-from understudy.cli.place import ledger_of, schema_of
+from understudy.cli.locations import ledger_of, schema_of
 from understudy.cli.screen import print_facts, print_json, print_table
+from understudy.errors import ReleaseError
+from understudy.files import write_atomically
 from understudy.queries.answer import Answer, IntervalEstimate, Key
 from understudy.queries.query import query
 
 
-def show_query(
-    data: str,
-    sql: str,
-    epsilon: float,
-    delta: float,
-    schema: Path | None,
-    ledger: Path | None,
-    analyst: str,
-    confidence: float,
-    accept_draft: bool,
-    noise_seed: int | None,
-    as_json: bool,
-) -> None:
-    answer = query(
-        open_table(data, schema_of(data, schema)),
-        sql,
-        epsilon=epsilon,
-        delta=delta,
-        ledger=ledger_of(data, ledger),
-        analyst=analyst,
-        confidence=confidence,
-        accept_draft_as_public=accept_draft,
-        test_only_noise_seed=noise_seed,
-    )
+def draft_to(data: str, out: Path | None, overwrite: bool) -> None:
+    if out is not None and out.exists() and not overwrite:
+        raise ReleaseError(f"{str(out)!r} exists already; choose another file, or overwrite it", out)
+    schema = draft_schema(data)
+    if out is not None:
+        write_atomically(out, schema.dumps().encode())
+    _tell_left_out(schema)
+    if out is None:
+        print(schema.dumps(), end="")
+    else:
+        print(f'{out}: check every line, then change status to "confirmed"', file=sys.stderr)
+
+
+def _tell_left_out(schema: Schema) -> None:
+    left_out = [c.name for c in schema if isinstance(c, Identifier)]
+    if left_out:
+        print(f"drafted as identifiers, so left out of a release: {', '.join(left_out)}", file=sys.stderr)
+
+
+# --- query
+
+
+def show_query(data: str, sql: str, *, schema: Path | None, ledger: Path | None, as_json: bool, **asked: Any) -> None:
+    """Answers a question; what is `asked` besides it goes to `understudy.query` as it is."""
+    answer = query(open_table(data, schema_of(data, schema)), sql, ledger=ledger_of(data, ledger), **asked)
     if as_json:
         print_json(answer.to_dict())
     elif answer.keys or len(answer.names) > 1:
@@ -84,4 +92,6 @@ def _label(key: Key) -> str:
 def _written(value: float | int | datetime) -> str:
     if isinstance(value, datetime):
         return value.isoformat(sep=" ").removesuffix(" 00:00:00")
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.2f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.2f}"
