@@ -8,34 +8,60 @@ from pathlib import Path
 
 import pytest
 
-from understudy.boundary.privacy import curator
+from understudy.boundary.privacy.asks import ASKS, table_of_asks
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted([*DOCS.rglob("*.md"), *ROOT.glob("*.md"), ROOT / "benchmarks" / "README.md"])
 LONGEST_RESULT = 300
 MECHANISMS = sorted((DOCS / "mechanisms").glob("*.md"))
-WAYS_IN = {"_ask", "_noisy", "_choose"}
-"""What every ask goes through: `Curator._ask`, at once or by one of two others."""
-
-
-def asks() -> set[str]:
-    """The public methods of the curator through which answers come out."""
-    tree = ast.parse(Path(curator.__file__).read_text())
-    (found,) = (n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "Curator")
-    return {
-        method.name
-        for method in found.body
-        if isinstance(method, ast.FunctionDef) and not method.name.startswith("_")
-        if WAYS_IN & {n.attr for n in ast.walk(method) if isinstance(n, ast.Attribute)}
-    }
+PACKAGE = ROOT / "src" / "understudy"
 
 
 def test_the_page_on_the_curator_lists_every_ask_with_its_proof():
+    """The table is the one that the asks make (`scripts/write-asks`), and there is no ask beside those in it."""
     page = (DOCS / "concepts" / "curator.md").read_text()
-    listed = re.findall(r"^\| `(\w+)` \|.*\(\.\./mechanisms/|^\| `(\w+)` \|.*\| the same \|$", page, flags=re.MULTILINE)
-    assert len(asks()) == 11
-    assert sorted(a or b for a, b in listed) == sorted(asks())
+    (table,) = re.findall(r"^\| ask \|.*?\n(?!\|)", page, flags=re.MULTILINE | re.DOTALL)
+    assert table == table_of_asks()
+    listed = re.findall(r"^\| `(\w+)` \|.*\(\.\./mechanisms/", page, flags=re.MULTILINE)
+    assert len(ASKS) == len({ask.name for ask in ASKS}) == 11
+    assert listed == [ask.__name__ for ask in ASKS]
+    assert set(listed) == ask_classes()
+
+
+def ask_classes() -> set[str]:
+    """Every class of the modules in `asks/` that has a name in the record."""
+    trees = [ast.parse(p.read_text()) for p in (PACKAGE / "boundary" / "privacy" / "asks").glob("*.py")]
+    classes = [n for tree in trees for n in tree.body if isinstance(n, ast.ClassDef)]
+    return {c.name for c in classes if any(isinstance(n, ast.Assign) and targets(n) == ["name"] for n in c.body)}
+
+
+def targets(statement: ast.Assign) -> list[str]:
+    return [t.id for t in statement.targets if isinstance(t, ast.Name)]
+
+
+def test_the_curator_has_one_way_in_and_no_strategy_makes_asks_of_its_own():
+    """One method alone calls its gate for an answer; and only the boundary and the auditor define asks."""
+    tree = ast.parse((PACKAGE / "boundary" / "privacy" / "curator.py").read_text())
+    (found,) = (n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "Curator")
+    methods = [n for n in found.body if isinstance(n, ast.FunctionDef)]
+    answering = {m.name for m in methods for n in ast.walk(m) if isinstance(n, ast.Attribute) and n.attr == "answer"}
+    assert answering == {"ask"}
+    defined = {path for path in PACKAGE.rglob("*.py") for c in classes_of(path) if asks_among(c)}
+    allowed = (PACKAGE / "boundary" / "privacy" / "asks", PACKAGE / "lab" / "audits")
+    assert [p for p in defined if not any(p.is_relative_to(folder) for folder in allowed)] == []
+    assert any(p.is_relative_to(allowed[1]) for p in defined)  # the auditor's mutants, which the check finds
+
+
+def classes_of(path: Path) -> list[ast.ClassDef]:
+    return [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.ClassDef)]
+
+
+def asks_among(found: ast.ClassDef) -> set[str]:
+    """Of the bases of a class: `Ask`, `asks.Ask` and `Ask[Result]` alike."""
+    bases = [b.value if isinstance(b, ast.Subscript) else b for b in found.bases]
+    named = {b.attr if isinstance(b, ast.Attribute) else getattr(b, "id", "") for b in bases}
+    return named & {"Ask", "NoisyCounts", *(ask.__name__ for ask in ASKS)}
 
 
 @pytest.mark.parametrize("page", MECHANISMS, ids=lambda p: p.stem)

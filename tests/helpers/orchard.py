@@ -11,8 +11,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from helpers.randomness import BestRandomness
+from understudy.boundary.privacy.asks import Select
+from understudy.boundary.privacy.asks.ask import Ask, Price
 from understudy.boundary.privacy.budget import Budget
-from understudy.boundary.privacy.curator import Curator, RowGate
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.gates import Payer, RowGate
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.cache import CachedTable
@@ -102,17 +105,17 @@ class TwinGate(RowGate):
     """Answers from the first table, and finds the exact answers to the same questions in the second."""
 
     def __init__(self, first: Table, second: Table, budget: Budget, randomness: Randomness) -> None:
-        super().__init__(CachedTable(first), budget, None, "", "", randomness)
+        super().__init__(CachedTable(first), Payer(budget), randomness)
         self._second = CachedTable(second)
         self.compared: list[Compared] = []
 
-    def answer(self, questions: Any, exact: Any, draw: Any, debit: Callable[[], None]) -> list[Any]:
-        both = exact(self._table), exact(self._second)
-        if questions[0]["ask"] == "select":
+    def answer(self, ask: Ask[Any], price: Price, questions: Any, debit: Callable[[], None]) -> list[Any]:
+        both = ask.exact(self._table), ask.exact(self._second)
+        if isinstance(ask, Select):
             both = [both[0]], [both[1]]
         for question, a, b in zip(questions, *both, strict=True):
             self.compared.append(Compared(question, np.ravel(a).astype(float), np.ravel(b).astype(float)))
-        return super().answer(questions, exact, draw, debit)
+        return super().answer(ask, price, questions, debit)
 
 
 def twins(

@@ -19,8 +19,11 @@ from helpers.neighbours import (
     schema_of,
     worst_pair,
 )
+from understudy.boundary.privacy.asks import Select
+from understudy.boundary.privacy.asks.ask import Ask, Price
 from understudy.boundary.privacy.budget import Budget
-from understudy.boundary.privacy.curator import Curator, RowGate
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.gates import Payer, RowGate
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.privacy.mechanisms.score import Candidate
 from understudy.boundary.schema.domain import Domain
@@ -50,16 +53,16 @@ class TwinGate(RowGate):
     """Answers from the first table, and finds the same answers in the second."""
 
     def __init__(self, first: Table, second: Table, budget: Budget, randomness: Randomness) -> None:
-        super().__init__(CachedTable(first), budget, None, "", "", randomness)
+        super().__init__(CachedTable(first), Payer(budget), randomness)
         self._second = CachedTable(second)
         self.compared: list[Compared] = []
 
-    def answer(self, questions: Any, exact: Any, draw: Any, debit: Callable[[], None]) -> list[Any]:
-        both = exact(self._table), exact(self._second)
-        if questions[0]["ask"] == "select":
+    def answer(self, ask: Ask[Any], price: Price, questions: Any, debit: Callable[[], None]) -> list[Any]:
+        both = ask.exact(self._table), ask.exact(self._second)
+        if isinstance(ask, Select):
             both = [both[0]], [both[1]]
         self.compared += [Compared(*of) for of in zip(questions, *both, strict=True)]
-        return super().answer(questions, exact, draw, debit)
+        return super().answer(ask, price, questions, debit)
 
 
 class TwinCurator(Curator):
@@ -69,9 +72,10 @@ class TwinCurator(Curator):
         super().__init__(schema_of(relation), budget, gate)
         self.candidates: list[Sequence[Candidate]] = []
 
-    def select(self, domain: Any, candidates: Any, amount: Any, k: int = 1, rule: Any = None) -> list[int]:
-        self.candidates.append(candidates)
-        return super().select(domain, candidates, amount, k, rule)
+    def ask(self, ask: Ask[Any]) -> Any:
+        if isinstance(ask, Select):
+            self.candidates.append(ask.candidates)
+        return super().ask(ask)
 
 
 def violations(curator: TwinCurator, compared: Sequence[Compared], relation: str, declared: float = 1.0) -> set[str]:

@@ -15,7 +15,8 @@ import pytest
 import understudy as us
 from helpers.randomness import BestRandomness
 from understudy.boundary.privacy.budget import Budget
-from understudy.boundary.privacy.curator import Curator, RecordGate
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.gates import RecordGate
 from understudy.boundary.privacy.mechanisms.posterior import epsilon_of_draws, polya_prior
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
@@ -294,9 +295,9 @@ class PinnedGate(RecordGate):
         super().__init__(release.record, secure=True)
         self._table, self.exact = table, list[Any]()
 
-    def answer(self, questions: Any, exact: Any, draw: Any, debit: Any) -> Any:
-        self.exact.append(exact(self._table))
-        return super().answer(questions, exact, draw, debit)
+    def answer(self, ask: Any, price: Any, questions: Any, debit: Any) -> Any:
+        self.exact.append(ask.exact(self._table))
+        return super().answer(ask, price, questions, debit)
 
 
 HOSTILE = {"age": 10**6, "pay": None, "city": "Atlantis", "seen": "1066-10-14", "well": None}

@@ -15,8 +15,11 @@ from hypothesis import strategies as st
 
 from helpers.orchard import SCHEMAS, TARGET, Compared, Row, people, twins
 from helpers.randomness import BestRandomness, SilentRandomness
-from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.asks import Partitions
+from understudy.boundary.privacy.asks.ask import Price, count_spends
+from understudy.boundary.privacy.budget import Budget, Spend
 from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import Domain
 from understudy.predictors import learning
@@ -148,31 +151,41 @@ def test_the_purity_of_a_crowd_moves_by_one_and_half_of_it_is_refused() -> None:
 # --- mutants
 
 
-def without_split(curator: Curator) -> Callable[..., list[Measurement]]:
+class WithoutSplit(Partitions):
     """Mutant: histograms of several columns at one node taken for parallel, so that each gets the whole amount."""
-    honest = curator.partition
 
-    def partition(domain: Any, partitions: Any, amount: Any, weights: Any = None) -> list[Measurement]:
-        (scale,) = curator._scales(amount, 1, None)
-        questions = [{"ask": "partition", **p.describe(), "scale": scale} for p in partitions]
-        spends = [curator._count_spend(amount, scale, "mutant", 1)]
-        if len(partitions) == 1:
-            return honest(domain, partitions, amount, weights)
-        counts = curator._ask(
-            questions,
-            spends,
-            lambda table: table.count_cells(domain, partitions),
-            lambda hidden, randomness: [n + randomness.noise(amount.mechanism, scale, n.size) for n in hidden],
-        )
-        return [Measurement(p.columns, n, amount.mechanism, scale, p) for p, n in zip(partitions, counts, strict=True)]
+    def _each(self, price: Price) -> Price:
+        """What each is given, though all of them are paid for once."""
+        return Price(price.facts, price.spends * len(self.partitions))
 
-    return partition
+    def spends(self, facts: PublicFacts) -> list[Spend]:
+        return count_spends(facts, self.amount, None, [("mutant", 1)])
+
+    def questions(self, price: Price) -> list[dict[str, Any]]:
+        return super().questions(self._each(price))
+
+    def draw(self, hidden: Any, price: Price, *how: Any) -> list[Any]:
+        return super().draw(hidden, self._each(price), *how)
+
+    def answer(self, values: list[Any], price: Price) -> list[Measurement]:
+        return super().answer(values, self._each(price))
+
+
+def without_split(curator: Curator) -> Callable[..., Any]:
+    honest = curator.ask
+
+    def ask(asked: Any) -> Any:
+        if isinstance(asked, Partitions) and len(asked.partitions) > 1:
+            asked = WithoutSplit(asked.domain, asked.partitions, asked.amount, asked.weights)
+        return honest(asked)
+
+    return ask
 
 
 def test_mutant_attribute_histograms_counted_as_parallel_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     schema = SCHEMAS["add-remove"]
     curator, found = twins(*neighbours("add-remove", ROWS, ROWS[0]), schema, BUDGETS["pure"])
-    monkeypatch.setattr(curator, "partition", without_split(curator))
+    monkeypatch.setattr(curator, "ask", without_split(curator))
     learn(curator, ClassificationTask(Domain.of(schema), TARGET), SETTINGS["noisy tree"], np.random.default_rng(0))
     assert curator.guarantee[0] <= 2.0  # the mutant's own books are in order
     assert loss(found, curator) > 1.5 * allowed(curator)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import understudy as us
 from understudy.boundary.privacy.mechanisms.rank import Rank, rank_exponent, rank_reach
 from understudy.boundary.schema.expression import parse
-from understudy.boundary.tables.tally import PersonCount, RowCount, Setting, Summand, Tally, ValueSum
+from understudy.boundary.tables.tally import GroupedSums, PersonCount, RowCount, Setting, Summand, ValueSum
 from understudy.queries.discretization import centred_sum, fine_coding, plain_sum
 
 HEAD = {
@@ -41,7 +41,7 @@ def schema_of(relation: str) -> us.Schema:
     return us.Schema.loads(HEAD[relation] + BODY)
 
 
-def totals(rows: list[tuple], schema: us.Schema, tally: Tally) -> list[np.ndarray]:
+def totals(rows: list[tuple], schema: us.Schema, tally: GroupedSums) -> list[np.ndarray]:
     who, group, x = (list(c) for c in zip(*rows, strict=True)) if rows else ([], [], [])
     frame = pa.table(
         {"who": pa.array(who, pa.string()), "group": pa.array(group, pa.string()), "x": pa.array(x, pa.float64())}
@@ -69,7 +69,7 @@ def test_no_person_moves_a_total_further(relation, by, where, rows, data):
     summands = [
         s for s in (*ALL, plain_sum(schema["x"]), centred_sum(schema["x"])) if schema.unit or s != PersonCount()
     ]
-    tally = Tally(by, parse(where, schema.kinds) if where else None, tuple(summands))
+    tally = GroupedSums(by, parse(where, schema.kinds) if where else None, tuple(summands))
     pairs = zip(totals(rows, schema, tally), totals(neighbour(rows, relation, data), schema, tally), strict=True)
     setting = Setting(schema.rows_per_unit, relation == "replace-one", 3 if by else 1, where is not None)
     for summand, (one, other) in zip(summands, pairs, strict=True):
@@ -103,7 +103,7 @@ def test_sensitivities_by_hand(summand: Summand, setting: Setting, expected: tup
 def test_the_check_finds_out_half_of_a_sensitivity():
     """The worst case is reached: three rows of one person at the bound, in one group."""
     schema = schema_of("add-remove")
-    tally = Tally(("group",), None, (plain_sum(schema["x"]),))
+    tally = GroupedSums(("group",), None, (plain_sum(schema["x"]),))
     (one,), (other,) = (
         totals([("p", "a", 25.0)] * 4 + [("q", "b", 0.0)], schema, tally),
         totals([("q", "b", 0.0)], schema, tally),

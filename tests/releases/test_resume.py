@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import understudy as us
+from understudy.boundary.privacy.asks import Select
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.continuation import finish
 from understudy.boundary.privacy.curator import Curator
@@ -256,7 +257,7 @@ def test_an_error_of_a_method_between_two_answers(tmp_path: Path, monkeypatch):
     """Here the last answer was handed out, and the method broke; the answer stays what it was."""
     desk, once = Desk(tmp_path / "broken", "mst", "add-remove"), Desk(tmp_path / "once", "mst", "add-remove")
     with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
-        patch.setattr(Curator, "select", lambda *a, **k: 1 / 0)
+        patch.setattr(Select, "spends", lambda *a, **k: 1 / 0)
         desk.run(seed=2)
     assert content(desk.run(resume=True)) == content(once.run(seed=2))
 

@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
+from understudy.boundary.privacy.asks import Keys, Marginals
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.measurement import Measurement
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.column import (
     DEFAULT_BINS,
     LARGEST_INTEGER,
@@ -30,7 +31,7 @@ FALSE_BUCKET_RATE = 1e-3
 OTHER = "other"
 
 
-def discover(schema: Schema, curator: Curator) -> Schema:
+def discover(schema: Schema, curator: Queryable) -> Schema:
     """The schema with every private part bought; as it is, and nothing spent, where nothing is private."""
     wanted = schema.private
     if not wanted:
@@ -61,7 +62,7 @@ def _least(column: Column) -> Column:
     return column
 
 
-def _bought(column: Column, curator: Curator, amount: Amount) -> Column:
+def _bought(column: Column, curator: Queryable, amount: Amount) -> Column:
     match column:
         case Categorical():
             return _with_values(column, curator, amount)
@@ -72,15 +73,15 @@ def _bought(column: Column, curator: Curator, amount: Amount) -> Column:
     return column
 
 
-def _with_values(column: Categorical, curator: Curator, amount: Amount) -> Categorical:
+def _with_values(column: Categorical, curator: Queryable, amount: Amount) -> Categorical:
     """The keys that passed; all other values count as `other`, which needs a label of its own."""
     other = column.other or OTHER
     # A record of texts can't keep trailing NULs, so two keys may read the same there.
-    keys = tuple(dict.fromkeys(v for v in curator.keys(column.name, amount).values if v != other))
+    keys = tuple(dict.fromkeys(v for v in curator.ask(Keys(column.name, amount)).values if v != other))
     return dataclasses.replace(column, values=(*keys, other), other=other)
 
 
-def _with_bounds(column: Integer | Number, curator: Curator, amount: Amount) -> Column:
+def _with_bounds(column: Integer | Number, curator: Queryable, amount: Amount) -> Column:
     """Bounds that are powers of two, from a noisy histogram over all of them: public buckets, so sensitivity 1."""
     edges = _buckets(column)
     low, high = _around_cuts(column, edges, *_span(column, edges, curator, amount))
@@ -122,11 +123,11 @@ def _around_cuts(column: Integer | Number, edges: tuple[float, ...], low: float,
     return min(low, below), max(high, above)
 
 
-def _span(column: Column, edges: tuple[float, ...], curator: Curator, amount: Amount) -> tuple[float, float]:
+def _span(column: Column, edges: tuple[float, ...], curator: Queryable, amount: Amount) -> tuple[float, float]:
     """The outer edges of the buckets whose noisy counts stand out of the noise."""
     coding = Coding(dataclasses.replace(column, missing=True), edges=edges)
     domain = Domain(curator.schema, (coding,))
-    (measured,) = curator.measure(domain, [(column.name,)], amount)
+    (measured,) = curator.ask(Marginals(domain, [(column.name,)], amount))
     counts = measured.counts[: coding.levels]
     full = np.flatnonzero(counts > _bar(measured))
     first, last = (full[0], full[-1]) if len(full) else (int(counts.argmax()),) * 2
@@ -141,7 +142,7 @@ def _bar(measured: Measurement) -> float:
     return measured.scale * math.sqrt(2 * math.log(1 / rate))
 
 
-def _with_days(column: Datetime, curator: Curator, amount: Amount) -> Datetime:
+def _with_days(column: Datetime, curator: Queryable, amount: Amount) -> Datetime:
     """Bounds on the quarters (of 91 days) from 1900 to 2100."""
     start, end = column.minimum or datetime(1900, 1, 1), column.maximum or datetime(2100, 1, 1)
     whole = dataclasses.replace(column, minimum=start, maximum=end)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.errors import MethodError
 from understudy.inference.graphical.junction import JunctionTree
@@ -61,7 +61,7 @@ class CalibratedAim:
     recipe: Aim
     workload: Workload
 
-    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
+    def fit(self, curator: Queryable, rng: np.random.Generator) -> Model:
         ground = Groundwork.lay(self.domain, curator, self.amount)
         if len(self.domain.names) == 1:
             return ground.finish()
@@ -84,7 +84,7 @@ class CalibratedAim:
                 pairs += more
         return pairs
 
-    def _rounds(self, ground: Groundwork, curator: Curator) -> None:
+    def _rounds(self, ground: Groundwork, curator: Queryable) -> None:
         picks = count_picks(ground.signal, len(self.domain.names))
         at_once = self._picks_per_round(picks)
         rounds = math.ceil(picks / at_once)
@@ -104,7 +104,7 @@ class CalibratedAim:
         wanted = max(1 + columns // COLUMNS_PER_PICK, math.ceil(picks / (ROUNDS_PER_COLUMN * columns)))
         return min(wanted, 1 + columns // 8)
 
-    def _noise(self, curator: Curator, amount: Amount) -> float:
+    def _noise(self, curator: Queryable, amount: Amount) -> float:
         """The expected absolute noise of one cell: √(2/π)·σ for Gaussian noise, about b for Laplace."""
         scale = amount.noise_scale(curator.count_sensitivity(amount))
         return scale if amount.pure else math.sqrt(2 / math.pi) * scale

@@ -12,9 +12,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from understudy.boundary.privacy.asks import Draws
+from understudy.boundary.privacy.asks.ask import check_cells
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.curator import Curator, check_cells
 from understudy.boundary.privacy.mechanisms.posterior import check_draws, least_concentration, polya_prior
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Grid
 from understudy.inference.graphical.graphical_model import GraphicalModel
@@ -44,7 +46,7 @@ class CalibratedDirichlet:
     amount: Amount
     draws: int | None
 
-    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
+    def fit(self, curator: Queryable, rng: np.random.Generator) -> Model:
         rows, rest = noisy_rows(curator, self.amount)
         total = max(1.0, float(rows.counts[0]))
         epsilon = rest.pure_epsilon() / curator.schema.rows_per_unit
@@ -52,7 +54,7 @@ class CalibratedDirichlet:
         draws = self.draws or good_draws(at_least(rows), math.prod(shape), epsilon)
         prior = polya_prior(least_concentration(epsilon, draws, 1), 1)
         grid = Grid(names, tuple(tuple(range(size)) for size in shape))
-        (counts,) = curator.draws(self.domain, [grid], [prior], draws)
+        (counts,) = curator.ask(Draws(self.domain, [grid], [prior], draws))
         sizes = dict(zip(names, shape, strict=True))
         table = np.asarray(counts.reshape(shape) * (total / draws), dtype=np.float64)
         return GraphicalModel(sizes, JunctionTree((names,), ()), [table], [])

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from understudy.boundary.privacy.asks import Marginals, Total
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Domain
 from understudy.inference.network import IndependentModel
 from understudy.methods.method import Method, Traits
@@ -27,11 +28,11 @@ class CalibratedIndependent:
     domain: Domain
     amount: Amount
 
-    def fit(self, curator: Curator, rng: np.random.Generator) -> IndependentModel:
+    def fit(self, curator: Queryable, rng: np.random.Generator) -> IndependentModel:
         sets = [(name,) for name in self.domain.names]
         weights = error_weights([self.domain.cells(s) for s in sets], self.amount.pure)
-        rows = [curator.total()] if curator.public_rows else []
-        return IndependentModel.fit(rows + curator.measure(self.domain, sets, self.amount, weights))
+        rows = [curator.ask(Total())] if curator.public_rows else []
+        return IndependentModel.fit(rows + curator.ask(Marginals(self.domain, sets, self.amount, weights)))
 
 
 METHOD = Method(

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from understudy.boundary.privacy.asks import Marginals, Total
+from understudy.boundary.privacy.asks.ask import check_cells
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.curator import Curator, check_cells
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.errors import MethodError
 from understudy.inference.marginal_model import MarginalModel
@@ -18,7 +20,7 @@ from understudy.methods.parts.share import error_weights
 
 
 @dataclass(frozen=True)
-class Marginals:
+class MarginalSets:
     """The recipe: the named sets; each column together with each target; and any column left, alone."""
 
     sets: tuple[ColumnSet, ...] = ()
@@ -57,10 +59,12 @@ class CalibratedMarginals:
     amount: Amount
     sets: tuple[ColumnSet, ...]
 
-    def fit(self, curator: Curator, rng: np.random.Generator) -> MarginalModel:
+    def fit(self, curator: Queryable, rng: np.random.Generator) -> MarginalModel:
         weights = error_weights([self.domain.cells(s) for s in self.sets], self.amount.pure)
-        rows = [curator.total()] if curator.public_rows else []
-        return MarginalModel.fit(self.domain, rows + curator.measure(self.domain, self.sets, self.amount, weights))
+        rows = [curator.ask(Total())] if curator.public_rows else []
+        return MarginalModel.fit(
+            self.domain, rows + curator.ask(Marginals(self.domain, self.sets, self.amount, weights))
+        )
 
 
 def spending(public: Public) -> Spending:
@@ -73,7 +77,7 @@ METHOD = Method(
     guarantee="pure ε with delta = 0, else zCDP",
     good_for="a few joint tables that you can name, or each column with a target",
     limits="knows only the relations that are named; at most 20 million cells per marginal",
-    build=lambda options, params: Marginals(options.marginals, options.targets),
+    build=lambda options, params: MarginalSets(options.marginals, options.targets),
     traits=Traits(takes_marginals=True),
     spending=spending,
     variants=(Variant(options=lambda names: Options(marginals=(tuple(names[:2]),))),),

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.inference.model import Model
 from understudy.methods.forecast.spending import Public, Spending, spend_on_columns
@@ -36,7 +36,7 @@ STATISTICS_FIRST, MODEL_FIRST = "statistics-first", "model-first"
 class Calibrated(Protocol):
     """A recipe settled for one domain and one amount of budget."""
 
-    def fit(self, curator: Curator, rng: np.random.Generator) -> Model: ...
+    def fit(self, curator: Queryable, rng: np.random.Generator) -> Model: ...
 
 
 class Recipe(Protocol):

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from understudy.boundary.privacy.asks import Select
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.score import Candidate
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.errors import MethodError
 from understudy.inference.model import Model
@@ -46,14 +47,14 @@ class CalibratedMst:
     amount: Amount
     workload: Workload
 
-    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
+    def fit(self, curator: Queryable, rng: np.random.Generator) -> Model:
         ground = Groundwork.lay(self.domain, curator, self.amount)
         if len(self.domain.names) > 1:
             select, measure = curator.remaining().split([SELECTION_SHARE, 1 - SELECTION_SHARE])
             ground.measure(self._select(ground, curator, select), measure, sweeps=0)
         return ground.finish()
 
-    def _select(self, ground: Groundwork, curator: Curator, amount: Amount) -> list[ColumnSet]:
+    def _select(self, ground: Groundwork, curator: Queryable, amount: Amount) -> list[ColumnSet]:
         pairs = list(itertools.combinations(self.domain.names, 2))
         single = {c: ground.one_way(c) for c in self.domain.names}
         candidates = [
@@ -65,7 +66,7 @@ class CalibratedMst:
             )
             for p in pairs
         ]
-        chosen = curator.select(self.domain, candidates, amount, k=len(self.domain.names) - 1, rule=Acyclic(pairs))
+        chosen = curator.ask(Select(self.domain, candidates, amount, k=len(self.domain.names) - 1, rule=Acyclic(pairs)))
         return [pairs[i] for i in chosen]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.inference.model import Model
 from understudy.methods.forecast.spending import Public, Spending, after_columns, spend_equally
@@ -47,7 +47,7 @@ class CalibratedMwem:
     workload: Workload
     rounds: int
 
-    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
+    def fit(self, curator: Queryable, rng: np.random.Generator) -> Model:
         ground = Groundwork.lay(self.domain, curator, self.amount)
         if len(self.domain.names) == 1:
             return ground.finish()

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.asks import Consult
+from understudy.boundary.privacy.asks.consult import votes_spend
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.curator import Curator, votes_spend
 from understudy.boundary.privacy.mechanisms.gradient import Floats, Groups, symmetric
 from understudy.boundary.privacy.mechanisms.subsampling import check_trainable
 from understudy.boundary.privacy.mechanisms.teachers import Teachers
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Domain
 from understudy.inference.generators.adversarial_training import GanTrainer, TrainingConfig
 from understudy.inference.generators.generated_model import GeneratedModel
@@ -66,7 +68,7 @@ class PateGan:
         """The same recipe, which tells how many votes were cast."""
         return replace(self, report=partial(watch, "vote"))
 
-    def prepare(self, curator: Curator) -> None:
+    def prepare(self, curator: Queryable) -> None:
         """Refuses, before anything is spent, a table that has no rows to vote on."""
         curator.demand_codes()
 
@@ -80,7 +82,7 @@ class CalibratedPateGan:
     recipe: PateGan
     domain: Domain
 
-    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
+    def fit(self, curator: Queryable, rng: np.random.Generator) -> Model:
         rows, left = public_rows(curator), curator.remaining()
         single = len(self.domain.names) == 1
         one_ways = measure_each(self.domain, curator, left if single else left.part(COUNTED))
@@ -91,7 +93,7 @@ class CalibratedPateGan:
         return OpenedModel(self._consult(curator, compression, total, rng), compression)
 
     def _consult(
-        self, curator: Curator, compression: Compression, total: float, rng: np.random.Generator
+        self, curator: Queryable, compression: Compression, total: float, rng: np.random.Generator
     ) -> GeneratedModel:
         seminar, grid = self.recipe.seminar, compression.grid(self.domain.names)
         laws = tuple(law / law.sum() for law in compression.base().values())
@@ -106,12 +108,12 @@ class CalibratedPateGan:
 
         question = {"seed": seed, "seminar": seminar.describe(), "school": self.recipe.school.describe()}
         votes = seminar.rounds * seminar.votes
-        (vector,) = curator.consult(
-            self.domain, grid, teachers, votes, curator.remaining(), question, ("generator",), learn
+        (vector,) = curator.ask(
+            Consult(self.domain, grid, teachers, votes, curator.remaining(), question, ("generator",), learn)
         )
         return GeneratedModel(Generator(plan, vector), self.domain.names, laws, even, total)
 
-    def _telling(self, curator: Curator) -> Callable[[int, Teachers], None]:
+    def _telling(self, curator: Queryable) -> Callable[[int, Teachers], None]:
         report, epsilon, seminar = self.recipe.report, curator.ahead(), self.recipe.seminar
 
         def tell(votes: int, asked: Teachers) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.privacy.curator import FEWEST_ROWS
+from understudy.boundary.privacy.gates import FEWEST_ROWS
 from understudy.errors import InputError
 
 

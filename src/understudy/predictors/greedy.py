@@ -14,9 +14,10 @@ from functools import cached_property
 
 import numpy as np
 
+from understudy.boundary.privacy.asks import Select
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.admission import OneOfEach
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.predictors.cells import Branches
 from understudy.predictors.decision_tree import DecisionTree
@@ -66,7 +67,7 @@ class GreedyGrower:
     rows: float
     few: bool = False
 
-    def grow(self, curator: Curator, amount: Amount, levels: int, columns: Sequence[ColumnSet]) -> list[DecisionTree]:
+    def grow(self, curator: Queryable, amount: Amount, levels: int, columns: Sequence[ColumnSet]) -> list[DecisionTree]:
         """A tree for each set of columns. What is not spent, because trees stopped early, is left for their leaves."""
         trees = [PartialTree(c) for c in columns]
         catalogues = {c: SplitCatalogue.of(self.domain, c, self.few) for c in dict.fromkeys(columns)}
@@ -80,13 +81,13 @@ class GreedyGrower:
         return [tree.tree for tree in trees]
 
     def _choose(
-        self, curator: Curator, amount: Amount, trees: Sequence[PartialTree], offers: Mapping[int, SplitCatalogue]
+        self, curator: Queryable, amount: Amount, trees: Sequence[PartialTree], offers: Mapping[int, SplitCatalogue]
     ) -> dict[int, ColumnSplit | None]:
         """A split, or none, for each tree that still grows."""
         candidates = [self._candidate(trees[i], offer) for i, offer in offers.items()]
         choices = [(i, split) for i, offer in offers.items() for split in offer.splits]
         rule = OneOfEach([tree for tree, _ in choices]) if len(offers) > 1 else None
-        chosen = curator.select(self.domain, candidates, amount, k=len(offers), rule=rule)
+        chosen = curator.ask(Select(self.domain, candidates, amount, k=len(offers), rule=rule))
         return dict(choices[i] for i in chosen)
 
     def _offer(self, tree: PartialTree, catalogue: SplitCatalogue) -> SplitCatalogue:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.asks import Partitions
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.measurement import Measurement
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Domain
 from understudy.predictors.cells import BranchClasses
 from understudy.predictors.decision_tree import LEAF, DecisionTree
@@ -35,11 +36,11 @@ class Id3Grower:
     columns: Sequence[str]
     leaves: int
 
-    def grow(self, curator: Curator, amount: Amount, levels: int) -> DecisionTree:
+    def grow(self, curator: Queryable, amount: Amount, levels: int) -> DecisionTree:
         tree = DecisionTree.single_leaf()
         for part in amount.split([1.0] * levels):
             cells = [self._cells(tree, column) for column in self.columns]
-            deeper = self._deeper(tree, curator.partition(self.domain, cells, part))
+            deeper = self._deeper(tree, curator.ask(Partitions(self.domain, cells, part)))
             if deeper == tree:
                 break
             tree = deeper

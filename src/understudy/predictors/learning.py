@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.asks import Partitions, Total
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Coding, Domain
 from understudy.errors import InputError
 from understudy.parameters import one_of, whole_number
@@ -136,7 +137,7 @@ class ClassificationTask:
 
 
 def learn(
-    curator: Curator, task: ClassificationTask, chosen: Hyperparameters, rng: np.random.Generator
+    curator: Queryable, task: ClassificationTask, chosen: Hyperparameters, rng: np.random.Generator
 ) -> list[LeafCounts]:
     """Grows the trees and counts their leaves; all of the budget is spent."""
     whole = curator.remaining()
@@ -150,24 +151,29 @@ def learn(
 
 
 def count_leaves(
-    curator: Curator, task: ClassificationTask, trees: Sequence[DecisionTree]
+    curator: Queryable, task: ClassificationTask, trees: Sequence[DecisionTree]
 ) -> list[tuple[Floats, float]]:
     """Noisy counts of each tree's leaves by class, with all that is left of the budget, and their noise variance."""
     cells = [LeafClasses(tree, task.target, task.coding.size) for tree in trees]
-    measured = curator.partition(task.domain, cells, curator.remaining())
+    measured = curator.ask(Partitions(task.domain, cells, curator.remaining()))
     return [(m.counts.reshape(c.shape).astype(np.float64), m.variance) for c, m in zip(cells, measured, strict=True)]
 
 
-def _rows(curator: Curator, chosen: Hyperparameters) -> float:
+def _rows(curator: Queryable, chosen: Hyperparameters) -> float:
     """The number of rows: declared, public, or noisy."""
     if chosen.rows is not None:
         return float(chosen.rows)
     price = None if curator.public_rows else curator.remaining().part(TOTAL_SHARE)
-    return max(1.0, float(curator.total(price).counts.sum()))
+    return max(1.0, float(curator.ask(Total(price)).counts.sum()))
 
 
 def _grow(
-    curator: Curator, task: ClassificationTask, structure: str, size: ForestSize, rows: float, rng: np.random.Generator
+    curator: Queryable,
+    task: ClassificationTask,
+    structure: str,
+    size: ForestSize,
+    rows: float,
+    rng: np.random.Generator,
 ) -> list[DecisionTree]:
     if structure == RANDOM:
         splits = RandomSplits.of([task.domain[c] for c in task.columns])
@@ -188,7 +194,7 @@ def _grow(
     return [noisy.grow(curator, part, size.depth) for part in share.split([1.0] * size.trees)]
 
 
-def _leaf_noise(curator: Curator, trees: int) -> float:
+def _leaf_noise(curator: Queryable, trees: int) -> float:
     """The standard deviation that a count of a leaf will have."""
     part = curator.remaining().part(1.0 - SELECTION_SHARE).split([1.0] * trees)[0]
     scale = part.noise_scale(curator.count_sensitivity(part))

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.privacy.budget import Budget, Spend, claim, total
-from understudy.boundary.privacy.curator import Curator, whole_cost
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.ledger.beside import Debited, ledger_for
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.domain import Domain
@@ -146,7 +147,7 @@ class PrivatePredictor(ScikitEstimator):
         if len(asked) == 1:
             return asked[0].epsilon, asked[0].delta
         delta = max(budget.delta for budget in asked)
-        costs = (whole_cost(r.certificate.asked, self.schema_, r.keys) for r in self.rounds_)
+        costs = (PublicFacts(self.schema_, r.certificate.asked, keys=r.keys).whole for r in self.rounds_)
         return claim(total(costs), delta), delta
 
     def export_text(self, tree: int = 0) -> str:

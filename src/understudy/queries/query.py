@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from understudy.boundary.privacy.asks.keys import no_pure_keys
 from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
-from understudy.boundary.privacy.curator import Curator, no_pure_keys
+from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.ledger.beside import Debited, ledger_for
 from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
 from understudy.boundary.privacy.measurement import Answer as Recorded

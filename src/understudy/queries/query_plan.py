@@ -12,14 +12,15 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from understudy.boundary.privacy.asks import Keys, Ranks, Tally
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.mechanisms.rank import Rank, rank_reach
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.column import Categorical, Column
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.tally import PersonCount, RowCount, Summand, Tally, ValueSum
+from understudy.boundary.tables.tally import GroupedSums, PersonCount, RowCount, Summand, ValueSum
 from understudy.errors import InputError
 from understudy.queries.aggregate_query import AVERAGE, COUNT, PERSONS, QUANTILE, SUM, Aggregate, AggregateQuery
 from understudy.queries.answer import Group, IntervalEstimate, Key, average_estimates, count_estimates, sum_estimates
@@ -61,7 +62,7 @@ class QueryPlan:
         """The columns whose values must be bought first; only these cost a part of δ."""
         return self.question.private_keys(self.schema)
 
-    def ask(self, curator: Curator) -> tuple[Group, ...]:
+    def ask(self, curator: Queryable) -> tuple[Group, ...]:
         """The figures of every group that there could be."""
         domain = self._domain(self._keys(curator))
         _check_groups(domain, self.question.keys)
@@ -78,7 +79,7 @@ class QueryPlan:
         keys = itertools.product(*(key_labels(domain[k]) for k in self.question.keys))
         return tuple(Group(k, f) for k, f in zip(keys, zip(*figures, strict=True), strict=True))
 
-    def _keys(self, curator: Curator) -> list[Column]:
+    def _keys(self, curator: Queryable) -> list[Column]:
         """The columns that are grouped by, with the values of private ones bought."""
         private = self.keys
         bought: dict[str, Column] = {}
@@ -87,12 +88,12 @@ class QueryPlan:
             bought = {name: self._bought(name, curator, part) for name, part in zip(private, parts, strict=True)}
         return [bought.get(k, self.schema[k]) for k in self.question.keys]
 
-    def _bought(self, name: str, curator: Curator, amount: Amount) -> Column:
+    def _bought(self, name: str, curator: Queryable, amount: Amount) -> Column:
         """The values that enough people share; all others are one more group."""
         column = self.schema[name]
         assert isinstance(column, Categorical)
         other = column.other or OTHER
-        values = tuple(dict.fromkeys(v for v in curator.keys(name, amount).values if v != other))
+        values = tuple(dict.fromkeys(v for v in curator.ask(Keys(name, amount)).values if v != other))
         return dataclasses.replace(column, values=(*values, other), other=other)
 
     def _domain(self, columns: Sequence[Column]) -> Domain:
@@ -124,10 +125,10 @@ class QueryPlan:
         return []
 
     def _totals(
-        self, curator: Curator, domain: Domain, summands: dict[Summand, float], amount: Amount
+        self, curator: Queryable, domain: Domain, summands: dict[Summand, float], amount: Amount
     ) -> dict[Summand, Measurement]:
-        tally = Tally(self.question.keys, self.question.where, tuple(summands))
-        return dict(zip(summands, curator.tally(domain, tally, amount, list(summands.values())), strict=True))
+        sums = GroupedSums(self.question.keys, self.question.where, tuple(summands))
+        return dict(zip(summands, curator.ask(Tally(domain, sums, amount, list(summands.values()))), strict=True))
 
     def _figures(self, aggregate: Aggregate, totals: dict[Summand, Measurement]) -> list[IntervalEstimate]:
         needed = self._needed(aggregate)
@@ -142,18 +143,18 @@ class QueryPlan:
         return average_estimates(first, totals[needed[1]], needed[0], bounds, self.confidence)
 
     def _quantiles(
-        self, curator: Curator, groups: Domain, aggregate: Aggregate, amount: Amount
+        self, curator: Queryable, groups: Domain, aggregate: Aggregate, amount: Amount
     ) -> list[IntervalEstimate]:
         """The bin that holds the wanted rank, and two bins that enclose it with the wanted probability."""
         assert aggregate.column is not None and aggregate.probability is not None
         coding = fine_coding(self.schema[aggregate.column])
         domain = Domain(self.schema, (*groups.codings, coding))
-        part, keys = amount.split(RANK_SHARES)[1], len(self.question.keys)
-        exponent = curator.rank_exponent(part, keys, aggregate.probability)
+        part, grouped = amount.split(RANK_SHARES)[1], bool(self.question.keys)
+        exponent = curator.facts.rank_exponent(part, aggregate.probability, grouped=grouped)
         moved = rank_reach(exponent, coding.levels + 2, (1 - self.confidence) / 2)
         ranks = [Rank(aggregate.probability, m) for m in (0, -moved, moved)]
-        tally = Tally((*self.question.keys, coding.name), self.question.where, (RowCount(),))
-        chosen = curator.ranks(domain, tally, ranks, amount, RANK_SHARES)
+        sums = GroupedSums((*self.question.keys, coding.name), self.question.where, (RowCount(),))
+        chosen = curator.ask(Ranks(domain, sums, ranks, amount, RANK_SHARES))
         return [_quantile(coding, *(int(c) - 1 for c in bins)) for bins in zip(*chosen, strict=True)]
 
 

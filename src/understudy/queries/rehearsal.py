@@ -15,7 +15,7 @@ from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import Partition
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.tally import Tally
+from understudy.boundary.tables.tally import GroupedSums
 from understudy.errors import InternalError
 from understudy.queries.query_plan import QueryPlan
 
@@ -34,7 +34,7 @@ class NoRows:
     kind: str = "none"
     name: str = "no rows"
 
-    def count_tally(self, domain: Domain, tally: Tally) -> list[NDArray[np.int64]]:
+    def count_tally(self, domain: Domain, tally: GroupedSums) -> list[NDArray[np.int64]]:
         return [np.zeros(domain.shape(tally.by), dtype=np.int64) for _ in tally.summands]
 
     def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:

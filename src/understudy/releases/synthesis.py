@@ -17,13 +17,15 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from understudy.boundary.privacy.asks.keys import no_pure_keys
 from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 from understudy.boundary.privacy.continuation import finish, journalled
-from understudy.boundary.privacy.curator import Curator, no_pure_keys
+from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.journal import Journal
 from understudy.boundary.privacy.ledger.beside import Debited, ledger_for
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.boundary.privacy.mechanisms.randomness import Randomness, randomness_of
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import Domain
@@ -233,7 +235,7 @@ class Plan:
             given = Evidence.stated(self.given, domain)
             return draw(model, domain, rows, self._generator(1), given, self._witness()), domain, model
 
-    def learn(self, curator: Curator, progress: Listener | None = None) -> tuple[Domain, Model]:
+    def learn(self, curator: Queryable, progress: Listener | None = None) -> tuple[Domain, Model]:
         """All that is asked of the curator, and what is made of the answers before a row is drawn."""
         told, recipe = listening(progress), build_recipe(self.choice.method, self.options)
         if told.detailed:

@@ -16,10 +16,13 @@ import pytest
 import understudy as us
 from helpers.randomness import BestRandomness, SilentRandomness
 from helpers.tables import CountedOnce, SpyTable, UnreadableTable
+from understudy.boundary.privacy.asks import Keys, Marginals, Partitions, Quantile, Select, Total
+from understudy.boundary.privacy.asks.ask import MOST_CELLS
 from understudy.boundary.privacy.budget import Amount, Budget, total
-from understudy.boundary.privacy.curator import MOST_CELLS, Curator, key_delta, whole_cost
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
-from understudy.boundary.privacy.measurement import Answer, Keys, Measurement
+from understudy.boundary.privacy.measurement import Answer, FoundValues, Measurement
 from understudy.boundary.privacy.mechanisms.noise import LARGEST_SCALE
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.privacy.mechanisms.score import STEP, Candidate
@@ -73,12 +76,12 @@ CANDIDATES = [
 
 Ask = Callable[[Curator, Amount], Any]
 ASKS: dict[str, Ask] = {
-    "measure": lambda c, amount: c.measure(domain(c.schema), [("age",), ("age", "city")], amount, [1.0, 2.0]),
-    "partition": lambda c, amount: c.partition(domain(c.schema), [GRID], amount),
-    "total": lambda c, amount: c.total(amount),
-    "select": lambda c, amount: c.select(domain(c.schema), CANDIDATES, amount, k=2),
-    "quantile": lambda c, amount: c.quantile(domain(c.schema), "age", 0.5, amount),
-    "keys": lambda c, amount: c.keys("job", amount),
+    "measure": lambda c, amount: c.ask(Marginals(domain(c.schema), [("age",), ("age", "city")], amount, [1.0, 2.0])),
+    "partition": lambda c, amount: c.ask(Partitions(domain(c.schema), [GRID], amount)),
+    "total": lambda c, amount: c.ask(Total(amount)),
+    "select": lambda c, amount: c.ask(Select(domain(c.schema), CANDIDATES, amount, k=2)),
+    "quantile": lambda c, amount: c.ask(Quantile(domain(c.schema), "age", 0.5, amount)),
+    "keys": lambda c, amount: c.ask(Keys("job", amount)),
 }
 READS = {
     "measure": "count_by",
@@ -257,7 +260,7 @@ def test_the_ledger_is_made_by_the_first_debit_and_debited_once(tmp_path: Path) 
     for ask in ("total", "measure"):
         ASKS[ask](curator, curator.remaining().part(0.1))
     (entry,) = Ledger.open(path).entries()
-    assert entry.cost == whole_cost(APPROXIMATE, schema_of("add-remove"))
+    assert entry.cost == PublicFacts(schema_of("add-remove"), APPROXIMATE).whole
     assert (entry.purpose, entry.analyst, entry.neighbours) == ("why", "who", "add-remove")
 
 
@@ -295,7 +298,7 @@ def test_a_meter_without_the_ledgers_split_is_caught(monkeypatch: pytest.MonkeyP
     amount = curator._meter.remaining()
     monkeypatch.setattr(curator, "_check", curator._meter.check)
     ASKS["measure"](curator, amount)
-    assert total(s.cost for s in curator.spends).rho > whole_cost(APPROXIMATE, curator.schema).rho
+    assert total(s.cost for s in curator.spends).rho > PublicFacts(curator.schema, APPROXIMATE).whole.rho
 
 
 def test_the_keys_of_one_column_are_sold_once() -> None:
@@ -309,34 +312,34 @@ def test_the_keys_of_one_column_are_sold_once() -> None:
 def test_keys_of_a_column_that_is_not_private_are_refused(column: str) -> None:
     curator = silent_curator("add-remove")
     with pytest.raises(MethodError, match=column):
-        curator.keys(column, curator.remaining())
+        curator.ask(Keys(column, curator.remaining()))
     assert curator.spends == ()
 
 
 def test_keys_are_refused_where_the_budget_is_pure() -> None:
     curator = silent_curator("add-remove", PURE)
     with pytest.raises(MethodError, match="delta above 0"):
-        curator.keys("job", curator.remaining())
+        curator.ask(Keys("job", curator.remaining()))
     assert curator.spends == ()
 
 
 def test_gaussian_noise_is_refused_where_the_budget_is_pure() -> None:
     curator = silent_curator("add-remove", PURE)
     with pytest.raises(MethodError, match="isn't pure"):
-        curator.measure(domain(curator.schema), [("age",)], Amount(Fraction(1, 100), pure=False))
+        curator.ask(Marginals(domain(curator.schema), [("age",)], Amount(Fraction(1, 100), pure=False)))
     assert curator.spends == ()
 
 
 def test_the_noisy_total_needs_an_amount() -> None:
     with pytest.raises(MethodError, match="number of rows is private"):
-        silent_curator("add-remove").total()
+        silent_curator("add-remove").ask(Total())
 
 
 @pytest.mark.parametrize("budget", [PURE, APPROXIMATE], ids=["pure", "zCDP"])
 def test_the_public_total_is_exact_even_with_noise(budget: Budget) -> None:
     curator = Curator.on(table_of("replace-one"), budget)
-    assert curator.total().counts.tolist() == [5]
-    assert curator.total().variance == 0
+    assert curator.ask(Total()).counts.tolist() == [5]
+    assert curator.ask(Total()).variance == 0
     assert curator.guarantee[0] == 0
 
 
@@ -362,9 +365,9 @@ def test_too_many_cells_are_refused_unread(ask: str) -> None:
     silent.events.clear()
     each, amount = tuple(range(100_000)), curator.remaining()
     asks: dict[str, Callable[[], Any]] = {
-        "measure": lambda: curator.measure(Domain.of(schema), [("a", "b")], amount),
-        "partition": lambda: curator.partition(Domain.of(schema), [Grid(("a", "b"), (each, each))], amount),
-        "select": lambda: curator.select(Domain.of(schema), [Candidate(("a", "b"), np.zeros(1))], amount),
+        "measure": lambda: curator.ask(Marginals(Domain.of(schema), [("a", "b")], amount)),
+        "partition": lambda: curator.ask(Partitions(Domain.of(schema), [Grid(("a", "b"), (each, each))], amount)),
+        "select": lambda: curator.ask(Select(Domain.of(schema), [Candidate(("a", "b"), np.zeros(1))], amount)),
     }
     with pytest.raises(MethodError, match=f"10,000,000,000 cells and may have at most {MOST_CELLS:,}"):
         asks[ask]()
@@ -375,7 +378,7 @@ def test_too_many_cells_are_refused_unread(ask: str) -> None:
 def test_a_selection_of_more_than_there_is_costs_nothing(k: int) -> None:
     curator = silent_curator("add-remove")
     with pytest.raises(MethodError, match=f"k \\({k}\\) of a selection must be from 1 to its 3 candidates"):
-        curator.select(domain(curator.schema), CANDIDATES, curator.remaining(), k=k)
+        curator.ask(Select(domain(curator.schema), CANDIDATES, curator.remaining(), k=k))
     assert curator.spends == ()
 
 
@@ -383,7 +386,7 @@ def test_a_selection_of_more_than_there_is_costs_nothing(k: int) -> None:
 def test_an_impossible_quantile_costs_nothing(column: str, probability: float) -> None:
     curator = silent_curator("add-remove")
     with pytest.raises(MethodError, match="quantile"):
-        curator.quantile(domain(curator.schema), column, probability, curator.remaining())
+        curator.ask(Quantile(domain(curator.schema), column, probability, curator.remaining()))
     assert curator.spends == ()
 
 
@@ -440,9 +443,9 @@ def test_without_noise_keys_are_those_above_the_threshold() -> None:
     jobs = ["nurse"] * 60 + ["cook"] * 50 + ["spy"]
     rows = {"person": [str(i) for i in range(111)], "age": [1] * 111, "city": ["A"] * 111, "job": jobs}
     curator = Curator.on(us.open(pa.table(rows), schema), Budget(20.0, 1e-6), randomness=SilentRandomness())
-    keys = curator.keys("job", curator.remaining().part(0.5))
+    keys = curator.ask(Keys("job", curator.remaining().part(0.5)))
     assert (keys.values, keys.counts.tolist()) == (("cook", "nurse"), [50, 60])
-    assert curator.spends[0].delta == key_delta(curator.budget, schema) == 5e-7
+    assert curator.spends[0].delta == PublicFacts(schema, curator.budget).key_delta == 5e-7
 
 
 @pytest.mark.parametrize("ask", ASKS)
@@ -450,7 +453,7 @@ def test_what_is_handed_out_can_not_be_changed(ask: str) -> None:
     curator = silent_curator("add-remove")
     answer = ASKS[ask](curator, curator.remaining().part(0.5))
     handed = [a.value for a in curator.record]
-    if isinstance(answer, Measurement | Keys):
+    if isinstance(answer, Measurement | FoundValues):
         handed.append(answer.counts)
     elif isinstance(answer[0] if isinstance(answer, list) else None, Measurement):
         handed += [m.counts for m in answer]

@@ -20,9 +20,11 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 
 import understudy as us
+from understudy.boundary.privacy.asks import Marginals
 from understudy.boundary.privacy.budget import Budget, Cost
 from understudy.boundary.privacy.continuation import JournalGate, finish, resumed
 from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.gates import Payer
 from understudy.boundary.privacy.journal import ANSWER, MAGIC, STEP, Journal
 from understudy.boundary.privacy.ledger.claims import FINISHED, HEAD, Overtaken, put
 from understudy.boundary.privacy.ledger.ledger import Ledger
@@ -115,11 +117,11 @@ class Desk:
             f'neighbours = "{self.relation}"\n[columns.a]\ntype = "boolean"\n[columns.b]\ntype = "boolean"'
         )
         table = us.open(pa.table({"a": [True, False, True], "b": [True, True, False]}), schema)
-        gate = self.gate(table, BUDGET, self.ledger, "test", "", self.tape, journal)
+        gate = self.gate(table, Payer(BUDGET, self.ledger, "test"), self.tape, journal)
         curator, domain = Curator(schema, BUDGET, gate), Domain.of(schema)
         mine: Seen = []
         for number, amount in enumerate(curator.remaining().split([1.0] * QUESTIONS), 1):
-            (measured,) = curator.measure(domain, [("a", "b")], amount)
+            (measured,) = curator.ask(Marginals(domain, [("a", "b")], amount))
             mine.append((number, measured.counts.tobytes()))
             self.seen.append(mine[-1])
             hand(number)

@@ -11,8 +11,11 @@ import pyarrow as pa
 import pytest
 
 import understudy as us
+from understudy.boundary.privacy.asks import Marginals, Train
+from understudy.boundary.privacy.asks.ask import MOST_SUMMED
 from understudy.boundary.privacy.budget import Amount, Budget
-from understudy.boundary.privacy.curator import MOST_SUMMED, Curator, RowGate
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.gates import RowGate
 from understudy.boundary.privacy.mechanisms import training
 from understudy.boundary.privacy.mechanisms.noise import LARGEST_SCALE
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
@@ -67,9 +70,9 @@ def test_noise_that_no_score_can_hold_is_refused_before_anything_is_paid():
     assert scale < LARGEST_SCALE
     amount = Amount(Fraction(1) / Fraction(2 * scale**2), pure=False)
     with pytest.raises(MethodError, match="larger epsilon"):
-        asking.measure(Domain.of(SCHEMA), [("a",)], amount)
+        asking.ask(Marginals(Domain.of(SCHEMA), [("a",)], amount))
     assert not asking.spends and not asking.record
-    asking.measure(Domain.of(SCHEMA), [("b",)], amount)  # of two cells, which add up to less
+    asking.ask(Marginals(Domain.of(SCHEMA), [("b",)], amount))  # of two cells, which add up to less
 
 
 # --- Threads ----------------------------------------------------------------------------------------------------------
@@ -83,7 +86,7 @@ def test_two_threads_are_answered_one_after_the_other():
 
     def ask() -> None:
         try:
-            asking.measure(domain, [("b",)], amount)
+            asking.ask(Marginals(domain, [("b",)], amount))
             found.append("answered")
         except BudgetExhausted:
             found.append("refused")
@@ -92,16 +95,14 @@ def test_two_threads_are_answered_one_after_the_other():
     inner = asking._gate
 
     class Interrupted(RowGate):
-        secure = True
-
         def __init__(self) -> None:
             pass
 
-        def answer(self, questions: Any, exact: Any, draw: Any, debit: Any) -> Any:
+        def answer(self, ask: Any, price: Any, questions: Any, debit: Any) -> Any:
             asking._gate = inner
             second.start()
             second.join(0.2)  # long enough for it to be answered, were it let in
-            return inner.answer(questions, exact, draw, debit)
+            return inner.answer(ask, price, questions, debit)
 
     asking._gate = Interrupted()
     ask()
@@ -135,7 +136,7 @@ def test_too_many_rows_are_refused_before_anything_is_paid(monkeypatch: pytest.M
     asking.reserve(0.5, 0.5)
     grid = Grid(("b",), ((0, 1),))
     with pytest.raises(MethodError, match="at most 2 rows"):
-        asking.train(Domain.of(SCHEMA), grid, Shape(grid.shape), Course(0.1, 50.0, 1), {}, ["w"], lambda t: [])
+        asking.ask(Train(Domain.of(SCHEMA), grid, Shape(grid.shape), Course(0.1, 50.0, 1), {}, ["w"], lambda t: []))
     assert not asking.spends
     course, codes = Course(0.1, 50.0, 1), np.zeros((3, 1), dtype=np.uint8)
     with pytest.raises(MethodError, match="at most 2 rows"):

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import understudy as us
+from understudy.boundary.privacy.asks import Total
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.schema.domain import Domain
@@ -98,8 +99,8 @@ def test_the_number_of_rows_is_bought_under_replace_one_where_people_have_ids() 
     rows = us.open(pa.table({"p": ["a", "b", None], "x": [0, 1, 1]}), schema(REPLACE_ONE, 1))
     curator = Curator.on(rows, Budget(1.0, 0.0))
     with pytest.raises(us.UnderstudyError, match="number of rows is private"):
-        curator.total()
-    assert curator.total(curator.remaining()).mechanism == "discrete-laplace"
+        curator.ask(Total())
+    assert curator.ask(Total(curator.remaining())).mechanism == "discrete-laplace"
     assert [s.sensitivity for s in curator.spends] == [1.0]
 
 

@@ -40,6 +40,7 @@ from helpers.neighbours import (
 )
 from helpers.randomness import SilentRandomness
 from helpers.tables import CodeTable, CountedOnce
+from understudy.boundary.privacy.asks import Keys, Marginals, Partitions, Quantile, Select, Total
 from understudy.boundary.privacy.budget import Budget, Spend
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.score import Candidate
@@ -76,18 +77,18 @@ def _statistics(
     silent = SilentRandomness()
     curator = Curator.on(table, budget, randomness=silent)
     domain, amount = domain_of(relation), curator.remaining().part(0.05)
-    counts = [m.counts for m in curator.measure(domain, SETS, amount)]
-    counts += [m.counts for m in curator.partition(domain, [GRID], amount)]
-    counts.append(curator.total(amount).counts)
+    counts = [m.counts for m in curator.ask(Marginals(domain, SETS, amount))]
+    counts += [m.counts for m in curator.ask(Partitions(domain, [GRID], amount))]
+    counts.append(curator.ask(Total(amount)).counts)
     yield from (Statistic(c.astype(float), s) for c, s in zip(counts, curator.spends, strict=True))
-    curator.select(domain, candidates, amount)
-    curator.quantile(domain, "pay", probability, amount)
+    curator.ask(Select(domain, candidates, amount))
+    curator.ask(Quantile(domain, "pay", probability, amount))
     yield from (Statistic(scores, s) for scores, s in zip(silent.scores, curator.spends[-2:], strict=True))
 
 
 def key_statistic(table: Table) -> tuple[dict[str, int], Spend]:
     curator = Curator.on(table, Budget(1.0, 1e-6), randomness=SilentRandomness())
-    curator.keys("job", curator.remaining().part(0.05))
+    curator.ask(Keys("job", curator.remaining().part(0.05)))
     values, counts = table.count_values("job")
     return dict(zip(values, map(int, counts), strict=True)), curator.spends[0]
 
@@ -247,11 +248,11 @@ CANDIDATES = [
 ]
 Draw = Callable[[Curator, Domain], Any]
 DRAWS: dict[str, tuple[str, int, Draw]] = {
-    "select one": (TINY, 1, lambda c, d: c.select(d, CANDIDATES, c.remaining())),
-    "select two": (TINY, 2, lambda c, d: c.select(d, CANDIDATES, c.remaining(), k=2)),
-    "lower quartile": (LINE, 1, lambda c, d: c.quantile(d, "a", 0.25, c.remaining())),
-    "median": (LINE, 1, lambda c, d: c.quantile(d, "a", 0.5, c.remaining())),
-    "maximum": (LINE, 1, lambda c, d: c.quantile(d, "a", 1.0, c.remaining())),
+    "select one": (TINY, 1, lambda c, d: c.ask(Select(d, CANDIDATES, c.remaining()))),
+    "select two": (TINY, 2, lambda c, d: c.ask(Select(d, CANDIDATES, c.remaining(), k=2))),
+    "lower quartile": (LINE, 1, lambda c, d: c.ask(Quantile(d, "a", 0.25, c.remaining()))),
+    "median": (LINE, 1, lambda c, d: c.ask(Quantile(d, "a", 0.5, c.remaining()))),
+    "maximum": (LINE, 1, lambda c, d: c.ask(Quantile(d, "a", 1.0, c.remaining()))),
 }
 
 

@@ -31,6 +31,7 @@ from helpers.taint import (
     neighbour,
     replaced,
 )
+from understudy.boundary.privacy.asks import Select
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.measurement import Measurement
@@ -159,9 +160,10 @@ class TellingCurator(Curator):
         super().__init__(*of)
         self.told: list[tuple[Any, ...]] = []
 
-    def select(self, domain: Any, candidates: Any, amount: Any, k: int = 1, rule: Any = None) -> list[int]:
-        self.told += [(c.columns, c.estimate.tobytes(), c.weight, c.offset, c.grid, k) for c in candidates]
-        return super().select(domain, candidates, amount, k, rule)
+    def ask(self, ask: Any) -> Any:
+        if isinstance(ask, Select):
+            self.told += [(c.columns, c.estimate.tobytes(), c.weight, c.offset, c.grid, ask.k) for c in ask.candidates]
+        return super().ask(ask)
 
 
 def pinned_differences(relation: str, wish: str, hostile: str, tmp_path: Path) -> tuple[list[str], int]:

@@ -13,9 +13,11 @@ import pytest
 pytest.importorskip("dp_accounting", reason="the extra gan is not installed")
 
 import understudy as us
-from understudy.boundary.privacy.accountant import epsilon_from_rho
+from understudy.boundary.privacy.accountant import epsilon_from_rho, round_up
+from understudy.boundary.privacy.asks import Total
 from understudy.boundary.privacy.budget import Budget, Cost, Meter, Spend, claim, compose, covers, total
-from understudy.boundary.privacy.curator import Curator, divided, trained_cost, whole_cost
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.boundary.privacy.mechanisms.subsampling import Course, epsilon_of_course
 from understudy.boundary.privacy.unit import PrivacyUnit
@@ -97,8 +99,7 @@ def test_spends_come_back_from_their_record_and_others_look_as_before() -> None:
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_a_ledger_keeps_trainings_and_claims_what_the_curator_does(tmp_path: Path, neighbours: str) -> None:
     budget = Budget(2.0, 1e-5)
-    counting, trained = divided(budget, 0.85, 0.9)
-    cost = whole_cost(counting, SCHEMA) + trained_cost(trained)
+    cost = PublicFacts(SCHEMA, budget).divided(0.85, 0.9).whole
     assert covers(budget, cost)
     ledger = Ledger.open(tmp_path / "ledger")
     ledger.set_limit(budget, neighbours)
@@ -112,8 +113,7 @@ def test_a_ledger_keeps_trainings_and_claims_what_the_curator_does(tmp_path: Pat
 
 
 def test_an_analysts_share_counts_trainings() -> None:
-    counting, trained = divided(Budget(1.0, 1e-6), 0.85, 0.9)
-    cost = whole_cost(counting, SCHEMA) + trained_cost(trained)
+    cost = PublicFacts(SCHEMA, Budget(1.0, 1e-6)).divided(0.85, 0.9).whole
     ledger = Ledger.memory()
     ledger.set_limit(Budget(4.0, 1e-5), "add-remove")
     ledger.set_share("ann", 0.3)
@@ -139,10 +139,11 @@ def test_a_reserved_budget_counts_with_what_is_left() -> None:
     trained = curator.reserve(0.85, 0.9)
     assert (trained.epsilon, trained.delta) == (2.0 * 0.85, 1e-5 * 0.9)
     assert curator.remaining().value < whole.value
-    curator.total(curator.remaining())
+    curator.ask(Total(curator.remaining()))
     assert curator.guarantee[0] <= 0.15 * 2.0 * (1 + 1e-9)
-    counting, _ = divided(budget, 0.85, 0.9)
-    assert ledger.spent() == whole_cost(counting, SCHEMA) + trained_cost(trained)
+    divided = PublicFacts(SCHEMA, budget).divided(0.85, 0.9)
+    trained_cost = Cost(Fraction(0), None, round_up(trained.delta), round_up(trained.epsilon))
+    assert ledger.spent() == divided.whole == PublicFacts(SCHEMA, divided.counting).whole + trained_cost
     with pytest.raises(MethodError, match="before anything is asked"):
         curator.reserve(0.5, 0.5)
 

@@ -23,6 +23,7 @@ from helpers.small_runs import ManyRows
 from helpers.tables import SpyTable
 from helpers.taint import FIRST, HONEST, HOSTILE, PUBLIC, as_csv, differences, neighbour, replaced
 from helpers.twins import BUDGETS, ITS_OWN, Compared, TwinCurator, TwinGate, domain_of, violations
+from understudy.boundary.privacy.asks import Select
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
@@ -212,11 +213,11 @@ class TellingCurator(Curator):
         super().__init__(*of)
         self.told: list[tuple[Any, ...]] = []
 
-    def select(self, domain: Any, candidates: Any, amount: Any, k: int = 1, rule: Any = None) -> list[int]:
-        for c in candidates:
+    def ask(self, ask: Any) -> Any:
+        for c in ask.candidates if isinstance(ask, Select) else ():
             expected = c.share if isinstance(c, Departure) else c.estimate
-            self.told.append((c.columns, expected.tobytes(), getattr(c, "offset", 0.0), c.grid, k))
-        return super().select(domain, candidates, amount, k, rule)
+            self.told.append((c.columns, expected.tobytes(), getattr(c, "offset", 0.0), c.grid, ask.k))
+        return super().ask(ask)
 
 
 def pinned_differences(relation: str, hostile: str, tmp_path: Path) -> list[str]:

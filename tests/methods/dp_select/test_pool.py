@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import understudy as us
+from understudy.boundary.privacy.asks import Marginals
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
@@ -16,7 +17,7 @@ from understudy.boundary.schema.domain import Domain
 from understudy.errors import BudgetExhausted
 from understudy.methods.aim import Aim
 from understudy.methods.dp_select import pool
-from understudy.methods.dp_select.pool import pool_size, within
+from understudy.methods.dp_select.pool import Allowance, pool_size
 from understudy.methods.independent import Independent
 from understudy.methods.method import Recipe
 from understudy.methods.mst import Mst
@@ -43,15 +44,15 @@ def test_a_pool_leaves_what_is_kept(recipe: Recipe, delta: float) -> None:
     asked = curator(Budget(2.0, delta))
     part, kept = asked.remaining().split([0.25, 0.75])
     domain = Domain.of(SCHEMA)
-    recipe.calibrate(domain, part).fit(within(asked, 0.25), np.random.default_rng(0))
+    recipe.calibrate(domain, part).fit(Allowance(asked, 0.25), np.random.default_rng(0))
     left = asked.remaining().value
     assert kept.value <= left < kept.value + part.value * Fraction(1, 10)  # and it used nearly all of its own
 
 
 def test_an_allowance_that_is_used_up_says_so() -> None:
     asked = curator(Budget(1.0, 0.0))
-    part = within(asked, 0.5)
-    part.measure(Domain.of(SCHEMA), [("a",)], part.remaining())
+    part = Allowance(asked, 0.5)
+    part.ask(Marginals(Domain.of(SCHEMA), [("a",)], part.remaining()))
     with pytest.raises(BudgetExhausted, match="is kept for the selection"):
         part.remaining()
 
@@ -59,8 +60,8 @@ def test_an_allowance_that_is_used_up_says_so() -> None:
 def test_an_allowance_asks_the_curator_itself() -> None:
     """Whatever is asked through it is metered, and on the record."""
     asked = curator(Budget(1.0, 0.0))
-    part = within(asked, 0.5)
-    part.measure(Domain.of(SCHEMA), [("a",)], part.remaining())
+    part = Allowance(asked, 0.5)
+    part.ask(Marginals(Domain.of(SCHEMA), [("a",)], part.remaining()))
     assert len(asked.record) == len(asked.spends) == 1
     assert asked.guarantee == (0.5, 0.0)
 
@@ -70,7 +71,7 @@ def test_a_pool_that_is_trained_reserves_its_share_of_the_share() -> None:
     pytest.importorskip("torch")
     pytest.importorskip("dp_accounting")
     asked = curator(Budget(4.0, 1e-6))
-    part = within(asked, 0.25)
+    part = Allowance(asked, 0.25)
     trained = part.reserve(0.8, 0.9)
     assert trained.epsilon == pytest.approx(0.8) and trained.delta == pytest.approx(0.5e-6)
     assert float(part.remaining().value / asked.remaining().value) == pytest.approx(0.0625)

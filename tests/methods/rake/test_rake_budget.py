@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 from helpers.randomness import SeededRandomness, SilentRandomness
 from helpers.small_runs import BINARY, MIXED, ManyRows, domain_of, sizes_of, table_of
 from helpers.taint import HONEST, PRIVATE, as_csv
+from understudy.boundary.privacy.asks import Marginals, Partitions
 from understudy.boundary.privacy.budget import QUANTUM, Amount, Budget, Cost, Spend, total
-from understudy.boundary.privacy.curator import Curator, whole_cost
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import BudgetExhausted
@@ -83,7 +85,7 @@ def left_over(spends: tuple[Spend, ...], whole: Cost) -> Fraction:
 
 def run_of(name: str, relation: str, budget: Budget, randomness: Randomness) -> Fraction:
     curator = run(DOMAINS[name], relation, budget, randomness)
-    return left_over(curator.spends, whole_cost(budget, curator.schema))
+    return left_over(curator.spends, PublicFacts(curator.schema, budget).whole)
 
 
 @pytest.fixture(autouse=True)
@@ -114,7 +116,7 @@ def test_how_the_budget_is_cut_follows_answers_and_how_much_is_claimed_does_not(
     assert max(claims) <= asked.epsilon and min(claims) >= max(claims) * (1 - 1e-12)
     for curator in (few, many):
         with pytest.raises(BudgetExhausted):
-            curator.measure(domain_of(MIXED, "add-remove"), [("a",)], asked.capacity.part(2.0**-40))
+            curator.ask(Marginals(domain_of(MIXED, "add-remove"), [("a",)], asked.capacity.part(2.0**-40)))
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
@@ -126,7 +128,7 @@ def test_picks_that_nothing_was_left_for_are_paid_and_their_measurements_go_to_t
     assert any(found < k for k, found in picked)
     assert sum(s.mechanism == "exponential" for s in curator.spends) == sum(k for k, _ in picked)
     assert sum(a.question["ask"] == "partition" for a in curator.record) == sum(found for _, found in picked)
-    assert 0 <= left_over(curator.spends, whole_cost(plenty, curator.schema)) <= UNSPENT
+    assert 0 <= left_over(curator.spends, PublicFacts(curator.schema, plenty).whole) <= UNSPENT
 
 
 @pytest.mark.parametrize(
@@ -144,7 +146,7 @@ def test_the_parts_have_the_shares_that_are_documented(
     few sets are picked without a target."""
     monkeypatch.setattr(rake, "FEW_PICKS", 10**6 if few else 0)
     curator = run(BINARY, "add-remove", BUDGETS["approximate"], AnyTotal(1, 10**4), options)
-    whole = whole_cost(BUDGETS["approximate"], curator.schema).rho
+    whole = PublicFacts(curator.schema, BUDGETS["approximate"]).whole.rho
     parts = {
         ask: total(s.cost for s in curator.spends if s.asked.startswith(ask)).rho for ask in ("counts by", "counts of")
     }
@@ -176,7 +178,7 @@ def test_with_private_columns_the_delta_of_their_keys_is_spent_too(tmp_path: Pat
     schema, budget = Schema.loads(PRIVATE), Budget(20.0, 1e-6)
     plan = Plan.of(schema, budget, "rake", Options.from_dict({"target": "city"}), 50, seed=1)
     release = synthesize_with(as_csv(HONEST, schema, tmp_path), plan, randomness=SilentRandomness())
-    whole = whole_cost(budget, schema)
+    whole = PublicFacts(schema, budget).whole
     assert whole.delta > 0 and 0 <= left_over(release.certificate.spends, whole) <= UNSPENT
     assert release.certificate.composed[0] <= budget.epsilon
 
@@ -213,13 +215,15 @@ def test_mutant_measurements_with_the_share_of_all_planned_picks_are_refused(
     budget: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where fewer are admissible than planned, something would be left."""
-    honest = Curator.partition
+    honest = Curator.ask
 
-    def planned(self: Curator, domain: Any, grids: Any, amount: Amount, *of: Any) -> Any:
-        asked = [a.question["k"] for a in self.record if a.question["ask"] == "select"][-1]
-        return honest(self, domain, grids, amount.part(len(grids) / asked), *of)
+    def planned(self: Curator, ask: Any) -> Any:
+        if isinstance(ask, Partitions):
+            asked = [a.question["k"] for a in self.record if a.question["ask"] == "select"][-1]
+            ask = replace(ask, amount=ask.amount.part(len(ask.partitions) / asked))
+        return honest(self, ask)
 
-    monkeypatch.setattr(Curator, "partition", planned)
+    monkeypatch.setattr(Curator, "ask", planned)
     plenty = replace(BUDGETS[budget], epsilon=20.0)
     curator = run(MIXED, "add-remove", plenty, LastFirst(1), {"workload": "triples"})
-    assert left_over(curator.spends, whole_cost(plenty, curator.schema)) > 0.01
+    assert left_over(curator.spends, PublicFacts(curator.schema, plenty).whole) > 0.01

@@ -25,12 +25,14 @@ from numpy.typing import NDArray
 from helpers.randomness import MutantRandomness, SeededRandomness
 from helpers.selection_law import DoubledExponent, IgnoredScores, Only, refuted
 from helpers.small_runs import ADD_REMOVE, BINARY, MIXED, REPLACE_ONE, ManyRows, Rows, domain_of, sizes_of, table_of
+from understudy.boundary.privacy.asks import Select
+from understudy.boundary.privacy.asks.ask import Ask, Price
 from understudy.boundary.privacy.budget import Budget, total
-from understudy.boundary.privacy.curator import Curator, RowGate
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.gates import Payer, RowGate
 from understudy.boundary.privacy.mechanisms.admission import Admission
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
 from understudy.boundary.privacy.mechanisms.score import Candidate
-from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.cache import CachedTable
 from understudy.methods.method import Options
@@ -114,30 +116,35 @@ class WatchedGate(RowGate):
     """Answers from one table, and remembers how it found the last answer; selections it can draw many times."""
 
     def __init__(self, table: CachedTable, budget: Budget, randomness: Randomness, draws: int = 0) -> None:
-        super().__init__(table, budget, None, "", "", randomness)
+        super().__init__(table, Payer(budget), randomness)
+        self._honest, self._randomness = randomness, self  # so that every draw goes through `noise` and `choose`
         self._draws, self._often = draws, DRAWN_OFTEN
         self.exact: Callable[[Any], Any] = lambda table: None
         self.exponent = math.nan
         self.drawn: Counter[Outcome] = Counter()
 
-    def answer(self, questions: Any, exact: Any, draw: Any, debit: Callable[[], None]) -> list[Any]:
-        self.exact, self.drawn = exact, Counter()
-        if questions[0]["ask"] == "select" and self._often:
+    def answer(self, ask: Ask[Any], price: Price, questions: Any, debit: Callable[[], None]) -> list[Any]:
+        self.exact, self.drawn = ask.exact, Counter()
+        if isinstance(ask, Select) and self._often:
             self._often -= 1
-            self._draw_often(exact(self._table), draw)
-        return super().answer(questions, exact, lambda hidden, _: draw(hidden, self), debit)
+            self._draw_often(ask.exact(self._table), ask, price)
+        return super().answer(ask, price, questions, debit)
 
-    def _draw_often(self, hidden: Scores, draw: Any) -> None:
+    @property
+    def secure(self) -> bool:
+        return self._honest.secure
+
+    def _draw_often(self, hidden: Scores, ask: Select, price: Price) -> None:
         for _ in range(self._draws):
-            (chosen,) = draw(hidden, self)
+            (chosen,) = ask.draw(hidden, price, self)
             self.drawn[tuple(map(int, chosen))] += 1
 
     def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
-        return self._randomness.noise(mechanism, scale, size)
+        return self._honest.noise(mechanism, scale, size)
 
     def choose(self, scores: Scores, exponent: float, k: int) -> list[int]:
         self.exponent = exponent
-        return self._randomness.choose(scores, exponent, k)
+        return self._honest.choose(scores, exponent, k)
 
 
 class WatchedCurator(Curator):
@@ -148,14 +155,18 @@ class WatchedCurator(Curator):
         self._watched = gate
         self.selections: list[Selection] = []
 
-    def select(self, domain: Domain, candidates: Any, amount: Any, k: int = 1, rule: Admission | None = None) -> Any:
-        assert rule is not None
+    def ask(self, ask: Ask[Any]) -> Any:
+        if not isinstance(ask, Select):
+            return super().ask(ask)
+        assert ask.rule is not None
         gate, before = self._watched, len(self.spends)
-        chosen = super().select(domain, candidates, amount, k, rule)
+        chosen = super().ask(ask)
         spends = self.spends[before:]
         assert {s.mechanism for s in spends} == {"exponential"}
         epsilon, rho = math.fsum(s.scale for s in spends), float(total(s.cost for s in spends).rho)
-        self.selections.append(Selection(candidates, k, gate.exact, gate.exponent, rule, epsilon, rho, gate.drawn))
+        self.selections.append(
+            Selection(ask.candidates, ask.k, gate.exact, gate.exponent, ask.rule, epsilon, rho, gate.drawn)
+        )
         return chosen
 
 

@@ -31,8 +31,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.privacy.budget import Budget
-from understudy.boundary.privacy.curator import Curator, Exact, RowGate
+from understudy.boundary.privacy.asks.ask import Arrays, Ask, Price, Question
+from understudy.boundary.privacy.budget import Budget, Cost
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.gates import Payer, RowGate
 from understudy.boundary.privacy.journal import ANSWER, STEP, Journal, digest_of
 from understudy.boundary.privacy.ledger.claims import FINISHED
 from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
@@ -45,31 +47,16 @@ from understudy.errors import InputError, InternalError, UnderstudyError
 class JournalGate(RowGate):
     """Answers from a journal as far as it goes, and from rows after that; each new answer is kept before it is seen."""
 
-    def __init__(
-        self,
-        table: Table,
-        budget: Budget,
-        ledger: Ledger | Path,
-        purpose: str,
-        analyst: str,
-        randomness: Randomness,
-        journal: Journal,
-    ) -> None:
-        super().__init__(table, budget, ledger, purpose, analyst, randomness)
+    def __init__(self, table: Table, payer: Payer, randomness: Randomness, journal: Journal) -> None:
+        super().__init__(table, payer, randomness)
         self._journal, self._asked = journal, ""
         self._book: Ledger | None = None
 
-    def answer(
-        self,
-        questions: Sequence[dict[str, Any]],
-        exact: Callable[[Table], Exact],
-        draw: Callable[[Exact, Randomness], list[NDArray[Any]]],
-        debit: Callable[[], None],
-    ) -> list[NDArray[Any]]:
+    def answer(self, ask: Ask[Any], price: Price, questions: Sequence[Question], debit: Callable[[], None]) -> Arrays:
         self._asked = digest_of(questions)
         recorded = self._journal.answer(self._asked)
         if recorded is None:
-            return self._kept(ANSWER, super().answer(questions, exact, draw, debit))
+            return self._kept(ANSWER, super().answer(ask, price, questions, debit))
         debit()
         return recorded
 
@@ -78,14 +65,14 @@ class JournalGate(RowGate):
         recorded = self._journal.step(self._asked)
         return self._kept(STEP, [draw()])[0] if recorded is None else recorded
 
-    def _debit(self, ledger: Ledger) -> None:
+    def _debit(self, ledger: Ledger, whole: Cost) -> None:
         """Debits a release that is new. The head is on the disk before, so that no debit is without its journal."""
         self._book = ledger
         if self._journal.paid:
             return
         try:
             self._journal.create()
-            self._journal.entry = self._write_down(ledger, self._journal.digest)
+            self._journal.entry = self._write_down(ledger, whole, self._journal.digest)
         except UnderstudyError:
             self._journal.discard()
             raise
@@ -93,11 +80,11 @@ class JournalGate(RowGate):
     @property
     def receipt(self) -> Receipt | None:
         """Of the journal's debit: a release whose answers all stand in the journal is paid, and pays no more."""
-        if self._journal.entry is None or self._ledger is None:
+        if self._journal.entry is None or self._payer.ledger is None:
             return None
-        return Ledger.at(self._ledger).receipt(self._journal.entry)
+        return Ledger.at(self._payer.ledger).receipt(self._journal.entry)
 
-    def _kept(self, kind: str, values: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    def _kept(self, kind: str, values: Arrays) -> Arrays:
         if self._book is None or self._journal.entry is None:
             raise InternalError("an answer was drawn before it was paid for.", self._journal.path)
         digest = self._journal.append(kind, self._asked, values)
@@ -117,7 +104,7 @@ def journalled(
     randomness: Randomness,
 ) -> Curator:
     """A curator of rows that keeps a journal, or goes on with one."""
-    gate = JournalGate(CachedTable(table), budget, ledger, purpose, analyst, randomness, journal)
+    gate = JournalGate(CachedTable(table), Payer(budget, ledger, purpose, analyst), randomness, journal)
     return Curator(table.schema, budget, gate)
 
 

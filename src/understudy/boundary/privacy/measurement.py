@@ -52,7 +52,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Keys:
+class FoundValues:
     """Values of a private column that enough people share, and their noisy counts."""
 
     values: tuple[str, ...]

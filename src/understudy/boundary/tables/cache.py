@@ -15,7 +15,7 @@ from understudy.boundary.tables.counting import Bundle, CodeBatch, count_margina
 from understudy.boundary.tables.duck import DuckTable
 from understudy.boundary.tables.encoded import EncodedTable
 from understudy.boundary.tables.table import Table, read_codes
-from understudy.boundary.tables.tally import Tally
+from understudy.boundary.tables.tally import GroupedSums
 
 MOST_CELLS = 1 << 26
 """Half a gigabyte of counts; beyond that, counts are made again when they are asked for again."""
@@ -80,7 +80,7 @@ class CachedTable:
         codes = self._codes.of(domain, bundle.columns)
         return bundle.joined(self._table.count_cells(domain, bundle.parts)) if codes is None else bundle.count(codes)
 
-    def count_tally(self, domain: Domain, tally: Tally) -> list[NDArray[np.int64]]:
+    def count_tally(self, domain: Domain, tally: GroupedSums) -> list[NDArray[np.int64]]:
         return self._table.count_tally(domain, tally)
 
     @property

@@ -24,7 +24,7 @@ from understudy.boundary.tables.sql import (
     select_rounded_ids,
     select_values,
 )
-from understudy.boundary.tables.tally import Tally
+from understudy.boundary.tables.tally import GroupedSums
 from understudy.boundary.tables.tally_sql import dense, select_tally
 from understudy.errors import TableError
 
@@ -70,7 +70,7 @@ class DuckTable:
         columns = tuple(dict.fromkeys(c for p in partitions for c in p.columns))
         return count_partitions(partitions, self._codes(domain, columns))
 
-    def count_tally(self, domain: Domain, tally: Tally) -> list[NDArray[np.int64]]:
+    def count_tally(self, domain: Domain, tally: GroupedSums) -> list[NDArray[np.int64]]:
         found = self._fetch(select_tally(self._source, self.schema, domain, tally, "UINT"))
         return dense(found, domain.shape(tally.by), len(tally.summands))
 

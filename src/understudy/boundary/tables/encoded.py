@@ -12,7 +12,7 @@ from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import Partition
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.counting import CodeBatch, code_type, count_marginals, count_partitions
-from understudy.boundary.tables.tally import Tally
+from understudy.boundary.tables.tally import GroupedSums
 from understudy.errors import InputError
 
 
@@ -36,7 +36,7 @@ class EncodedTable:
     def count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
         return count_partitions(partitions, [self.codes])
 
-    def count_tally(self, domain: Domain, tally: Tally) -> list[NDArray[np.int64]]:
+    def count_tally(self, domain: Domain, tally: GroupedSums) -> list[NDArray[np.int64]]:
         raise InputError("sums need the values of rows, and this table has only their codes", tally)
 
     def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:

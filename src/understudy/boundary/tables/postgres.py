@@ -28,7 +28,7 @@ from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.dialect import Statement, check_format, stated
 from understudy.boundary.tables.duck import check_case, check_columns, rounded_ids
 from understudy.boundary.tables.sql import Source, Stored, capped, select_codes, select_rounded_ids, select_values
-from understudy.boundary.tables.tally import Tally
+from understudy.boundary.tables.tally import GroupedSums
 from understudy.boundary.tables.tally_sql import dense, select_tally
 from understudy.errors import TableError
 
@@ -108,7 +108,7 @@ class PostgresTable:
         found |= zip(map(id, large), self._streamed(domain, large), strict=True)
         return [found[id(p)] for p in partitions]
 
-    def count_tally(self, domain: Domain, tally: Tally) -> list[NDArray[np.int64]]:
+    def count_tally(self, domain: Domain, tally: GroupedSums) -> list[NDArray[np.int64]]:
         rows = self._fetch(stated(select_tally(self._source, self.schema, domain, tally, "INT")))
         return dense(rows, domain.shape(tally.by), len(tally.summands))
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import Grid, Partition
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.tally import Tally
+from understudy.boundary.tables.tally import GroupedSums
 from understudy.errors import MethodError
 
 
@@ -49,7 +49,7 @@ class Table(Protocol):
         """For each public partition, its exact histogram, in one pass."""
         ...
 
-    def count_tally(self, domain: Domain, tally: Tally) -> list[NDArray[np.int64]]:
+    def count_tally(self, domain: Domain, tally: GroupedSums) -> list[NDArray[np.int64]]:
         """For each summand of the tally, its exact total by group, of shape `domain.shape(tally.by)`, in one pass."""
         ...
 

@@ -115,7 +115,7 @@ Summand = RowCount | PersonCount | ValueSum
 
 
 @dataclass(frozen=True)
-class Tally:
+class GroupedSums:
     """Summands over the rows that satisfy `where`, by the codes of the columns `by`; in one pass."""
 
     by: ColumnSet

@@ -13,7 +13,7 @@ from understudy.boundary.schema.column import Boolean, Categorical, Column, Date
 from understudy.boundary.schema.domain import Domain, units_between
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.sql import PERSON, ROWS, Expression, Source, case, code_of, double, select_read, whole
-from understudy.boundary.tables.tally import PersonCount, RowCount, Summand, Tally, ValueSum
+from understudy.boundary.tables.tally import GroupedSums, PersonCount, RowCount, Summand, ValueSum
 from understudy.errors import InternalError
 
 CLEANED = "understudy_cleaned"
@@ -22,7 +22,7 @@ NEGLIGIBLE = 1e-100
 """Numbers nearer to zero than that are zero: some engines raise an error where a product of such numbers underflows."""
 
 
-def select_tally(source: Source, schema: Schema, domain: Domain, tally: Tally, code_type: str) -> Expression:
+def select_tally(source: Source, schema: Schema, domain: Domain, tally: GroupedSums, code_type: str) -> Expression:
     """One row per group that has rows: its codes, then each summand."""
     from sqlglot import exp
 
@@ -35,7 +35,7 @@ def select_tally(source: Source, schema: Schema, domain: Domain, tally: Tally, c
     return query.group_by(*[c.copy() for c in codes], copy=False) if codes else query
 
 
-def _cleaned_rows(source: Source, schema: Schema, domain: Domain, tally: Tally, code_type: str) -> Expression:
+def _cleaned_rows(source: Source, schema: Schema, domain: Domain, tally: GroupedSums, code_type: str) -> Expression:
     from sqlglot import exp
 
     codings = [domain[c] for c in tally.by]

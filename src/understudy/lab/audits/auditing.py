@@ -18,7 +18,7 @@ from understudy.lab.audits.asked import LEVEL, Asked
 from understudy.lab.audits.checks.boundary import Boundary
 from understudy.lab.audits.checks.inside import BOUNDARY, CONFORMANCE, SENSITIVITY, TAINT, Inside
 from understudy.lab.audits.checks.trained_methods import DRAWN, MOVED, ONE_RUN, Terms, looks_at
-from understudy.lab.audits.checks.witness import Ask
+from understudy.lab.audits.checks.witness import Exchange
 from understudy.lab.audits.effort import SETTINGS, Setting, setting_of
 from understudy.lab.audits.games.game import cut
 from understudy.lab.audits.games.games import Games
@@ -187,7 +187,7 @@ def _broken_part(mutant: str | None) -> tuple[str | None, str | None]:
     raise InputError(f"mutant {mutant!r} is not one of a training; there are {', '.join(known)}", mutant)
 
 
-def _claim(asked: Asked, asks: Sequence[Ask]) -> Claim:
+def _claim(asked: Asked, asks: Sequence[Exchange]) -> Claim:
     """With ρ where our own accountant claims it, and μ where all noise is Gaussian."""
     budget = asked.budget
     rho = None if asked.opaque or budget.pure else float(budget.capacity.value)

@@ -16,10 +16,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.asks import Partitions, Select
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.admission import OneOfEach
 from understudy.boundary.privacy.mechanisms.score import Candidate
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.inference.grouping import Floats
 from understudy.inference.model import CodeColumns, Model
@@ -69,7 +70,7 @@ class CalibratedDpArf:
     amount: Amount
     targets: ColumnSet
 
-    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
+    def fit(self, curator: Queryable, rng: np.random.Generator) -> Model:
         rows = public_rows(curator)
         one_ways = measure_columns(self.domain, curator, self.amount, rows)
         plan = CalibratedRake(self.domain, self.amount, self.targets, Workload.of(self.domain))
@@ -133,12 +134,14 @@ class DpArfState(RakeState):
             options, candidates = [*options, *grids], [*candidates, *more]
         if not candidates:
             return
-        chosen = self.curator.select(
-            self.plan.domain,
-            candidates,
-            rake._selecting(amount),
-            k=min(schedule.per_round, len(candidates)),
-            rule=TreesAndGrids.of(options),
+        chosen = self.curator.ask(
+            Select(
+                self.plan.domain,
+                candidates,
+                rake._selecting(amount),
+                k=min(schedule.per_round, len(candidates)),
+                rule=TreesAndGrids.of(options),
+            )
         )
         self._count([options[i] for i in chosen], rake._measuring(amount))
         self.particles.rake(rake.PASSES, sampling=not self.whole)
@@ -193,7 +196,7 @@ class DpArfState(RakeState):
             for option, reading in zip(grids, self.readings[first:], strict=True):
                 self._learn(option, reading)
         if cuts:
-            measured = self.curator.partition(self.plan.domain, [c.partition for c in cuts], next(parts))
+            measured = self.curator.ask(Partitions(self.plan.domain, [c.partition for c in cuts], next(parts)))
             for cut, m in zip(cuts, measured, strict=True):
                 leaves, counts = self.particles.grow(cut.partition), self._summing_up(m.counts)
                 for groups in cut.coarser():

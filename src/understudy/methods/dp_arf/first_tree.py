@@ -15,10 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.asks import Partitions, Select
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.mechanisms.score import Departure
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Crossed, Split, Tree, code_bits, code_mask
 from understudy.inference.grouping import Floats, Groups, summed, summing
@@ -105,7 +106,7 @@ class LeafMixture:
             yield part, np.clip(np.log(ratio), -LARGEST_THETA, LARGEST_THETA).ravel()
 
 
-def grow_directly(known: ColumnEstimates, curator: Curator, amount: Amount, rng: np.random.Generator) -> LeafMixture:
+def grow_directly(known: ColumnEstimates, curator: Queryable, amount: Amount, rng: np.random.Generator) -> LeafMixture:
     """Splits by the exponential mechanism, then every column by leaf."""
     selecting, measuring = amount.split([SELECTION_SHARE, 1.0 - SELECTION_SHARE])
     levels = level_count(known, curator, measuring)
@@ -115,7 +116,7 @@ def grow_directly(known: ColumnEstimates, curator: Curator, amount: Amount, rng:
     return _measured(oblivious(choices, known.domain), choices, known, curator, measuring)
 
 
-def level_count(known: ColumnEstimates, curator: Curator, amount: Amount) -> int:
+def level_count(known: ColumnEstimates, curator: Queryable, amount: Amount) -> int:
     """As many as leave each leaf enough rows for its columns to be seen through their noise."""
     each = amount.part(1.0 / len(known.domain.names))
     noise = each.noise_scale(curator.count_sensitivity(each))
@@ -135,7 +136,7 @@ def oblivious(choices: Sequence[Choice], domain: Domain) -> Tree:
 
 
 def _pick(
-    before: Sequence[Choice], known: ColumnEstimates, curator: Curator, amount: Amount, rng: np.random.Generator
+    before: Sequence[Choice], known: ColumnEstimates, curator: Queryable, amount: Amount, rng: np.random.Generator
 ) -> list[Choice]:
     """The split that tells most of some other column, within the leaves so far; none where all are made."""
     offered = [(c, mask) for c in known.domain.names for mask in _cuts(known, c) if (c, mask) not in before]
@@ -146,7 +147,7 @@ def _pick(
         return []
     trees = {choice: oblivious([*before, choice], known.domain) for choice, _ in pairs}
     candidates = [_departure(trees[choice], other, known) for choice, other in pairs]
-    (chosen,) = curator.select(known.domain, candidates, amount)
+    (chosen,) = curator.ask(Select(known.domain, candidates, amount))
     return [pairs[chosen][0]]
 
 
@@ -171,12 +172,12 @@ def _cuts(known: ColumnEstimates, column: str) -> list[int]:
 
 
 def _measured(
-    tree: Tree, choices: Sequence[Choice], known: ColumnEstimates, curator: Curator, amount: Amount
+    tree: Tree, choices: Sequence[Choice], known: ColumnEstimates, curator: Queryable, amount: Amount
 ) -> LeafMixture:
     groups = {c: known.groups(c, COUNTED_GROUPS) for c in known.domain.names}
     parts = [Crossed(tree, c, tuple(g.tolist())) for c, g in groups.items()]
     shares = error_weights([p.cells for p in parts], amount.pure)
-    measured = curator.partition(known.domain, parts, amount, shares)
+    measured = curator.ask(Partitions(known.domain, parts, amount, shares))
     rows = _leaf_rows(measured, possible(choices, tree), known.total)
     tables: dict[str, Floats] = {}
     for m, (column, g) in zip(measured, groups.items(), strict=True):

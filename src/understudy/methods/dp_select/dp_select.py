@@ -18,12 +18,12 @@ from functools import partial
 import numpy as np
 
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.errors import MethodError
 from understudy.inference.model import CodeColumns, Model
 from understudy.inference.row_selection import DISTANCES, PooledModel
-from understudy.methods.dp_select.pool import draw_pool, within
+from understudy.methods.dp_select.pool import Allowance, draw_pool
 from understudy.methods.forecast.spending import Public, Spending, after_columns
 from understudy.methods.method import CHOOSES_SEVERAL, MODEL_FIRST, Calibrated, Method, Recipe, Traits, Variant
 from understudy.methods.mst import Mst
@@ -71,7 +71,7 @@ class DpSelect:
         pool = self.pool.reporting(watch) if hasattr(self.pool, "reporting") else self.pool
         return replace(self, pool=pool, report=partial(watch, "round"))
 
-    def prepare(self, curator: Curator) -> None:
+    def prepare(self, curator: Queryable) -> None:
         """Refuses, before anything is spent, to buy values or bounds before a training has its part of the budget."""
         private = curator.schema.private
         if not hasattr(self.pool, "prepare"):
@@ -114,8 +114,8 @@ class CalibratedSelect:
     """What is measured with the part for selecting: as `rake` measures."""
     pool: Calibrated
 
-    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
-        source = self.pool.fit(within(curator, self.recipe.pool_share), rng)
+    def fit(self, curator: Queryable, rng: np.random.Generator) -> Model:
+        source = self.pool.fit(Allowance(curator, self.recipe.pool_share), rng)
         rows = public_rows(curator)
         one_ways = measure_columns(self.plan.domain, curator, curator.remaining(), rows)
         state = SelectState.begin(self.plan, curator, rows, one_ways, rng)
@@ -132,7 +132,7 @@ class CalibratedSelect:
         return PooledModel(state.particles, source, distance, self.recipe.sections)
 
 
-def rounds_of(total: float, curator: Curator, columns: int) -> Schedule:
+def rounds_of(total: float, curator: Queryable, columns: int) -> Schedule:
     """As many picks as `rake` makes, all of them in rounds: the pool stands for its forest of pairs."""
     usual, left = Schedule.of(total, curator, columns), curator.remaining()
     picks = usual.edges + usual.per_round * len(usual.rounds)

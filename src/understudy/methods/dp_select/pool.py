@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 import numpy as np
 
 from understudy.boundary.privacy.budget import Amount, Budget
-from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.queryable import Queryable, Wrapper
 from understudy.errors import BudgetExhausted
 from understudy.inference.model import CodeColumns, Model
 
@@ -19,22 +17,17 @@ MOST_TRAINED_DELTA = 0.5
 """A pool that is trained leaves half of δ to what is counted: ε depends on its logarithm alone."""
 
 
-class Allowance:
-    """A curator that speaks of one part of its budget only, so that a method that takes all that is left leaves some.
+class Allowance(Wrapper):
+    """A curator that speaks of a part of its budget only, so that a method that takes all that is left leaves some."""
 
-    It is no boundary: the curator behind it meters every ask, whoever makes it.
-    """
-
-    def __init__(self, curator: Curator, share: float) -> None:
-        self._curator, self._share = curator, share
+    def __init__(self, curator: Queryable, share: float) -> None:
+        super().__init__(curator)
+        self._share = share
         self._keep(share)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._curator, name)
 
     def remaining(self) -> Amount:
         """What is left, less what is kept for later."""
-        left = self._curator.remaining()
+        left = self._wrapped.remaining()
         if left.value <= self._kept.value:
             raise BudgetExhausted(
                 f"{left.currency} ({float(left.value):.4g}) that is left is kept for the selection of rows; "
@@ -46,18 +39,13 @@ class Allowance:
     def reserve(self, epsilon_share: float, delta_share: float) -> Budget:
         """Shares of the pool's part are smaller shares of the whole; and of what is left to count with, it has less."""
         trained = self._share * epsilon_share
-        budget = self._curator.reserve(trained, min(delta_share, MOST_TRAINED_DELTA))
+        budget = self._wrapped.reserve(trained, min(delta_share, MOST_TRAINED_DELTA))
         self._keep((self._share - trained) / (1.0 - trained))
         return budget
 
     def _keep(self, share: float) -> None:
         """All but this share of what is left now."""
-        self._kept = self._curator.remaining().split([share, 1.0 - share])[1]
-
-
-def within(curator: Curator, share: float) -> Curator:
-    """The curator, as far as this share of what is left goes."""
-    return cast(Curator, Allowance(curator, share))
+        self._kept = self._wrapped.remaining().split([share, 1.0 - share])[1]
 
 
 def pool_size(total: float, factor: float) -> int:

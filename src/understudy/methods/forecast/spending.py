@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.privacy.budget import Amount, Budget
-from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.queryable import BudgetView
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.inference.discovery import provisional
@@ -98,15 +98,11 @@ def spend_equally(public: Public, first: Amount, measuring: Amount, sets: int) -
 
 
 @dataclass(frozen=True)
-class Purse:
-    """As much of a curator as a schedule looks at: what is left, and how far one unit moves a count."""
+class PlannedBudget(BudgetView):
+    """What would be left of a budget that is only planned with."""
 
     left: Amount
     change: float
-
-    @classmethod
-    def of(cls, left: Amount, change: float) -> Curator:
-        return cast(Curator, cls(left, change))
 
     def remaining(self) -> Amount:
         return self.left

@@ -10,7 +10,7 @@ import dataclasses
 
 import numpy as np
 
-from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.column import SINGLE_VALUE_BINS, Integer, Number
 from understudy.boundary.schema.domain import Coding, Domain
 from understudy.boundary.schema.schema import Schema
@@ -37,7 +37,7 @@ def _many(column: Integer | Number) -> bool:
     return column.maximum - column.minimum >= SINGLE_VALUE_BINS
 
 
-def with_bought_bins(schema: Schema, curator: Curator) -> Schema:
+def with_bought_bins(schema: Schema, curator: Queryable) -> Schema:
     """The schema with cuts for every such column; as it is, and nothing spent, where there is none."""
     columns = unsettled(schema)
     if not columns:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.asks import Marginals, Partitions, Total
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.measurement import Measurement
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
 from understudy.inference.graphical.estimation import GraphicalEstimator
 from understudy.inference.graphical.graphical_model import GraphicalModel
@@ -36,12 +37,12 @@ class Groundwork:
     """The state of a select–measure–generate method: what was merged, and the model so far."""
 
     domain: Domain
-    curator: Curator
+    curator: Queryable
     compression: Compression
     estimator: GraphicalEstimator
 
     @classmethod
-    def lay(cls, domain: Domain, curator: Curator, amount: Amount) -> Groundwork:
+    def lay(cls, domain: Domain, curator: Queryable, amount: Amount) -> Groundwork:
         rows = public_rows(curator)
         one_ways = measure_columns(domain, curator, amount, rows)
         total = estimate_total(rows + one_ways)
@@ -81,7 +82,7 @@ class Groundwork:
         """Measures sets of columns by group, and fits them in."""
         grids = [self.compression.grid(s) for s in sets]
         weights = [float(g.cells) ** 0.5 for g in grids]
-        measured = self.curator.partition(self.domain, grids, amount, weights)
+        measured = self.curator.ask(Partitions(self.domain, grids, amount, weights))
         self.estimator.observe([NoisyTable.of(m) for m in measured])
         self.estimator.fit(sweeps)
         return measured
@@ -90,7 +91,9 @@ class Groundwork:
         return OpenedModel(self.estimator.fit(FINAL_SWEEPS).settled(), self.compression)
 
 
-def measure_columns(domain: Domain, curator: Curator, amount: Amount, rows: Sequence[Measurement]) -> list[Measurement]:
+def measure_columns(
+    domain: Domain, curator: Queryable, amount: Amount, rows: Sequence[Measurement]
+) -> list[Measurement]:
     """Every one-way marginal with FIRST_SHARE of the amount, and again with more of it where noise rules.
 
     On small tables with fine columns, single columns are where most of the error is; where even they are hardly known,
@@ -106,9 +109,9 @@ def measure_columns(domain: Domain, curator: Curator, amount: Amount, rows: Sequ
     return [_averaged(a, b) for a, b in zip(one_ways, again, strict=True)]
 
 
-def public_rows(curator: Curator) -> list[Measurement]:
+def public_rows(curator: Queryable) -> list[Measurement]:
     """The number of rows where it is public, as one measurement without noise; else none."""
-    return [curator.total()] if curator.public_rows else []
+    return [curator.ask(Total())] if curator.public_rows else []
 
 
 def _affordable(zeros: Zeros, sizes: dict[str, int]) -> Zeros:
@@ -120,10 +123,10 @@ def _affordable(zeros: Zeros, sizes: dict[str, int]) -> Zeros:
     return held
 
 
-def measure_each(domain: Domain, curator: Curator, amount: Amount) -> list[Measurement]:
+def measure_each(domain: Domain, curator: Queryable, amount: Amount) -> list[Measurement]:
     """Every one-way marginal once, with the amount shared so that their errors add up to the least."""
     sets = [(name,) for name in domain.names]
-    return curator.measure(domain, sets, amount, error_weights([domain.cells(s) for s in sets], amount.pure))
+    return curator.ask(Marginals(domain, sets, amount, error_weights([domain.cells(s) for s in sets], amount.pure)))
 
 
 def _expected_error(one_ways: Sequence[Measurement], total: float) -> float:

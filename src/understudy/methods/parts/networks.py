@@ -14,11 +14,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.asks import Train
+from understudy.boundary.privacy.asks.train import gradients_spend
 from understudy.boundary.privacy.budget import Amount, Budget
-from understudy.boundary.privacy.curator import Curator, gradients_spend
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.mechanisms.subsampling import Course, check_trainable, noise_for
 from understudy.boundary.privacy.mechanisms.training import Shape, Training
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
 from understudy.inference.generators.adversarial_training import GanTrainer, TrainingConfig
 from understudy.inference.generators.generated_model import GeneratedModel
@@ -67,7 +69,7 @@ class Network:
         check_trainable(amount.pure, domain.schema)
         return CalibratedNetwork(self, domain)
 
-    def prepare(self, curator: Curator) -> None:
+    def prepare(self, curator: Queryable) -> None:
         """Divides the budget, before anything is bought: also before the values of private columns are."""
         curator.reserve(TRAINED_EPSILON, TRAINED_DELTA)
 
@@ -77,8 +79,8 @@ class CalibratedNetwork:
     recipe: Network
     domain: Domain
 
-    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
-        trained = curator.trained or curator.reserve(TRAINED_EPSILON, TRAINED_DELTA)
+    def fit(self, curator: Queryable, rng: np.random.Generator) -> Model:
+        trained = curator.facts.training or curator.reserve(TRAINED_EPSILON, TRAINED_DELTA)
         rows = public_rows(curator)
         one_ways = measure_each(self.domain, curator, curator.remaining())
         total = estimate_total(rows + one_ways)
@@ -88,7 +90,7 @@ class CalibratedNetwork:
         return OpenedModel(self._train(curator, trained, compression, total, rng), compression)
 
     def _train(
-        self, curator: Curator, budget: Budget, compression: Compression, total: float, rng: np.random.Generator
+        self, curator: Queryable, budget: Budget, compression: Compression, total: float, rng: np.random.Generator
     ) -> GeneratedModel:
         school, grid = self.recipe.school, compression.grid(self.domain.names)
         laws = tuple(law / law.sum() for law in compression.base().values())
@@ -105,7 +107,7 @@ class CalibratedNetwork:
             return trainer.learn(training)
 
         question = {"seed": seed, "school": school.describe(), "conditional": plan.conditional, "targets": [*choices]}
-        vector, _ = curator.train(self.domain, grid, shape, course, question, ("generator", "curve"), learn)
+        vector, _ = curator.ask(Train(self.domain, grid, shape, course, question, ("generator", "curve"), learn))
         return GeneratedModel(Generator(plan, vector), self.domain.names, laws, choices, total)
 
     def _choices(self, plan: GeneratorLayout) -> tuple[float, ...]:
@@ -114,7 +116,7 @@ class CalibratedNetwork:
         even, targets = 1.0 / len(names), [n for n in names if n in self.recipe.targets]
         return tuple(even / 2 + (n in targets) / len(targets) / 2 if targets else even for n in names)
 
-    def _telling(self, curator: Curator, budget: Budget, course: Course, cells: int) -> Callable[[int], None]:
+    def _telling(self, curator: Queryable, budget: Budget, course: Course, cells: int) -> Callable[[int], None]:
         report, epsilon = self.recipe.report, curator.ahead()
 
         def tell(step: int) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.asks import Select
 from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.mechanisms.score import Candidate
 from understudy.boundary.schema.domain import ColumnSet
@@ -46,7 +47,7 @@ def find_worst(
     sets = list(estimates)
     candidates = [_candidate(ground, s, e, workload.weight(s), noise) for s, e in estimates.items()]
     room = ModelSizeLimit(sets, ground.sizes, tuple(ground.estimator.sets), ground.model.tree, allowed)
-    chosen = ground.curator.select(ground.domain, candidates, amount, k=count, rule=room)
+    chosen = ground.curator.ask(Select(ground.domain, candidates, amount, k=count, rule=room))
     return [sets[i] for i in chosen]
 
 

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.asks import Marginals, Partitions, Select, Total
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.mechanisms.score import Candidate
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
 from understudy.inference.graphical.estimation import GraphicalEstimator
 from understudy.inference.grouping import Grouping
@@ -47,12 +48,12 @@ def is_line(coding: Coding) -> bool:
     return coding.edges is not None and coding.levels > 1
 
 
-def noisy_rows(curator: Curator, amount: Amount) -> tuple[Measurement, Amount]:
+def noisy_rows(curator: Queryable, amount: Amount) -> tuple[Measurement, Amount]:
     """The number of rows, public or for a small share; and what is left of the amount."""
     if curator.public_rows:
-        return curator.total(), amount
+        return curator.ask(Total()), amount
     share, rest = amount.split([TOTAL_SHARE, 1 - TOTAL_SHARE])
-    return curator.total(share), rest
+    return curator.ask(Total(share)), rest
 
 
 def at_least(rows: Measurement) -> float:
@@ -65,7 +66,7 @@ class CalibratedNoise:
     domain: Domain
     amount: Amount
 
-    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
+    def fit(self, curator: Queryable, rng: np.random.Generator) -> Model:
         rows, rest = noisy_rows(curator, self.amount)
         alone = len(self.domain.names) == 1
         measured = self._measure(curator, rest if alone else rest.part(COLUMNS_SHARE), at_least(rows))
@@ -75,7 +76,7 @@ class CalibratedNoise:
             return IndependentModel({c: e.counts for c, e in estimates.items()}, total)
         return self._joint(estimates, total, curator)
 
-    def _measure(self, curator: Curator, amount: Amount, rows: float) -> dict[str, MeasuredColumn]:
+    def _measure(self, curator: Queryable, amount: Amount, rows: float) -> dict[str, MeasuredColumn]:
         """All columns: levels of the lines, and plain counts of the others."""
         cells = [min(c.size, TREE_CELLS) if is_line(c) else c.size for c in self.domain]
         weight = dict(zip(self.domain.names, error_weights(cells, amount.pure), strict=True))
@@ -86,12 +87,12 @@ class CalibratedNoise:
         if lines:
             found |= self._measure_lines(curator, lines, pots[0], [weight[c.name] for c in lines], rows)
         if plain:
-            counts = curator.measure(self.domain, plain, pots[-1], [weight[c] for (c,) in plain])
+            counts = curator.ask(Marginals(self.domain, plain, pots[-1], [weight[c] for (c,) in plain]))
             found |= {m.columns[0]: MeasuredColumn([m]) for m in counts}
         return {c: found[c] for c in self.domain.names}
 
     def _measure_lines(
-        self, curator: Curator, lines: Sequence[Coding], amount: Amount, weights: Sequence[float], rows: float
+        self, curator: Queryable, lines: Sequence[Coding], amount: Amount, weights: Sequence[float], rows: float
     ) -> dict[str, MeasuredColumn]:
         asked: list[tuple[Dyadic, float]] = []
         for line, weight, part in zip(lines, weights, amount.split(weights), strict=True):
@@ -99,14 +100,14 @@ class CalibratedNoise:
             variance = 2 * scale**2 if amount.pure else scale**2
             levels = best_levels(line.levels, rows, variance, amount.pure)
             asked += [(Dyadic(line.name, line.levels, j, line.column.missing), weight * w) for j, w in levels]
-        counts = curator.partition(self.domain, [d.listed() for d, _ in asked], amount, [w for _, w in asked])
+        counts = curator.ask(Partitions(self.domain, [d.listed() for d, _ in asked], amount, [w for _, w in asked]))
         found = {line.name: MeasuredColumn() for line in lines}
         for (dyadic, _), measurement in zip(asked, counts, strict=True):
             found[dyadic.column].counts.append(measurement)
             found[dyadic.column].levels.append(dyadic)
         return found
 
-    def _joint(self, estimates: dict[str, NoisyTable], total: float, curator: Curator) -> Model:
+    def _joint(self, estimates: dict[str, NoisyTable], total: float, curator: Queryable) -> Model:
         """A spanning tree of pairs over groups of equal mass, as `mst` finds and measures it."""
         select, measure = curator.remaining().split([SELECTION_SHARE, 1 - SELECTION_SHARE])
         pairs = measure.split([1.0] * (len(estimates) - 1))[0]
@@ -131,7 +132,7 @@ class CalibratedNoise:
             for a, b in pairs
         ]
         most = len(self.domain.names) - 1
-        chosen = ground.curator.select(self.domain, candidates, amount, k=most, rule=Acyclic(pairs))
+        chosen = ground.curator.ask(Select(self.domain, candidates, amount, k=most, rule=Acyclic(pairs)))
         return [pairs[i] for i in chosen]
 
 

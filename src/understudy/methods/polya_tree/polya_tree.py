@@ -13,9 +13,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.asks import Draws
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.posterior import Prior, check_draws, least_concentration, polya_prior
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Coding, Domain
 from understudy.boundary.schema.partition import Grid, Partition
 from understudy.errors import MethodError
@@ -61,7 +62,7 @@ class CalibratedSampling:
     draws: int | None
     exponent: float
 
-    def fit(self, curator: Curator, rng: np.random.Generator) -> IndependentModel:
+    def fit(self, curator: Queryable, rng: np.random.Generator) -> IndependentModel:
         rows, rest = noisy_rows(curator, self.amount)
         total = max(1.0, float(rows.counts[0]))
         parts = rest.split([1.0] * len(self.domain.names))
@@ -71,7 +72,7 @@ class CalibratedSampling:
             at_least(rows), least_concentration(epsilon, 1000, max(depths), self.exponent) / 1000
         )
         trees = [self._tree(c, depth, epsilon, draws) for c, depth in zip(self.domain, depths, strict=True)]
-        counts = curator.draws(self.domain, [p for p, _ in trees], [prior for _, prior in trees], draws)
+        counts = curator.ask(Draws(self.domain, [p for p, _ in trees], [prior for _, prior in trees], draws))
         weights = {c.name: by_code(n, c, d) for c, n, d in zip(self.domain, counts, depths, strict=True)}
         return IndependentModel(weights, total)
 

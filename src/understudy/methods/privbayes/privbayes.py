@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from understudy.boundary.privacy.asks import Partitions, Select
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.mechanisms.admission import OneOfEach
 from understudy.boundary.privacy.mechanisms.score import Candidate, Dependence
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import Grid
 from understudy.inference.graphical.estimation import GraphicalEstimator
@@ -72,7 +73,7 @@ class CalibratedPrivBayes:
     amount: Amount
     usefulness: float
 
-    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
+    def fit(self, curator: Queryable, rng: np.random.Generator) -> Model:
         counts = PrivBayesState.begin(self.domain, curator)
         if len(self.domain.names) == 1:
             return counts.unrelated(self.amount)
@@ -87,7 +88,7 @@ class CalibratedPrivBayes:
         counts.measure_tables([structure.levels.grid(f) for f in families if len(f) > 1])
         return counts.network(families)
 
-    def _largest_table(self, total: float, curator: Curator) -> float:
+    def _largest_table(self, total: float, curator: Queryable) -> float:
         """θ-usefulness: rows/cells ≥ θ × noise, for the noise that one of d−1 equal parts of the rest buys."""
         part = curator.remaining().part(1 - TREE_SHARE).split([1.0] * (len(self.domain.names) - 1))[0]
         noise = part.noise_scale(curator.count_sensitivity(part)) * (1.0 if part.pure else math.sqrt(2 / math.pi))
@@ -99,7 +100,7 @@ class Structure:
     """The choice of the network: families are columns with their parents, in an order in which parents come first."""
 
     levels: Levels
-    curator: Curator
+    curator: Queryable
     total: float
 
     def tree(self) -> list[ColumnSet]:
@@ -110,12 +111,14 @@ class Structure:
         """
         domain = self.levels.domain
         pairs = list(itertools.combinations(domain.names, 2))
-        chosen = self.curator.select(
-            domain,
-            [self._distance(pair) for pair in pairs],
-            self.curator.remaining().part(TREE_SHARE),
-            k=len(domain.names) - 1,
-            rule=Acyclic(pairs),
+        chosen = self.curator.ask(
+            Select(
+                domain,
+                [self._distance(pair) for pair in pairs],
+                self.curator.remaining().part(TREE_SHARE),
+                k=len(domain.names) - 1,
+                rule=Acyclic(pairs),
+            )
         )
         return _rooted(domain.names, [pairs[i] for i in chosen])
 
@@ -133,7 +136,7 @@ class Structure:
         families = list(itertools.chain(*choices))
         scores = [Dependence(f, self.levels.grid(f)) for f in families]
         one_family_each = OneOfEach([f[0] for f in families])
-        chosen = self.curator.select(self.levels.domain, scores, amount, k=len(choices), rule=one_family_each)
+        chosen = self.curator.ask(Select(self.levels.domain, scores, amount, k=len(choices), rule=one_family_each))
         wider = {families[i][0]: families[i] for i in chosen}
         return [wider.get(f[0], f) for f in tree]
 
@@ -181,13 +184,13 @@ class PrivBayesState:
     """All that was measured: single columns, and tables of families."""
 
     domain: Domain
-    curator: Curator
+    curator: Queryable
     measured: list[Measurement]
     columns: dict[str, NoisyTable] = field(default_factory=dict)
     tables: dict[ColumnSet, Measurement] = field(default_factory=dict)
 
     @classmethod
-    def begin(cls, domain: Domain, curator: Curator) -> PrivBayesState:
+    def begin(cls, domain: Domain, curator: Queryable) -> PrivBayesState:
         return cls(domain, curator, public_rows(curator))
 
     @property
@@ -206,7 +209,7 @@ class PrivBayesState:
         """The tables of all families, with all that is left."""
         amount = self.curator.remaining()
         weights = error_weights([g.cells for g in grids], amount.pure)
-        tables = self.curator.partition(self.domain, grids, amount, weights)
+        tables = self.curator.ask(Partitions(self.domain, grids, amount, weights))
         self.measured += tables
         self.tables = {m.columns: m for m in tables}
 

@@ -21,10 +21,11 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.asks import Partitions, Select
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.mechanisms.score import Candidate
+from understudy.boundary.privacy.queryable import BudgetView, Queryable
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
 from understudy.boundary.schema.partition import Partition
 from understudy.inference.graphical.estimation import LOG_OF_ZERO
@@ -38,7 +39,7 @@ from understudy.inference.particles.particles import LogFactor, Particles, cells
 from understudy.inference.particles.rounding import ParticleModel
 from understudy.inference.shrinkage import dependence
 from understudy.inference.structural_zeros import structural_zeros
-from understudy.methods.forecast.spending import Public, Purse, Spending, after_columns
+from understudy.methods.forecast.spending import PlannedBudget, Public, Spending, after_columns
 from understudy.methods.method import CHOOSES_SEVERAL, Method, Traits, Variant
 from understudy.methods.mst import Acyclic
 from understudy.methods.parts.groundwork import denoised, measure_columns, public_rows
@@ -113,7 +114,7 @@ class CalibratedRake:
         """Every set of three columns that is ever a candidate: the wanted ones, and those with a target."""
         return tuple(dict.fromkeys((*self.workload.triples(), *triples_with(self.domain.names, self.targets))))
 
-    def fit(self, curator: Curator, rng: np.random.Generator) -> Model:
+    def fit(self, curator: Queryable, rng: np.random.Generator) -> Model:
         rows = public_rows(curator)
         one_ways = measure_columns(self.domain, curator, self.amount, rows)
         state = RakeState.begin(self, curator, rows, one_ways, rng)
@@ -140,7 +141,7 @@ class Schedule:
     """The share of each amount that is spent on selecting."""
 
     @classmethod
-    def of(cls, total: float, curator: Curator, columns: int, keen: bool = False) -> Schedule:
+    def of(cls, total: float, curator: BudgetView, columns: int, keen: bool = False) -> Schedule:
         """`keen`: where few sets are picked, more is spent on choosing them."""
         left = curator.remaining()
         signal = total / left.noise_scale(curator.count_sensitivity(left))
@@ -192,7 +193,7 @@ class RakeState:
     """The state of the method: what was read, how columns are merged, and the particles."""
 
     plan: CalibratedRake
-    curator: Curator
+    curator: Queryable
     rng: np.random.Generator
     known_total: float | None
     read: dict[str, NoisyTable]
@@ -207,7 +208,7 @@ class RakeState:
     def begin(
         cls,
         plan: CalibratedRake,
-        curator: Curator,
+        curator: Queryable,
         rows: list[Measurement],
         one_ways: list[Measurement],
         rng: np.random.Generator,
@@ -239,12 +240,14 @@ class RakeState:
         """Picks a forest of pairs against independent columns, measures it, and draws the particles from it."""
         pairs = itertools.combinations(self.plan.domain.names, 2)
         options, candidates = self._candidates(pairs, self._independent, schedule)
-        chosen = self.curator.select(
-            self.plan.domain,
-            candidates,
-            _selecting(schedule.forest, schedule.selection),
-            k=schedule.edges,
-            rule=Acyclic([o.columns for o in options]),
+        chosen = self.curator.ask(
+            Select(
+                self.plan.domain,
+                candidates,
+                _selecting(schedule.forest, schedule.selection),
+                k=schedule.edges,
+                rule=Acyclic([o.columns for o in options]),
+            )
         )
         self._measure([options[i] for i in chosen], _measuring(schedule.forest, schedule.selection))
         self._agree()
@@ -272,12 +275,14 @@ class RakeState:
             asked = [(wanted, aimed), (sets, FEW_IN_ROUND - aimed)]
         for part, (among, count) in zip(amount.split([float(k) for _, k in asked]), asked, strict=True):
             options, candidates = self._candidates(among, self.particles.histogram, schedule)
-            chosen = self.curator.select(
-                self.plan.domain,
-                candidates,
-                part,
-                k=min(count, len(options)),
-                rule=DisjointPairs([o.columns for o in options], tuple(frozenset(o.columns) for o in picked)),
+            chosen = self.curator.ask(
+                Select(
+                    self.plan.domain,
+                    candidates,
+                    part,
+                    k=min(count, len(options)),
+                    rule=DisjointPairs([o.columns for o in options], tuple(frozenset(o.columns) for o in picked)),
+                )
             )
             picked += [options[i] for i in chosen]
         return picked
@@ -357,7 +362,7 @@ class RakeState:
 
     def _measure(self, options: list[Option], amount: Amount) -> None:
         grids = [self.resolutions.grid(o.columns, o.level) for o in options]
-        measured = self.curator.partition(self.plan.domain, grids, amount)
+        measured = self.curator.ask(Partitions(self.plan.domain, grids, amount))
         self.readings += [NoisyTable.of(m) for m in measured]
 
     def _agree(self) -> None:
@@ -502,7 +507,7 @@ def spending(public: Public) -> Spending:
 
 def spend_by_schedule(public: Public, first: Amount, left: Amount, keen: bool) -> Spending:
     """What is left after single columns, by the schedule of a public number of rows."""
-    schedule = Schedule.of(public.rows, Purse.of(left, public.change), len(public.domain.names), keen)
+    schedule = Schedule.of(public.rows, PlannedBudget(left, public.change), len(public.domain.names), keen)
     picks = schedule.edges + schedule.per_round * len(schedule.rounds)
     return Spending(public.noise_of_columns(first), picks, schedule.noise)
 

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from helpers.old_ledgers import old_ledger
 from understudy.boundary.privacy.accountant import QUANTUM, epsilon_from_rho, rho_from_epsilon, rho_from_pure, round_up
 from understudy.boundary.privacy.budget import Budget, Cost, covers
-from understudy.boundary.privacy.curator import whole_cost
+from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.ledger import ledger as module
 from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
 from understudy.boundary.privacy.unit import PrivacyUnit
@@ -215,7 +215,7 @@ def asked_with_keys(epsilon: float, delta: float, keys: int) -> tuple[Cost, Budg
     """What a curator of a schema with as many private columns debits, and what it was asked for."""
     columns = "".join(f'[columns.c{i}]\ntype = "categorical"\nvalues = "private"\n' for i in range(keys))
     schema = Schema.loads(columns + '[columns.x]\ntype = "boolean"\n')
-    return whole_cost(Budget(epsilon, delta), schema), Budget(epsilon, delta)
+    return PublicFacts(schema, Budget(epsilon, delta)).whole, Budget(epsilon, delta)
 
 
 @given(

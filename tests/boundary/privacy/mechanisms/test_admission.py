@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 import understudy
 from helpers.selection_law import candidates_of, law_of, schema_of, table_of
+from understudy.boundary.privacy.asks import Select
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.admission import Admission, OneOfEach, first_admissible
@@ -285,5 +286,5 @@ def test_a_curator_hands_out_nothing_by_a_rule_that_reopens():
     schema = schema_of(3)
     curator = Curator.on(table_of([(0, 0, 0), (0, 1, 1)], schema), Budget(1.0, 1e-6))
     with pytest.raises(InternalError, match="Late"):
-        curator.select(Domain.of(schema), candidates_of(schema, 2.0), curator.remaining(), k=3, rule=Late())
+        curator.ask(Select(Domain.of(schema), candidates_of(schema, 2.0), curator.remaining(), k=3, rule=Late()))
     assert not curator.record and len(curator.spends) == 3

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from helpers.randomness import PairedNoise, RepeatedNoise, ReusedNoise, ScaledNoise, ShiftedNoise
 from helpers.tables import KINDS, CountedOnce, MadeUpTable, Opener
+from understudy.boundary.privacy.asks import Keys, Marginals, Partitions, Total
 from understudy.boundary.privacy.budget import Amount, Budget, Spend
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
@@ -71,7 +72,7 @@ def law_of(spend: Spend) -> Law:
 def measured_complaints(table: Table, mechanism: str, randomness: Randomness) -> list[str]:
     budget, amount = AMOUNTS[mechanism]
     curator = Curator.on(table, budget, randomness=randomness)
-    measured = curator.measure(Domain.of(SCHEMA), SETS, amount)
+    measured = curator.ask(Marginals(Domain.of(SCHEMA), SETS, amount))
     assert {s.mechanism for s in curator.spends} == {mechanism}
     residuals = [m.counts - exact(columns) for m, columns in zip(measured, SETS, strict=True)]
     return complaints(residuals, law_of(curator.spends[0]))
@@ -110,7 +111,7 @@ def partition_complaints(table: Table, mechanism: str, randomness: Randomness) -
     budget, amount = AMOUNTS[mechanism]
     each = tuple(range(100))
     curator = Curator.on(table, budget, randomness=randomness)
-    measured = curator.partition(Domain.of(SCHEMA), [Grid(s, (each, each)) for s in SETS], amount)
+    measured = curator.ask(Partitions(Domain.of(SCHEMA), [Grid(s, (each, each)) for s in SETS], amount))
     residuals = [m.counts - exact(columns).ravel() for m, columns in zip(measured, SETS, strict=True)]
     return complaints(residuals, law_of(curator.spends[0]))
 
@@ -135,7 +136,7 @@ def keys_complaints(randomness: Randomness) -> list[str]:
     names = [f"key {i:05d}" for i in range(10_000)]
     table = MadeUpTable(Schema.loads(columns), (names, np.full(10_000, 10**6)))
     curator = Curator.on(table, Budget(1.0, 1e-6), randomness=randomness)
-    shown = [curator.keys(c, Amount(Fraction(1, 200), pure=False)) for c in "kl"]
+    shown = [curator.ask(Keys(c, Amount(Fraction(1, 200), pure=False))) for c in "kl"]
     assert all(list(keys.values) == names for keys in shown)
     return complaints([keys.counts - 10**6 for keys in shown], law_of(curator.spends[0]))
 
@@ -157,7 +158,7 @@ def totals_complaints(mechanism: str, make: Callable[[], Randomness], table: Tab
     budget, amount = AMOUNTS[mechanism]
     curator = Curator.on(table, budget, randomness=make())
     small = Amount(amount.value / TOTALS, amount.pure)
-    answers = np.array([curator.total(small).counts[0] for _ in range(TOTALS)]) - len(ROWS["a"])
+    answers = np.array([curator.ask(Total(small)).counts[0] for _ in range(TOTALS)]) - len(ROWS["a"])
     return complaints([answers[: TOTALS // 2], answers[TOTALS // 2 :]], law_of(curator.spends[0]))
 
 

@@ -20,6 +20,7 @@ from scipy import stats
 from scipy.special import gammaln
 
 import understudy as us
+from understudy.boundary.privacy.asks import Draws
 from understudy.boundary.privacy.budget import Budget, Spend, compose
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.entropy import SeededEntropy, SystemEntropy
@@ -345,7 +346,7 @@ def curator_of(epsilon: float = 5.0, delta: float = 0.0, schema: us.Schema = SCH
 
 def test_the_curator_debits_the_exact_epsilon() -> None:
     curator = curator_of()
-    (counts,) = curator.draws(DOMAIN, [LEAVES], [PRIOR], 10)
+    (counts,) = curator.ask(Draws(DOMAIN, [LEAVES], [PRIOR], 10))
     assert counts.sum() == 10 and counts.shape == (8,) and not counts.flags.writeable
     (spend,) = curator.spends
     assert (spend.mechanism, spend.scale, spend.prior, spend.cells) == ("posterior-draws", 10.0, PRIOR, 8)
@@ -375,14 +376,14 @@ def test_a_person_with_three_rows_costs_three_times() -> None:
     person = '\n[unit]\ncolumn = "person"\nmax_rows = 3\n[columns.person]\ntype = "identifier"'
     schema = us.Schema.loads(SCHEMA.dumps() + person)
     curator = curator_of(20.0, schema=schema)
-    curator.draws(Domain.of(schema), [LEAVES], [PRIOR], 10)
+    curator.ask(Draws(Domain.of(schema), [LEAVES], [PRIOR], 10))
     assert curator.spends[0].cost.epsilon == 3 * epsilon_of_draws(PRIOR, 10)
 
 
 def test_more_than_the_budget_is_refused_before_anything_is_drawn() -> None:
     curator = curator_of(0.5)
     with pytest.raises(BudgetExhausted):
-        curator.draws(DOMAIN, [LEAVES], [PRIOR], 10)
+        curator.ask(Draws(DOMAIN, [LEAVES], [PRIOR], 10))
     assert curator.spends == () and curator.record == ()
 
 
@@ -391,15 +392,17 @@ def test_under_zcdp_draws_cost_half_the_square() -> None:
     amount = curator.remaining()
     epsilon = amount.pure_epsilon()
     prior = polya_prior(least_concentration(epsilon, 20, 3), 3)
-    curator.draws(DOMAIN, [LEAVES], [prior], 20)
+    curator.ask(Draws(DOMAIN, [LEAVES], [prior], 20))
     assert curator.spends[0].cost.rho <= amount.value < curator.spends[0].cost.rho * Fraction(101, 100)
 
 
 def test_draws_are_replayed_and_another_question_is_found_out() -> None:
     curator = curator_of()
-    drawn = curator.draws(DOMAIN, [LEAVES], [PRIOR], 10)
+    drawn = curator.ask(Draws(DOMAIN, [LEAVES], [PRIOR], 10))
     budget = curator.budget
     again = Curator.replaying(SCHEMA, budget, curator.record)
-    assert np.array_equal(again.draws(DOMAIN, [LEAVES], [PRIOR], 10)[0], drawn[0]) and again.spends == curator.spends
+    assert (
+        np.array_equal(again.ask(Draws(DOMAIN, [LEAVES], [PRIOR], 10))[0], drawn[0]) and again.spends == curator.spends
+    )
     with pytest.raises(CheckFailed):
-        Curator.replaying(SCHEMA, budget, curator.record).draws(DOMAIN, [LEAVES], [PRIOR], 9)
+        Curator.replaying(SCHEMA, budget, curator.record).ask(Draws(DOMAIN, [LEAVES], [PRIOR], 9))

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import understudy as us
+from understudy.boundary.privacy.asks import Quantile
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.rank import Rank, rank_exponent, rank_sensitivity
@@ -116,7 +117,7 @@ def test_a_mutant_with_half_of_the_sensitivity_is_caught() -> None:
 def test_what_the_curator_declares(relation: str, share: float, declared: float) -> None:
     schema = us.Schema.loads(HEADS[relation] + SCHEMA)
     curator = Curator.on(us.open(pa.table({"age": [0, 1, 2, 3]}), schema), Budget(1.0, 0.0))
-    curator.quantile(Domain.of(schema), "age", share, curator.remaining())
+    curator.ask(Quantile(Domain.of(schema), "age", share, curator.remaining()))
     grid = declared if share == 0.5 else max(round(share * 2**20), 2**20 - round(share * 2**20)) / 2**20
     assert [s.sensitivity for s in curator.spends] == [grid]
     assert math.isclose(grid, declared, abs_tol=1e-6)
@@ -126,5 +127,5 @@ def test_without_a_probability_the_exponent_is_the_least() -> None:
     schema = us.Schema.loads(SCHEMA)
     curator = Curator.on(us.open(pa.table({"age": [0, 1, 2, 3]}), schema), Budget(1.0, 0.0))
     amount = curator.remaining()
-    exponents: Sequence[float] = [curator.rank_exponent(amount, 0, share) for share in SHARES]
-    assert min(exponents) == curator.rank_exponent(amount, 0) and max(exponents) == 2 * min(exponents)
+    exponents: Sequence[float] = [curator.facts.rank_exponent(amount, share) for share in SHARES]
+    assert min(exponents) == curator.facts.rank_exponent(amount) and max(exponents) == 2 * min(exponents)

@@ -1,6 +1,6 @@
 """Selection among admissible candidates: its law, enumerated, and what it may tell two neighbouring tables apart by.
 
-The draws go through `Curator.select` itself: a gate draws again and again what a curator would draw once.
+The draws go through `Select` itself: a gate draws again and again what a curator would draw once.
 False alarms: below 1e-9 for every sample size, by P[n·KL(observed, law) ≥ t] ≤ e^-t·(e·t/d)^d for d + 1 cells and t > d
 (Agrawal 2020, Theorem 1.2). Mutants draw the same in every run.
 """
@@ -31,8 +31,11 @@ from helpers.selection_law import (
     table_of,
 )
 from helpers.tables import CodeTable
+from understudy.boundary.privacy.asks import Select
+from understudy.boundary.privacy.asks.ask import Ask, Price
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.gates import Gate
 from understudy.boundary.privacy.mechanisms.admission import Admission
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
 from understudy.boundary.privacy.mechanisms.score import Candidate, error_sensitivity
@@ -45,21 +48,24 @@ LAW_BOUND = "a bound on KL for every sample size (Agrawal 2020)"
 
 
 @dataclass
-class DrawingGate:
+class DrawingGate(Gate):
     """Counts once, draws `draws` times; the debit is that of one ask."""
 
     table: CodeTable
     randomness: Randomness
     draws: int
-    secure: bool = True
     drawn: Counter[tuple[int, ...]] = field(default_factory=Counter)
     hidden: Any = None
 
-    def answer(self, questions: Any, exact: Any, draw: Any, debit: Callable[[], None]) -> list[Any]:
-        self.hidden = exact(self.table)
+    @property
+    def secure(self) -> bool:
+        return True
+
+    def answer(self, ask: Ask[Any], price: Price, questions: Any, debit: Callable[[], None]) -> list[Any]:
+        self.hidden = ask.exact(self.table)
         debit()
         for _ in range(self.draws):
-            (chosen,) = draw(self.hidden, self.randomness)
+            (chosen,) = ask.draw(self.hidden, price, self.randomness)
             self.drawn[tuple(map(int, chosen))] += 1
         return [chosen]
 
@@ -80,7 +86,7 @@ def selected(
     candidates = candidates_of(schema, 4.0)
     gate = DrawingGate(table_of(rows, schema), randomness, draws)
     curator = Curator(schema, Budget(4.0, 1e-6), gate)
-    curator.select(Domain.of(schema), candidates, curator.remaining(), k, rule or tree_rule(candidates))
+    curator.ask(Select(Domain.of(schema), candidates, curator.remaining(), k, rule or tree_rule(candidates)))
     return gate, curator
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.lab.audits.checks.law import LAWS, Moments, coin, hoeffding, signs, tail_bound
 from understudy.lab.audits.checks.loss import COUNTS, parts
-from understudy.lab.audits.checks.witness import Ask, Noise, Sample, Selection
+from understudy.lab.audits.checks.witness import Exchange, Noise, Sample, Selection
 from understudy.lab.audits.result import FAILED, PASSED, Check
 
 SIDE = 1e-10
@@ -28,7 +28,7 @@ E_TO_ONE = 1 / (1 + np.exp(-1.0))
 Make = Callable[[], Randomness]
 
 
-def check(asks: Sequence[Ask], make: Make) -> list[Check]:
+def check(asks: Sequence[Exchange], make: Make) -> list[Check]:
     """The noise of all exchanges, and their choices."""
     noises = [_noise_check(m, s, make) for m, scales in _declared(asks).items() for s in _some(scales)]
     exponents = _some({d.exponent for a in asks for d in a.draws if isinstance(d, Selection)})
@@ -36,7 +36,7 @@ def check(asks: Sequence[Ask], make: Make) -> list[Check]:
     return [*noises, *(choice_check(e, make) for e in exponents), *(sample_check(p, make) for p in priors)]
 
 
-def _declared(asks: Sequence[Ask]) -> dict[str, set[float]]:
+def _declared(asks: Sequence[Exchange]) -> dict[str, set[float]]:
     """For each mechanism the scales that were declared, or drawn where nothing was."""
     found: dict[str, set[float]] = {}
     for noise, scale in _noises(asks):
@@ -44,7 +44,7 @@ def _declared(asks: Sequence[Ask]) -> dict[str, set[float]]:
     return found
 
 
-def _noises(asks: Sequence[Ask]) -> Iterator[tuple[Noise, float]]:
+def _noises(asks: Sequence[Exchange]) -> Iterator[tuple[Noise, float]]:
     for ask in asks:
         if ask.kind in COUNTS:
             yield from ((p.noise, p.spend.scale if p.spend else p.noise.scale) for p in parts(ask) if p.noise)

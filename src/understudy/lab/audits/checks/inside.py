@@ -11,7 +11,7 @@ from understudy.lab.audits.asked import Asked
 from understudy.lab.audits.checks import conformance, sensitivity, taint
 from understudy.lab.audits.checks.boundary import Boundary
 from understudy.lab.audits.checks.law import LAWS
-from understudy.lab.audits.checks.witness import Ask
+from understudy.lab.audits.checks.witness import Exchange
 from understudy.lab.audits.mutants.mutants import halved
 from understudy.lab.audits.pairs.pair import Pair
 from understudy.lab.audits.result import FAILED, Check, Step
@@ -38,7 +38,7 @@ class Inside:
     asked: Asked
     pairs: Sequence[Pair]
     progress: Progress
-    runs: list[tuple[str, list[Ask]]] = field(default_factory=list)
+    runs: list[tuple[str, list[Exchange]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._opened: dict[str, tuple[World, World]] = {}
@@ -62,7 +62,7 @@ class Inside:
         ]
 
     @property
-    def asks(self) -> list[Ask]:
+    def asks(self) -> list[Exchange]:
         """Of a run on the worst pair."""
         return self.runs[0][1]
 
@@ -108,7 +108,7 @@ class Inside:
             self._learn(pair)
         return sensitivity.check(self.runs, self.asked.budget)
 
-    def _learn(self, pair: Pair) -> list[tuple[str, list[Ask]]]:
+    def _learn(self, pair: Pair) -> list[tuple[str, list[Exchange]]]:
         """Runs on both tables of a pair."""
         before = len(self.runs)
         for world in self._worlds(pair):

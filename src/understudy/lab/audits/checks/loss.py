@@ -10,13 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.asks import (
+    Ask,
+    Draws,
+    Keys,
+    Marginals,
+    Partitions,
+    Quantile,
+    Ranks,
+    Select,
+    Tally,
+    Total,
+)
 from understudy.boundary.privacy.budget import Spend
-from understudy.lab.audits.checks.witness import Ask, Noise, Sample, Selection
+from understudy.lab.audits.checks.witness import Exchange, Noise, Sample, Selection
 
 CERTAIN = 1e3
 """The log-likelihood ratio of what one table can't have given."""
-COUNTS = ("marginal", "partition", "total", "tally")
-CHOICES = ("select", "quantile")
+COUNTS = (Marginals, Partitions, Total, Tally)
+CHOICES = (Select, Quantile)
 
 
 @dataclass(frozen=True)
@@ -32,7 +44,7 @@ class Part:
     """None where nobody paid."""
 
 
-def parts(ask: Ask) -> Iterator[Part]:
+def parts(ask: Exchange) -> Iterator[Part]:
     """The histograms of an exchange that asks for counts."""
     noises = iter([d for d in ask.draws if isinstance(d, Noise)])
     spends = ask.spends if len(ask.spends) == len(ask.questions) else (None,) * len(ask.questions)
@@ -42,7 +54,7 @@ def parts(ask: Ask) -> Iterator[Part]:
         yield Part(flat[0], flat[1], flat[2], noise, spend)
 
 
-def log_ratio(ask: Ask) -> float:
+def log_ratio(ask: Exchange) -> float:
     """The logarithm of how much likelier its answers are from `here` than from `there`, by the laws in use."""
     if ask.kind in COUNTS:
         return sum(map(_count_ratio, parts(ask)))
@@ -65,7 +77,7 @@ def _noise_ratio(noise: Noise, here: NDArray[np.float64], there: NDArray[np.floa
     return float((there**2).sum() - (here**2).sum()) / (2 * noise.scale**2)
 
 
-def _choice_ratio(ask: Ask) -> float:
+def _choice_ratio(ask: Exchange) -> float:
     """Of a choice without replacement, as if none were passed over: any function of what is shown is a statistic."""
     drawn = [d for d in ask.draws if isinstance(d, Selection)]
     if not drawn or np.shape(ask.here) != np.shape(ask.there):
@@ -84,7 +96,7 @@ def _order_log_law(weights: NDArray[np.float64], chosen: list[int]) -> float:
     return total
 
 
-def _key_ratio(ask: Ask) -> float:
+def _key_ratio(ask: Exchange) -> float:
     """Of the values that are shown, with their noisy counts; those that stay hidden are left out."""
     noise = next(d for d in ask.draws if isinstance(d, Noise))
     here, there = (dict(zip(values, counts, strict=True)) for values, counts in (ask.here, ask.there))
@@ -97,7 +109,7 @@ def _key_ratio(ask: Ask) -> float:
     return total
 
 
-def _rank_ratio(ask: Ask) -> float:
+def _rank_ratio(ask: Exchange) -> float:
     """Of many choices, one for each rank and group."""
     chosen = [int(i) for value in ask.values for i in np.ravel(value)]
     drawn = [d for d in ask.draws if isinstance(d, Selection)]
@@ -110,7 +122,7 @@ def _rank_ratio(ask: Ask) -> float:
     )
 
 
-def _sample_ratio(ask: Ask) -> float:
+def _sample_ratio(ask: Exchange) -> float:
     """Of draws from the posteriors of two tables."""
     samples = [d for d in ask.draws if isinstance(d, Sample)]
     if len(samples) != len(ask.values):
@@ -135,4 +147,8 @@ def _sample_log_law(drawn: NDArray[Any], counts: NDArray[Any], prior: Sequence[f
     return total
 
 
-_OTHERS: dict[str, Callable[[Ask], float]] = {"keys": _key_ratio, "rank": _rank_ratio, "draws": _sample_ratio}
+_OTHERS: dict[type[Ask[Any]], Callable[[Exchange], float]] = {
+    Keys: _key_ratio,
+    Ranks: _rank_ratio,
+    Draws: _sample_ratio,
+}

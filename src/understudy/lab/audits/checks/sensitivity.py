@@ -6,14 +6,16 @@ That is what adaptive composition asks of each step. The figures are exact, so t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from understudy.boundary.privacy.asks import Ask, Consult, Draws, Keys, Ranks, Select, Train
 from understudy.boundary.privacy.budget import Budget, Spend, compose
 from understudy.lab.audits.checks.loss import CHOICES, COUNTS, Part, parts
-from understudy.lab.audits.checks.witness import Ask, Noise, Sample, Selection
+from understudy.lab.audits.checks.witness import Exchange, Noise, Sample, Selection
 from understudy.lab.audits.result import FAILED, PASSED, Check
 
 ROUNDING = 1 + 1e-12
@@ -38,7 +40,7 @@ CHECKS = {
 }
 
 
-def check(runs: Sequence[tuple[str, Sequence[Ask]]], budget: Budget) -> list[Check]:
+def check(runs: Sequence[tuple[str, Sequence[Exchange]]], budget: Budget) -> list[Check]:
     """`runs` are all exchanges of some runs, each with the name of its pair."""
     found: dict[str, list[tuple[str, Excess]]] = {name: [] for name in CHECKS}
     for pair, asks in runs:
@@ -53,11 +55,11 @@ def _check(name: str, found: Sequence[tuple[str, Excess]]) -> Check:
     return Check(CHECKS[name], outcome, f"{worst.words} (pair {pair!r}; the worst of {len(found):,}).")
 
 
-def excesses(ask: Ask) -> Iterator[Excess]:
-    asked = ask.questions[0]["ask"]
+def excesses(ask: Exchange) -> Iterator[Excess]:
+    asked = ask.kind.name
     words = f"the answer to {asked!r} is debited" if ask.spends else f"nothing is debited for the answer to {asked!r}"
     yield Excess("paid", 0.0 if ask.spends or not ask.draws else np.inf, words)
-    if ask.kind == "select" and ask.questions[0]["k"] > 1:
+    if ask.kind is Select and ask.questions[0]["k"] > 1:
         yield _admission(ask)
     if ask.kind in COUNTS:
         for part in parts(ask):
@@ -98,7 +100,7 @@ def _used(noise: Noise, spend: Spend) -> Excess:
     return Excess("noise", _over(spend.scale, noise.scale), words)
 
 
-def _choice(ask: Ask) -> Iterator[Excess]:
+def _choice(ask: Exchange) -> Iterator[Excess]:
     spend = ask.spends[0]
     here, there = (np.asarray(s, dtype=np.float64) for s in (ask.here, ask.there))
     moved = float(np.abs(here - there).max()) if here.shape == there.shape else np.inf
@@ -111,7 +113,7 @@ def _choice(ask: Ask) -> Iterator[Excess]:
             yield Excess("noise", _over(draw.exponent, declared), words)
 
 
-def _admission(ask: Ask) -> Excess:
+def _admission(ask: Exchange) -> Excess:
     """Of several picks from one order: k exponential mechanisms only if the admissible candidates become no more."""
     k, late = ask.questions[0]["k"], len(ask.late)
     words = (
@@ -120,14 +122,14 @@ def _admission(ask: Ask) -> Excess:
     return Excess("admission", np.inf if late else 0.0, words)
 
 
-def _keys(ask: Ask) -> Iterator[Excess]:
+def _keys(ask: Exchange) -> Iterator[Excess]:
     spend = ask.spends[0]
     here, there = (dict(zip(values, map(int, counts), strict=True)) for values, counts in (ask.here, ask.there))
     yield _change(np.array([here.get(k, 0) - there.get(k, 0) for k in sorted({*here, *there})], dtype=float), spend)
     yield from (_used(d, spend) for d in ask.draws if isinstance(d, Noise))
 
 
-def _ranks(ask: Ask) -> Iterator[Excess]:
+def _ranks(ask: Exchange) -> Iterator[Excess]:
     """Groups are disjoint: what a person may move in all of them together is what the spend declares."""
     spend = ask.spends[0]
     drawn, others = ([d for d in draws if isinstance(d, Selection)] for draws in (ask.draws, ask.other_draws))
@@ -142,7 +144,7 @@ def _ranks(ask: Ask) -> Iterator[Excess]:
         yield Excess("noise", _over(draw.exponent, declared), words)
 
 
-def _samples(ask: Ask) -> Iterator[Excess]:
+def _samples(ask: Exchange) -> Iterator[Excess]:
     """Draws from a posterior: as many rows moved, and as many draws from the same prior, as were paid for."""
     for spend, here, there, draw in zip(ask.spends, ask.here, ask.there, ask.draws, strict=True):
         moved = float(max(np.maximum(here - there, 0).sum(), np.maximum(there - here, 0).sum()))
@@ -157,17 +159,23 @@ def _samples(ask: Ask) -> Iterator[Excess]:
         yield Excess("noise", most, words)
 
 
-def _read(ask: Ask) -> Iterator[Excess]:
+def _read(ask: Exchange) -> Iterator[Excess]:
     """Rows that a training reads, as codes: one person moves one (a training is of people who have one row)."""
     here, there = (Counter(map(bytes, np.ascontiguousarray(codes))) for codes in (ask.here, ask.there))
     moved = float(max((here - there).total(), (there - here).total()))
     yield Excess("change", moved, f"{ask.spends[0].asked} read {moved:.4g} rows otherwise, declared 1")
 
 
-_OTHERS = {"keys": _keys, "rank": _ranks, "draws": _samples, "train": _read, "consult": _read}
+_OTHERS: dict[type[Ask[Any]], Callable[[Exchange], Iterator[Excess]]] = {
+    Keys: _keys,
+    Ranks: _ranks,
+    Draws: _samples,
+    Train: _read,
+    Consult: _read,
+}
 
 
-def _total(asks: Sequence[Ask], budget: Budget) -> Excess:
+def _total(asks: Sequence[Exchange], budget: Budget) -> Excess:
     epsilon, _ = compose([s for ask in asks for s in ask.spends], budget.delta)
     words = f"they compose to epsilon {epsilon:.4g} at delta {budget.delta:g}, asked {budget.epsilon:.4g}"
     return Excess("budget", _over(epsilon, budget.epsilon), words)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from numpy.typing import NDArray
-
+from understudy.boundary.privacy.asks.ask import Arrays, Ask, Price, Question
 from understudy.boundary.privacy.budget import Budget
-from understudy.boundary.privacy.curator import Curator, RecordGate
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.gates import RecordGate
 from understudy.boundary.privacy.measurement import Answer
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.tables.table import Table
@@ -29,15 +29,9 @@ class PinnedGate(RecordGate):
         super().__init__(answers, secure=randomness.secure)
         self._table, self._randomness = table, randomness
 
-    def answer(
-        self,
-        questions: Sequence[dict[str, Any]],
-        exact: Callable[[Table], Any],
-        draw: Callable[[Any, Randomness], list[NDArray[Any]]],
-        debit: Callable[[], None],
-    ) -> list[NDArray[Any]]:
-        exact(self._table)
-        return super().answer(questions, exact, draw, debit)
+    def answer(self, ask: Ask[Any], price: Price, questions: Sequence[Question], debit: Callable[[], None]) -> Arrays:
+        ask.exact(self._table)
+        return super().answer(ask, price, questions, debit)
 
 
 def check(subject: Subject, pair: str, first: World, second: World, budget: Budget) -> Check:

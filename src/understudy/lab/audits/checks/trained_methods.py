@@ -16,8 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.asks import Ask, Marginals, Train, kind_of
+from understudy.boundary.privacy.asks.ask import Result
 from understudy.boundary.privacy.budget import Budget
-from understudy.boundary.privacy.curator import Curator, RowGate, divided
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.facts import PublicFacts
+from understudy.boundary.privacy.gates import Payer, RowGate
 from understudy.boundary.privacy.mechanisms.gradient import Deep, Groups, pair_counts
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
 from understudy.boundary.privacy.mechanisms.subsampling import GRID_SCALE, Course, check_trainable
@@ -280,8 +284,8 @@ def played(
 
 def _company(budget: Budget) -> int:
     """So many rows of each value that the noisy counts give it a group of its own."""
-    counting, _ = divided(budget, TRAINED_EPSILON, TRAINED_DELTA)
-    return min(MOST_COMPANY, math.ceil(COMPANY * counting.capacity.noise_scale(math.sqrt(2))))
+    divided = PublicFacts(canary_schema(), budget).divided(TRAINED_EPSILON, TRAINED_DELTA)
+    return min(MOST_COMPANY, math.ceil(COMPANY * divided.counting.capacity.noise_scale(math.sqrt(2))))
 
 
 @dataclass(frozen=True)
@@ -336,7 +340,16 @@ class Watching(Curator):
     workshop = HONEST
     ear: Ear | None = None
 
-    def _begin(self, codes: Codes, shape: Shape, course: Course, randomness: Randomness) -> Training:
+    def ask(self, ask: Ask[Result]) -> Result:
+        watched: Ask[Any] = ask
+        if isinstance(ask, Train):
+            watched = WatchedTrain(
+                ask.domain, ask.grid, ask.shape, ask.course, ask.question, ask.parts, ask.learn, self.begin
+            )
+        answer: Result = super().ask(watched)
+        return answer
+
+    def begin(self, codes: Codes, shape: Shape, course: Course, randomness: Randomness) -> Training:
         self.training = training = self.workshop.training(codes, shape, course, randomness)
         if shape.sizes == (CANARIES.values,) * 2:
             self.ear = Ear(CANARIES, course.rate, training._deep_steps / training._wide_steps)
@@ -354,6 +367,16 @@ class Watching(Curator):
         training.gradients = gradients  # type: ignore[method-assign]
 
 
+@dataclass(frozen=True, eq=False)
+class WatchedTrain(Train):
+    """A training that somebody else begins."""
+
+    begun: Callable[[Codes, Shape, Course, Randomness], Training] = Training
+
+    def begin(self, codes: Codes, randomness: Randomness) -> Training:
+        return self.begun(codes, self.shape, self.course, randomness)
+
+
 @dataclass(frozen=True)
 class Watched:
     """What a run showed."""
@@ -362,7 +385,7 @@ class Watched:
 
     def outcome(self, coins: Coins) -> Outcome | None:
         """None where noisy counts made values share a group, so that canaries share their numbers."""
-        ear, paid = self.curator.ear, self.curator.trained
+        ear, paid = self.curator.ear, self.curator.facts.training
         if ear is None or paid is None:
             return None
         every = judged(coins, ear.wide)
@@ -373,7 +396,7 @@ class Watched:
         """The answers to one-way counts, less the truth, in units of the noise that was declared for them."""
         noise = [
             (a.value - np.bincount(rows[:, i], minlength=CANARIES.values)) / a.question["scale"]
-            for i, a in enumerate([a for a in self.curator.record if a.question["ask"] == "marginal"])
+            for i, a in enumerate([a for a in self.curator.record if kind_of(a.question) is Marginals])
         ]
         return _spread(DRAWN[2], np.concatenate(noise))
 
@@ -392,7 +415,7 @@ def run(
     schema = canary_schema(neighbours)
     names = np.array([f"v{i}" for i in range(CANARIES.values)])
     table = opened(pa.table({c.name: names[rows[:, i]] for i, c in enumerate(schema)}), schema)
-    curator = Watching(schema, budget, RowGate(table, budget, None, "", "", workshop.randomness()))
+    curator = Watching(schema, budget, RowGate(table, Payer(budget), workshop.randomness()))
     curator.workshop = workshop
     recipe.calibrate(Domain.of(schema), curator.remaining()).fit(curator, rng)
     return Watched(curator)

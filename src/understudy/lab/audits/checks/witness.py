@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.asks import Ask, Consult, Ranks, Select, Train, kind_of
+from understudy.boundary.privacy.asks.ask import Arrays, Price, Question
 from understudy.boundary.privacy.budget import Spend
 from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.gates import Gate
 from understudy.boundary.privacy.mechanisms.posterior import Prior
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.tables.table import Table
@@ -47,7 +50,7 @@ Draw = Noise | Selection | Sample
 
 
 @dataclass(frozen=True)
-class Ask:
+class Exchange:
     """One exchange with the curator. `here` and `there` are exact: what the two tables of a pair say to it."""
 
     questions: list[dict[str, Any]]
@@ -62,8 +65,8 @@ class Ask:
     """Candidates that a selection refused, and would admit after a later pick of its own."""
 
     @property
-    def kind(self) -> str:
-        return str(self.questions[0]["ask"])
+    def kind(self) -> type[Ask[Any]]:
+        return kind_of(self.questions[0])
 
 
 class Spy:
@@ -128,53 +131,42 @@ class Trained(Exception):  # noqa: N818 - it says where a run was left, and is n
     """A training or a vote was asked for, which a gate that holds two tables doesn't run."""
 
 
-TRAININGS = ("train", "consult")
 MOST_PROBES = 400
 """Of the rule of one selection."""
 
 
 @dataclass
-class WitnessGate:
-    """Implements `privacy.curator.Gate`. Every exchange is kept, with the spends that the curator debited for it."""
+class WitnessGate(Gate):
+    """Keeps every exchange, with the spends that the curator debited for it."""
 
     here: Table
     there: Table
     spy: Spy
-    asks: list[Ask] = field(default_factory=list)
+    asks: list[Exchange] = field(default_factory=list)
     curator: Curator | None = None
 
     @property
     def secure(self) -> bool:
         return self.spy.secure
 
-    def answer(
-        self,
-        questions: Sequence[dict[str, Any]],
-        exact: Callable[[Table], Any],
-        draw: Callable[[Any, Randomness], list[NDArray[Any]]],
-        debit: Callable[[], None],
-    ) -> list[NDArray[Any]]:
+    def answer(self, ask: Ask[Any], price: Price, questions: Sequence[Question], debit: Callable[[], None]) -> Arrays:
         assert self.curator is not None
-        here, there = exact(self.here), exact(self.there)
+        here, there = ask.exact(self.here), ask.exact(self.there)
         paid, drawn = len(self.curator.spends), len(self.spy.draws)
         debit()
-        if questions[0]["ask"] in TRAININGS:
-            self.asks.append(Ask(list(questions), self.curator.spends[paid:], here, there, (), []))
+        if kind_of(questions[0]) in (Train, Consult):
+            self.asks.append(Exchange(list(questions), self.curator.spends[paid:], here, there, (), []))
             raise Trained
-        values = draw(here, self.spy)
+        values = ask.draw(here, price, self.spy)
         spends, draws = self.curator.spends[paid:], tuple(self.spy.draws[drawn:])
-        others = self._others(questions, there, draw)
-        late = late_picks(questions[0], draws, values, lambda order: draw(here, Ordered(order)))
-        self.asks.append(Ask(list(questions), spends, here, there, draws, values, others, late))
+        others: tuple[Draw, ...] = ()
+        if kind_of(questions[0]) is Ranks:  # these are scored while they are drawn
+            mute = Spy(Mute())
+            ask.draw(there, price, mute)
+            others = tuple(mute.draws)
+        late = late_picks(questions[0], draws, values, lambda order: ask.draw(here, price, Ordered(order)))
+        self.asks.append(Exchange(list(questions), spends, here, there, draws, values, others, late))
         return values
-
-    def _others(self, questions: Sequence[dict[str, Any]], there: Any, draw: Any) -> tuple[Draw, ...]:
-        """Ranks are scored while they are drawn. (A selection is not asked twice: it remembers what it admitted.)"""
-        if questions[0]["ask"] != "rank":
-            return ()
-        spy = Spy(Mute())
-        draw(there, spy)
-        return tuple(spy.draws)
 
 
 def late_picks(
@@ -190,7 +182,7 @@ def late_picks(
     candidate that comes back would have had to be in the race of every pick.
     """
     order = next((d.order for d in draws if isinstance(d, Selection)), [])
-    if question["ask"] != "select" or question["k"] == 1 or len(order) <= question["k"]:
+    if kind_of(question) is not Select or question["k"] == 1 or len(order) <= question["k"]:
         return ()
     picks = [int(i) for i in np.ravel(values[0])]
     tried = _some(order, max(1, MOST_PROBES // question["k"]))

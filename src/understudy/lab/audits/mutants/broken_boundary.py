@@ -6,33 +6,33 @@ They are made of what the package is made of, and don't depend on how it does th
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
 import tempfile
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from understudy.boundary.privacy.asks import Ask, Select, Tally
+from understudy.boundary.privacy.asks.ask import Arrays, Price, Question, Result
 from understudy.boundary.privacy.budget import Amount, Spend
-from understudy.boundary.privacy.curator import Curator, _counts
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.boundary.privacy.mechanisms.admission import Admission
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
-from understudy.boundary.privacy.mechanisms.score import Scored
+from understudy.boundary.privacy.mechanisms.training import Keep, at_once
 from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.boundary.schema.column import Categorical, Column, Datetime
-from understudy.boundary.schema.domain import Domain
-from understudy.boundary.schema.schema import REPLACE_ONE, Schema
+from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.arrow import FrameTable
 from understudy.boundary.tables.cache import CachedTable
 from understudy.boundary.tables.sql import DUCKDB_FUNCTIONS
 from understudy.boundary.tables.table import Table
-from understudy.boundary.tables.tally import RowCount, Summand, Tally
+from understudy.boundary.tables.tally import RowCount, Summand
 from understudy.errors import TableError
 from understudy.lab.audits.subjects.rig import Claiming, opened
 
@@ -112,17 +112,74 @@ class _Capped:
         return getattr(self._table, name)
 
 
+# --- asks
+
+
+class BrokenAsk(Ask[Result]):
+    """An ask of which the price or the noise is spoilt; all else is what the honest one says."""
+
+    def __init__(
+        self,
+        honest: Ask[Result],
+        price: Callable[[Sequence[Spend]], list[Spend]] = list,
+        spoil: Callable[[Randomness], Randomness] = lambda honest: honest,
+    ) -> None:
+        self._honest, self._declared, self._spoil = honest, price, spoil
+        self._true: Price | None = None
+
+    def spends(self, facts: PublicFacts) -> list[Spend]:
+        self._true = Price(facts, tuple(self._honest.spends(facts)))
+        return self._declared(self._true.spends)
+
+    @property
+    def _price(self) -> Price:
+        assert self._true is not None
+        return self._true
+
+    def questions(self, price: Price) -> list[Question]:
+        return self._honest.questions(self._price)
+
+    def exact(self, table: Table) -> Any:
+        return self._honest.exact(table)
+
+    def draw(self, hidden: Any, price: Price, randomness: Randomness, keep: Keep = at_once) -> Arrays:
+        return self._honest.draw(hidden, self._price, self._spoil(randomness), keep)
+
+    def answer(self, values: Arrays, price: Price) -> Result:
+        return self._honest.answer(values, self._price)
+
+
 class FreeTotal(Curator):
     """Hands out the exact number of rows under replace-one, whoever the rows belong to."""
 
     @property
-    def public_rows(self) -> bool:
-        return self.schema.neighbours == REPLACE_ONE
+    def facts(self) -> PublicFacts:
+        known = super().facts
+        return RowsAreNobodys(known.schema, known.counting, known.training, known.keys)
 
-    def _tally_spend(self, tally: Tally, summand: Summand, amount: Amount, cells: int) -> Spend:
-        paid = super()._tally_spend(tally, summand, amount, cells)
-        total = summand == RowCount() and tally.where is None and not tally.by
-        return Spend("public", paid.asked, 0.0, 0.0) if total and self.public_rows else paid
+    def ask(self, ask: Ask[Result]) -> Result:
+        free: Ask[Any] = ask
+        if isinstance(ask, Tally):
+            free = FreeTally(ask.domain, ask.sums, ask.amount, ask.weights)
+        answer: Result = super().ask(free)
+        return answer
+
+
+class RowsAreNobodys(PublicFacts):
+    """Takes the number of rows for public under replace-one, also where the rows are people's."""
+
+    @property
+    def public_rows(self) -> bool:
+        return self.replaced
+
+
+class FreeTally(Tally):
+    """Gives the number of all rows away where it is taken for public."""
+
+    def spend(self, facts: PublicFacts, summand: Summand, amount: Amount) -> Spend:
+        paid = super().spend(facts, summand, amount)
+        total = summand == RowCount() and self.sums.where is None and not self.sums.by
+        return Spend("public", paid.asked, 0.0, 0.0) if total and facts.public_rows else paid
 
 
 # --- selections
@@ -131,32 +188,20 @@ class FreeTotal(Curator):
 class LateAdmission(Curator):
     """Walks one order with a rule that comes back to what it passed over, and pays for as many draws as it picks."""
 
-    def select(
-        self,
-        domain: Domain,
-        candidates: Sequence[Scored],
-        amount: Amount,
-        k: int = 1,
-        rule: Admission | None = None,
-    ) -> list[int]:
-        if rule is None or k == 1:
-            return super().select(domain, candidates, amount, k, rule)
-        hesitant, choices = Hesitant(rule), sum(c.choices for c in candidates)
-        moved = max(c.sensitivity(self.schema.rows_per_unit, self.replaced) for c in candidates)
-        epsilon = amount.split([1.0] * k)[0].selection_epsilon()
-        exponent = math.nextafter(epsilon / (2.0 * moved), 0.0)
-        question = {"ask": "select", "candidates": [list(c.columns) for c in candidates], "k": k, "epsilon": epsilon}
-        spends = [Spend("exponential", f"{k} of {choices}", moved, epsilon, cells=choices) for _ in range(k)]
+    def ask(self, ask: Ask[Result]) -> Result:
+        late: Ask[Any] = ask
+        if isinstance(ask, Select) and ask.rule is not None and ask.k > 1:
+            late = LateSelect(ask.domain, ask.candidates, ask.amount, ask.k, Hesitant(ask.rule))
+        answer: Result = super().ask(late)
+        return answer
 
-        def exact(table: Table) -> NDArray[np.float64]:
-            counts = _counts(table, domain, candidates)
-            return np.concatenate([c.scores(n) for c, n in zip(candidates, counts, strict=True)])
 
-        def draw(scores: NDArray[np.float64], randomness: Randomness) -> list[NDArray[Any]]:
-            return [np.array(_walked(randomness.choose(scores, exponent, choices), hesitant, k), dtype=np.int64)]
+class LateSelect(Select):
+    """Does not check that what its rule admits only shrinks."""
 
-        (chosen,) = self._ask([question], spends, exact, draw)
-        return [int(i) for i in chosen]
+    def picked(self, order: list[int]) -> list[int]:
+        assert self.rule is not None
+        return _walked(order, self.rule, self.k)
 
 
 @dataclass(frozen=True)

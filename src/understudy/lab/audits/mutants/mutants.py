@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.asks.ask import Ask, Result
 from understudy.boundary.privacy.budget import Spend
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.posterior import Prior
@@ -18,9 +19,10 @@ from understudy.boundary.schema.column import Categorical, Integer, Number
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import Partition
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.tally import Tally
+from understudy.boundary.tables.tally import GroupedSums
 from understudy.lab.audits.checks.boundary import DRAFTS, FILES, UNITS
 from understudy.lab.audits.mutants.broken_boundary import (
+    BrokenAsk,
     FreeTotal,
     LateAdmission,
     UnitBlind,
@@ -93,9 +95,12 @@ class RepeatedSeed(ExactRandomness):
 class HalfSensitive(Curator):
     """Believes that one person moves every answer by half of what is true, and draws less noise accordingly."""
 
-    def _ask(self, questions: Any, spends: Sequence[Spend], exact: Any, draw: Any) -> list[NDArray[Any]]:
-        believed = [dataclasses.replace(s, sensitivity=s.sensitivity / 2, scale=_halved_scale(s)) for s in spends]
-        return super()._ask(questions, believed, exact, lambda hidden, r: draw(hidden, Skewed(r, 0.5, 2.0)))
+    def ask(self, ask: Ask[Result]) -> Result:
+        return super().ask(BrokenAsk(ask, price=_halved, spoil=lambda honest: Skewed(honest, 0.5, 2.0)))
+
+
+def _halved(spends: Sequence[Spend]) -> list[Spend]:
+    return [dataclasses.replace(s, sensitivity=s.sensitivity / 2, scale=_halved_scale(s)) for s in spends]
 
 
 def _halved_scale(spend: Spend) -> float:
@@ -106,15 +111,15 @@ def _halved_scale(spend: Spend) -> float:
 class Forgetful(Curator):
     """Answers its first exchange, and forgets to debit it."""
 
-    def _ask(self, questions: Any, spends: Sequence[Spend], exact: Any, draw: Any) -> list[NDArray[Any]]:
-        return super()._ask(questions, spends if self._record else (), exact, draw)
+    def ask(self, ask: Ask[Result]) -> Result:
+        return super().ask(ask if self.record else BrokenAsk(ask, price=lambda spends: []))
 
 
 class Monotone(Curator):
     """Chooses with ε/Δ, which is right for scores that a new row can only raise; ours go up and down."""
 
-    def _ask(self, questions: Any, spends: Sequence[Spend], exact: Any, draw: Any) -> list[NDArray[Any]]:
-        return super()._ask(questions, spends, exact, lambda hidden, r: draw(hidden, Skewed(r, exponent=2.0)))
+    def ask(self, ask: Ask[Result]) -> Result:
+        return super().ask(BrokenAsk(ask, spoil=lambda honest: Skewed(honest, exponent=2.0)))
 
 
 class Blocks:
@@ -137,7 +142,7 @@ class Blocks:
     def count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
         return self._half.count_cells(domain, partitions)
 
-    def count_tally(self, domain: Domain, tally: Tally) -> list[NDArray[np.int64]]:
+    def count_tally(self, domain: Domain, tally: GroupedSums) -> list[NDArray[np.int64]]:
         return self._half.count_tally(domain, tally)
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from understudy.boundary.privacy.budget import Budget
-from understudy.boundary.privacy.curator import Curator, Gate
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.gates import Gate
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
 from understudy.boundary.schema.schema import Schema

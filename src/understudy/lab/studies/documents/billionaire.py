@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.asks import Quantile
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.entropy import SeededEntropy
@@ -60,4 +61,4 @@ def _medians(incomes: NDArray[np.int64], epsilon: float, repeats: int, seed: int
     budget = Budget(epsilon * repeats, 0.0)
     curator = Curator.on(table, budget, randomness=ExactRandomness.seeded(seed))
     each = budget.capacity.split([1.0] * repeats)
-    return tuple(curator.quantile(domain, "income", 0.5, amount) for amount in each)
+    return tuple(curator.ask(Quantile(domain, "income", 0.5, amount)) for amount in each)

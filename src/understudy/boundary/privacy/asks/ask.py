@@ -1,0 +1,147 @@
+"""What every ask is: one question to the rows, with its price, its exact answer, its noise and its record.
+
+An ask is a value: asking it twice is two draws at twice the price. The curator takes each through the same steps:
+
+1. `spends` refuses what public facts refuse, and says what the answer costs under the schema's neighbouring relation;
+2. `exact` is the answer of the table itself, behind the boundary;
+3. `draw` makes noisy arrays of it: the only thing that ever depends on rows and leaves;
+4. `questions` and those arrays are the record, one question for each array, from which a release is replayed;
+5. `answer` reads the arrays as what the strategy asked for.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.budget import Amount, Spend
+from understudy.boundary.privacy.facts import PublicFacts
+from understudy.boundary.privacy.mechanisms.noise import LARGEST_SCALE
+from understudy.boundary.privacy.mechanisms.randomness import Randomness
+from understudy.boundary.privacy.mechanisms.rank import rank_exponent
+from understudy.boundary.privacy.mechanisms.score import GRID_BITS
+from understudy.boundary.privacy.mechanisms.training import Keep, at_once
+from understudy.boundary.tables.table import Table
+from understudy.errors import MethodError
+
+MOST_CELLS = 20_000_000
+"""The most cells that one marginal may have: each of them gets noise, and memory."""
+MOST_SUMMED = 2.0 ** (63 - GRID_BITS)
+"""Rows that the noise of one marginal may add up to."""
+
+Arrays = list[NDArray[Any]]
+Question = dict[str, Any]
+"""Plain values that determine what was asked and at which scale of noise, as JSON keeps them."""
+Result = TypeVar("Result", covariant=True)
+
+
+@dataclass(frozen=True)
+class Price:
+    """What an ask costs: the spends that are debited, beside the public facts that they follow from."""
+
+    facts: PublicFacts
+    spends: tuple[Spend, ...]
+
+
+@dataclass(frozen=True)
+class Description:
+    """One line of the documentation's table of asks; `proof` is Markdown, with links from docs/concepts."""
+
+    gives: str
+    sensitivity: str
+    mechanism: str
+    proof: str
+
+
+class Ask(ABC, Generic[Result]):
+    """A question to the rows whose answer is a `Result`."""
+
+    name: ClassVar[str]
+    """What the record calls it."""
+    description: ClassVar[Description]
+
+    @abstractmethod
+    def spends(self, facts: PublicFacts) -> list[Spend]:
+        """Refuses what can't be asked, before anything is spent; else what the answer costs."""
+
+    @abstractmethod
+    def questions(self, price: Price) -> list[Question]:
+        """The form in which it is recorded, one for each array that `draw` makes.
+
+        Releases made before are replayed by comparing these: they must never change.
+        """
+
+    @abstractmethod
+    def exact(self, table: Table) -> Any:
+        """What the table says: private until noise is added."""
+
+    @abstractmethod
+    def draw(self, hidden: Any, price: Price, randomness: Randomness, keep: Keep = at_once) -> Arrays:
+        """Noisy arrays from the exact answer. `keep` is given each step of an answer that has many (a training)."""
+
+    @abstractmethod
+    def answer(self, values: Arrays, price: Price) -> Result:
+        """The noisy arrays, fresh or recorded, as what was asked for."""
+
+
+class NoisyCounts(Ask[Result]):
+    """An ask for whole numbers, each of which gets integer noise of its own; a public fact gets none.
+
+    Proofs: docs/mechanisms/discrete-gaussian.md and discrete-laplace.md.
+    """
+
+    def draw(
+        self, hidden: list[NDArray[np.int64]], price: Price, randomness: Randomness, keep: Keep = at_once
+    ) -> Arrays:
+        noisy: Arrays = []
+        for counts, spend in zip(hidden, price.spends, strict=True):
+            if spend.mechanism == "public":
+                noisy.append(counts)
+            else:
+                noisy.append(counts + randomness.noise(spend.mechanism, spend.scale, counts.size).reshape(counts.shape))
+        return noisy
+
+
+def count_spends(
+    facts: PublicFacts, amount: Amount, weights: Sequence[float] | None, counted: Sequence[tuple[str, int]]
+) -> list[Spend]:
+    """Of histograms, each with the words for it and its cells; `amount` is split by `weights`, else evenly."""
+    sensitivity = facts.count_sensitivity(amount)
+    scales = [part.noise_scale(sensitivity) for part in amount.split(weights or [1.0] * len(counted))]
+    spends = []
+    for (asked, cells), scale in zip(counted, scales, strict=True):
+        check_scale(asked, scale, cells)
+        spends.append(Spend(amount.mechanism, asked, sensitivity, scale, cells=cells))
+    return spends
+
+
+def choose(scores: NDArray[np.float64], spend: Spend, k: int, randomness: Randomness) -> list[int]:
+    """The k best by the exponential mechanism, in order, at the ε and the sensitivity of this spend."""
+    return randomness.choose(scores, rank_exponent(spend.scale, spend.sensitivity), k)
+
+
+def check_cells(columns: Sequence[str], cells: int) -> None:
+    """Refuses a marginal that is too large; strategies call it early, so that nothing is spent before the refusal."""
+    if cells > MOST_CELLS:
+        raise MethodError(
+            f"the marginal of {', '.join(columns)} has {cells:,} cells and may have at most {MOST_CELLS:,}; "
+            "leave a column out, or give one fewer bins",
+            columns,
+        )
+
+
+def check_scale(asked: str, scale: float, cells: int = 1) -> None:
+    """The samplers are exact up to a bound; beyond it they would refuse, but only after the debit.
+
+    And noise that adds up to more than 2^43 rows would not fit into the 64 bits of a score, whose step is 2^-20 rows.
+    """
+    most = min(LARGEST_SCALE, MOST_SUMMED / cells)
+    if scale > most:
+        raise MethodError(
+            f"the noise scale ({scale:.4g}) for {asked} must be at most {most:.4g}; ask with a larger epsilon", asked
+        )

@@ -1,0 +1,145 @@
+"""Gates: where a curator's answers come from, be it rows or a record. Only a gate holds a table."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.asks.ask import Arrays, Ask, Price, Question
+from understudy.boundary.privacy.budget import Budget, Cost
+from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
+from understudy.boundary.privacy.measurement import Answer
+from understudy.boundary.privacy.mechanisms.randomness import Randomness
+from understudy.boundary.privacy.unit import PrivacyUnit
+from understudy.boundary.tables.cache import CachedTable
+from understudy.boundary.tables.table import Table, checked_codes
+from understudy.errors import CheckFailed, TableError
+
+FEWEST_ROWS = 2
+"""A table of fewer rows is refused unread. That tables have at least this many is a public promise of every claim."""
+
+
+class Gate(ABC):
+    """Where answers come from: rows, or a record."""
+
+    @property
+    @abstractmethod
+    def secure(self) -> bool:
+        """Whether the noise comes from a source on which a claim may rest."""
+
+    @abstractmethod
+    def answer(self, ask: Ask[Any], price: Price, questions: Sequence[Question], debit: Callable[[], None]) -> Arrays:
+        """One array for each question; `debit` is called once, before anything is drawn or handed out."""
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """Which debit of which ledger paid, once one did."""
+        return None
+
+    def demand_codes(self) -> None:  # noqa: B027 - a gate without rows has nothing to refuse
+        """Refuses a table that hands out counts only."""
+
+
+@dataclass(frozen=True)
+class Payer:
+    """Which ledger is debited, and what it is told; without a ledger, nothing is debited.
+
+    A ledger given by its path is made only when it is first debited, so that a refused request leaves no file.
+    """
+
+    budget: Budget
+    ledger: Ledger | Path | None = None
+    purpose: str = ""
+    analyst: str = ""
+
+
+class RowGate(Gate):
+    """Answers from rows. The whole budget of the curator is debited from the ledger before the first draw."""
+
+    def __init__(self, table: Table, payer: Payer, randomness: Randomness) -> None:
+        if not table.has_rows(FEWEST_ROWS):
+            raise TableError(f"{table.name} must have at least {FEWEST_ROWS} rows to hide one of them", table.name)
+        self._table, self._payer, self._randomness = table, payer, randomness
+        self._paid = False
+        self._receipt: Receipt | None = None
+
+    @property
+    def secure(self) -> bool:
+        return self._randomness.secure
+
+    def answer(self, ask: Ask[Any], price: Price, questions: Sequence[Question], debit: Callable[[], None]) -> Arrays:
+        hidden = ask.exact(self._table)
+        self._pay(price.facts.whole)
+        debit()
+        return ask.draw(hidden, price, self._randomness, self.keep)
+
+    @property
+    def receipt(self) -> Receipt | None:
+        return self._receipt
+
+    def keep(self, draw: Callable[[], NDArray[np.int64]]) -> NDArray[np.int64]:
+        """The noisy sums of one step of an answer; a gate with a journal keeps them before anybody sees them."""
+        return draw()
+
+    def demand_codes(self) -> None:
+        checked_codes(self._table.uncached if isinstance(self._table, CachedTable) else self._table)
+
+    def _pay(self, whole: Cost) -> None:
+        """One entry for the whole budget, on disk before any draw: concurrent curators can't run dry half-way."""
+        if self._paid:
+            return
+        self._table.check_readable()
+        if self._payer.ledger is not None:
+            self._debit(Ledger.at(self._payer.ledger, create=True), whole)
+        self._paid = True
+
+    def _debit(self, ledger: Ledger, whole: Cost) -> None:
+        self._receipt = ledger.receipt(self._write_down(ledger, whole))
+
+    def _write_down(self, ledger: Ledger, whole: Cost, journal: str = "") -> int:
+        schema = self._table.schema
+        return ledger.debit(
+            whole,
+            self._payer.budget,
+            schema.neighbours,
+            self._payer.purpose,
+            self._payer.analyst,
+            unit=PrivacyUnit.of(schema),
+            journal=journal,
+        )
+
+
+class RecordGate(Gate):
+    """Answers from a record, in the order in which they were given; a different question is a failed check."""
+
+    def __init__(self, answers: Sequence[Answer], secure: bool) -> None:
+        self._answers = list(answers)
+        self._next = 0
+        self._secure = secure
+
+    @property
+    def secure(self) -> bool:
+        return self._secure
+
+    @property
+    def exhausted(self) -> bool:
+        return self._next == len(self._answers)
+
+    def answer(self, ask: Ask[Any], price: Price, questions: Sequence[Question], debit: Callable[[], None]) -> Arrays:
+        debit()
+        return [self._take(q) for q in questions]
+
+    def _take(self, question: Question) -> NDArray[Any]:
+        if self.exhausted:
+            raise CheckFailed(f"the record ends before question {self._next + 1}: {question['ask']}", question)
+        recorded = self._answers[self._next]
+        if recorded.question != question:
+            raise CheckFailed(f"question {self._next + 1} of the record is not the one that the method asks", question)
+        self._next += 1
+        return recorded.value
