@@ -27,7 +27,8 @@ import pyarrow.parquet as pq
 
 import understudy as us
 from understudy.boundary.schema.column import Categorical, Integer
-from understudy.boundary.tables.counting import code_type, count_marginals
+from understudy.boundary.schema.domain import code_type
+from understudy.boundary.tables.counting import count_marginals
 
 ADULT = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "adult.train.csv"
 SIZES = (74, 9, 64, 16, 16, 7, 15, 6, 5, 2, 64, 64, 99, 42, 2)

@@ -10,9 +10,9 @@ import math
 from datetime import datetime, timedelta
 
 from understudy.boundary.schema.column import Column, Datetime, Integer, Number
-from understudy.boundary.schema.domain import Coding, Domain, units_between
+from understudy.boundary.schema.domain import Coding, Domain, EvenCoding, units_between
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.tally import EvenCoding, ValueSum
+from understudy.boundary.tables.tally import ValueSum
 from understudy.errors import InternalError
 
 MOST_STEPS = 2**31

@@ -15,10 +15,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.schema.column import SPACES, Boolean, Categorical, Datetime, Integer, Number, as_datetime
+from understudy.boundary.schema.column import SPACES, Boolean, Categorical, Datetime, Integer, Number
 from understudy.boundary.schema.domain import Coding, Domain, units_between
+from understudy.boundary.schema.encoding import code_of, read_value, reads_numbers
 from understudy.boundary.schema.expression import Values
 from understudy.boundary.schema.schema import Schema
+from understudy.boundary.schema.spelling import spell
 from understudy.errors import InputError
 from understudy.parameters import close_names
 
@@ -103,26 +105,17 @@ def _plain(name: str, value: object, schema: Schema) -> Plain:
     return read
 
 
-def _read(coding: Coding, value: object, missing_values: Sequence[str]) -> tuple[int, Any]:
+def _read(coding: Coding, value: object, missing_texts: Sequence[str]) -> tuple[int, Any]:
     """The code of a value, and the value as the type of its column; None where it is missing."""
-    column = coding.column
-    value = _python(value)
-    if _is_missing(value, missing_values):
+    column, value = coding.column, _python(value)
+    if _is_missing(value, missing_texts):
         if not column.missing:
             raise _refusal(coding, value, "must not be missing, since the column has no missing values")
         return coding.levels, None
-    match column:
-        case Boolean():
-            return _read_boolean(coding, value)
-        case Categorical():
-            return _read_label(coding, column, value)
-        case Integer():
-            return _read_integer(coding, column, value)
-        case Datetime():
-            return _read_moment(coding, column, value)
-        case Number():
-            return _read_number(coding, column, value)
-    raise _refusal(coding, value, f"can't be read as {column.type}")
+    read = read_value(column, value, missing_texts)
+    if _is_flag(value) and reads_numbers(column):
+        read = None  # a row's truth value counts as 1 or 0, but nobody states one of a number
+    return code_of(coding, read), _typed(coding, value, read)
 
 
 def _python(value: object) -> object:
@@ -133,87 +126,47 @@ def _python(value: object) -> object:
     return value.strip(SPACES) if isinstance(value, str) else value
 
 
-def _is_missing(value: object, missing_values: Sequence[str]) -> bool:
+def _is_missing(value: object, missing_texts: Sequence[str]) -> bool:
+    """What can't be read counts as missing in a row; here only what is nothing, or stated to be missing."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):  # those of pandas
         return True
-    if isinstance(value, float) and math.isnan(value):
-        return True
-    return _text(value) in ("", *missing_values)
+    return (isinstance(value, float) and math.isnan(value)) or spell(value) in ("", *missing_texts)
 
 
-def _text(value: object) -> str:
-    """A whole number reads the same however it is stored: 1, not 1.0."""
-    whole = None if isinstance(value, str) else _whole(value)
-    return str(value if whole is None else whole)
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool) or str(value).lower() in ("true", "false")
 
 
-def _read_boolean(coding: Coding, value: object) -> tuple[int, bool]:
-    text = str(value).lower()
-    if text not in Boolean.TRUE + Boolean.FALSE:
-        raise _refusal(coding, value, "must be true or false")
-    return int(text in Boolean.TRUE), text in Boolean.TRUE
-
-
-def _read_label(coding: Coding, column: Categorical, value: object) -> tuple[int, str | int]:
-    labels = list(coding.labels or ())
-    stated: Any = _whole(value) if column.numeric else column.spellings.get(_text(value))
-    if stated is None or stated not in labels:
-        raise _refusal(coding, value, f"must be one of {_near(str(value), [str(v) for v in labels])}")
-    return labels.index(stated), stated
-
-
-def _read_integer(coding: Coding, column: Integer, value: object) -> tuple[int, int]:
-    whole = _whole(value)
-    assert column.minimum is not None and column.maximum is not None
-    if whole is None or not column.minimum <= whole <= column.maximum:
-        raise _refusal(coding, value, f"must be a whole number from {column.minimum} to {column.maximum}")
-    return _bin(coding, whole), whole
-
-
-def _read_number(coding: Coding, column: Number, value: object) -> tuple[int, float]:
-    number = _number(value)
-    assert column.minimum is not None and column.maximum is not None
-    if number is None or not column.minimum <= number <= column.maximum:
-        raise _refusal(coding, value, f"must be a number from {column.minimum} to {column.maximum}")
-    return _bin(coding, number), number
-
-
-def _read_moment(coding: Coding, column: Datetime, value: object) -> tuple[int, datetime]:
-    """What is finer than the column's resolution is left out, as it is of every value."""
-    moment = _moment(column, value)
-    units = units_between(column, moment) if moment is not None else -1
-    if not 0 <= units <= units_between(column, column.maximum):
-        raise _refusal(coding, value, f"must be a date from {column.minimum} to {column.maximum}")
-    return _bin(coding, units), column.start + units * timedelta(seconds=column.unit_seconds)
-
-
-def _moment(column: Datetime, value: object) -> datetime | None:
-    if isinstance(value, str) and column.format:
-        try:
-            return datetime.strptime(value, column.format)
-        except ValueError:
-            pass  # an ISO date is understood whatever the format
-    moment = as_datetime(value)
-    return moment if isinstance(moment, datetime) else None
-
-
-def _bin(coding: Coding, value: float) -> int:
-    return min(int(np.searchsorted(np.array(coding.edges), value, side="right")) - 1, coding.levels - 1)
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool):
-        return None
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _whole(value: object) -> int | None:
-    number = _number(value)
-    return int(number) if number is not None and number.is_integer() else None
+def _typed(coding: Coding, value: object, read: str | float | None) -> bool | str | int | float | datetime:
+    """What was read as the type of its column; refused where it lies outside of the column's domain."""
+    column = coding.column
+    number = read if isinstance(read, float) else math.nan
+    match column:
+        case Boolean():
+            if read not in Boolean.TRUE + Boolean.FALSE:
+                raise _refusal(coding, value, "must be true or false")
+            return read in Boolean.TRUE
+        case Categorical():
+            label = number if column.numeric else column.spellings.get(str(read))
+            if label not in column.labels:
+                raise _refusal(coding, value, f"must be one of {_near(str(value), [str(v) for v in column.labels])}")
+            return int(number) if column.numeric else str(label)
+        case Integer():
+            assert column.minimum is not None and column.maximum is not None
+            if not (column.minimum <= number <= column.maximum and number.is_integer()):
+                raise _refusal(coding, value, f"must be a whole number from {column.minimum} to {column.maximum}")
+            return int(number)
+        case Datetime():
+            if not 0 <= number <= units_between(column, column.maximum):
+                raise _refusal(coding, value, f"must be a date from {column.minimum} to {column.maximum}")
+            # What is finer than the column's resolution is left out, as it is of every value.
+            return column.start + int(number) * timedelta(seconds=column.unit_seconds)
+        case Number():
+            assert column.minimum is not None and column.maximum is not None
+            if not column.minimum <= number <= column.maximum:
+                raise _refusal(coding, value, f"must be a number from {column.minimum} to {column.maximum}")
+            return value if isinstance(value, float) else number  # the text of -0.0 is that of 0
+    raise _refusal(coding, value, f"can't be read as {column.type}")
 
 
 def _near(text: str, labels: Sequence[str]) -> str:

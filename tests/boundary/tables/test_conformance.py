@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 
 from understudy.boundary.schema.column import Boolean, Categorical, Datetime, Identifier, Integer, Number, Ordinal
 from understudy.boundary.schema.domain import Domain
-from understudy.boundary.schema.encoding import check_decodable, decode
+from understudy.boundary.schema.encoding import check_decodable, codes_of_column, decode
 from understudy.boundary.schema.partition import Grid
 from understudy.boundary.schema.schema import Schema, Unit
 from understudy.boundary.tables import sql
-from understudy.boundary.tables.frame import csv_bytes, from_values, to_native
+from understudy.boundary.tables.frame import csv_bytes, from_values, to_arrow, to_native
 from understudy.boundary.tables.opening import open as open_table
 from understudy.boundary.tables.table import Table
 from understudy.errors import SchemaError, TableError
@@ -252,6 +252,19 @@ def test_text_is_encoded_row_by_row_as_the_rules_say(kind, opened):
 def test_typed_values_are_encoded_row_by_row_as_the_rules_say(kind, opened):
     rows = typed_table()
     check_row_by_row(opened(kind, rows, SCHEMA), oracle_view(rows))
+
+
+@pytest.mark.parametrize("make", [text_table, typed_table])
+def test_the_encoder_in_python_encodes_as_the_rules_say(make):
+    """What ties it to the encoder in SQL, which every engine runs in the two tests above."""
+    rows = make()
+    expected, read = (
+        naive_codes(DOMAIN, oracle_view(rows) if make is typed_table else rows, TOKENS),
+        to_arrow(rows, "rows"),
+    )
+    for coding in DOMAIN:
+        found = codes_of_column(coding, read.column(coding.name), SCHEMA.missing_texts)
+        np.testing.assert_array_equal(found, expected[coding.name], err_msg=coding.name)
 
 
 def test_the_oracle_rejects_a_table_that_encodes_one_value_differently(opened):

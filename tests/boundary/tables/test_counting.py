@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.boundary.schema.column import Categorical
-from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.domain import Domain, code_type
 from understudy.boundary.schema.partition import Grid
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables import counting
-from understudy.boundary.tables.counting import code_type, count_marginals, count_partitions
+from understudy.boundary.tables.counting import count_marginals, count_partitions
 
 
 def domain_of(sizes):

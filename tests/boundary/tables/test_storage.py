@@ -25,7 +25,7 @@ import pytest
 import understudy as us
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.spelling import spell
+from understudy.boundary.schema.spelling import spell
 from understudy.predictors.training_data import _named_columns
 
 UTC, BERLIN, TOKYO = dt.UTC, dt.timezone(dt.timedelta(hours=1)), dt.timezone(dt.timedelta(hours=9))

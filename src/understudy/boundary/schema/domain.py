@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TypeAlias
 
+import numpy as np
+
 from understudy.boundary.schema.column import (
     DEFAULT_BINS,
     SINGLE_VALUE_BINS,
@@ -72,6 +74,12 @@ class Coding:
     def _other_code(self, default: int) -> int:
         other = self.column.other if isinstance(self.column, Categorical) else None
         return self.labels.index(other) if self.labels is not None and other is not None else default
+
+
+class EvenCoding(Coding):
+    """Thousands of bins of one width, found by a division: a value within a rounding error of an edge may be on either
+    side of it. Good enough for ranks, where a comparison with every edge would be slow.
+    """
 
 
 @dataclass(frozen=True)
@@ -165,6 +173,13 @@ def _number_edges(column: Number) -> tuple[float, ...]:
     if sorted(set(edges)) != edges or edges[-1] >= high:
         raise SchemaError(f"column {column.name!r}: bins ({bins}) are too narrow between {low} and {high}", column)
     return (*map(float, edges), float(high))
+
+
+def code_type(size: int) -> np.dtype[np.unsignedinteger]:
+    """The narrowest type that holds the codes of a domain of this size."""
+    if size <= 1 << 8:
+        return np.dtype(np.uint8)
+    return np.dtype(np.uint16) if size <= 1 << 16 else np.dtype(np.uint32)
 
 
 def units_between(column: Datetime, moment: datetime | None) -> int:

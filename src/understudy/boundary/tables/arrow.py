@@ -1,35 +1,29 @@
-"""Frames in memory: plain columns are encoded here, without an engine, which is started only when it is needed.
+"""Frames in memory: plain columns are encoded by `schema.encoding`, and an engine is started only when it is needed.
 
-The rule is that of `tables.sql`, to the last bit. What is not plain (dates, decimals, a cap on rows per person, missing
+What is not plain (dates, decimals, a cap on rows per person, missing
 values that are written as numbers) is left to the engine, and then so is the whole table: rows stay in one order.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from understudy.boundary.schema.column import SPACES, Boolean, Categorical, Datetime, Integer, Number
-from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
+from understudy.boundary.schema.column import Boolean, Categorical, Datetime
+from understudy.boundary.schema.domain import Coding, ColumnSet, Domain, EvenCoding
+from understudy.boundary.schema.encoding import codes_of_column, reads_numbers
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.counting import CodeBatch, code_type
+from understudy.boundary.schema.spelling import may_be_number
+from understudy.boundary.tables.counting import CodeBatch
 from understudy.boundary.tables.duck import DuckTable, check_case, check_columns, stored_as
 from understudy.boundary.tables.file import connect
-from understudy.boundary.tables.spelling import may_be_number
 from understudy.boundary.tables.sql import Source
-from understudy.boundary.tables.tally import EvenCoding
 from understudy.errors import TableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Codes = NDArray[np.unsignedinteger]
 
 
 class FrameTable(DuckTable):
@@ -84,13 +78,21 @@ class FrameTable(DuckTable):
             super().check_readable()
 
     def _codes(self, domain: Domain, columns: ColumnSet) -> Iterator[CodeBatch]:
-        missing = self.schema.missing_texts
-        quick = {} if self._capped else {c: quick_codes(domain[c], self._rows.column(c), missing) for c in columns}
-        found = {c: codes for c, codes in quick.items() if codes is not None}
-        if len(found) < len(columns):
+        found = self._encoded(domain, columns)
+        if found is None:
             yield from super()._codes(domain, columns)
         elif self._rows.num_rows:
             yield found
+
+    def _encoded(self, domain: Domain, columns: ColumnSet) -> CodeBatch | None:
+        """The codes of all rows; None where an engine must read them."""
+        missing, types = self.schema.missing_texts, self._rows.schema
+        if self._capped or not all(is_plain(domain[c], types.field(c).type, missing) for c in columns):
+            return None
+        try:
+            return {c: codes_of_column(domain[c], self._rows.column(c), missing) for c in columns}
+        except UnicodeDecodeError:  # a text that is none: the engine says so in its own words
+            return None
 
 
 def _check_format(column: Datetime) -> None:
@@ -118,98 +120,17 @@ def _engine_type(kind: pa.DataType) -> str | None:
     return (plain | {pa.string(): "VARCHAR", pa.large_string(): "VARCHAR"}).get(kind)
 
 
-def quick_codes(coding: Coding, column: pa.ChunkedArray, missing_values: Sequence[str]) -> Codes | None:
-    """The code of each row, or None where the column is not plain enough to be read without an engine."""
+def is_plain(coding: Coding, kind: pa.DataType, missing_texts: Sequence[str]) -> bool:
+    """Whether a column of this type is read here; an engine reads the others."""
     import pyarrow as pa
 
-    kind = column.type
-    textual = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    column = coding.column
     if isinstance(coding, EvenCoding):
-        return None
-    if textual and (isinstance(coding.column, Boolean) or _is_texts(coding)):
-        return _text_codes(coding, column, frozenset(("", *missing_values)))
-    if pa.types.is_boolean(kind) and isinstance(coding.column, Boolean):
-        return None if {"1", "0"} & set(missing_values) else _truth_codes(coding, column)
+        return False
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return isinstance(column, Boolean) or (isinstance(column, Categorical) and not column.numeric)
+    if pa.types.is_boolean(kind):
+        return isinstance(column, Boolean) and not {"1", "0"} & set(missing_texts)
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)) or pa.types.is_float16(kind):
-        return None
-    if any(map(may_be_number, missing_values)):
-        return None
-    return _number_codes(coding, column.to_numpy().astype(np.float64, copy=False))
-
-
-def _is_texts(coding: Coding) -> bool:
-    return isinstance(coding.column, Categorical) and not coding.column.numeric
-
-
-def _text_codes(coding: Coding, column: pa.ChunkedArray, missing: frozenset[str]) -> Codes | None:
-    """By a look-up of the distinct texts, which are few."""
-    encoded = column.combine_chunks().dictionary_encode()
-    try:
-        distinct = encoded.dictionary.to_pylist()
-    except UnicodeDecodeError:
-        return None
-    places = encoded.indices
-    if encoded.null_count:
-        places = places.fill_null(len(distinct))
-    labels = _labels(coding)
-    codes = [_text_code(coding, labels, text, missing) for text in distinct] + [coding.null_code]
-    return np.array(codes, dtype=code_type(coding.size)).take(places.to_numpy(zero_copy_only=False))
-
-
-def _truth_codes(coding: Coding, column: pa.ChunkedArray) -> Codes:
-    codes = column.combine_chunks().cast("uint8").fill_null(coding.null_code).to_numpy(zero_copy_only=False)
-    return codes.astype(code_type(coding.size), copy=False)
-
-
-def _labels(coding: Coding) -> dict[str, int]:
-    if isinstance(coding.column, Boolean):
-        return dict.fromkeys(Boolean.FALSE, 0) | dict.fromkeys(Boolean.TRUE, 1)
-    return dict(coding.spellings)
-
-
-def _text_code(coding: Coding, labels: dict[str, int], text: str, missing: frozenset[str]) -> int:
-    stripped = text.strip(SPACES)
-    if stripped in missing:
-        return coding.null_code
-    said = stripped.lower() if isinstance(coding.column, Boolean) else stripped
-    return labels.get(said, coding.stray_code)
-
-
-def _number_codes(coding: Coding, values: NDArray[np.float64]) -> Codes | None:
-    """Of numbers, NaN where there is none."""
-    if isinstance(coding.column, Integer | Number):
-        places = _bins(coding, values)
-    elif isinstance(coding.column, Categorical) and coding.column.numeric:
-        places = _places_of_labels(coding, values)
-    else:
-        return None
-    absent = np.isnan(values)
-    if absent.any():
-        places[absent] = coding.null_code
-    return places.astype(code_type(coding.size))
-
-
-def _bins(coding: Coding, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The bin of each number; whole numbers are rounded first."""
-    edges = np.array(coding.edges)
-    whole = isinstance(coding.column, Integer)
-    if not (whole and _even(edges)):
-        return np.searchsorted(edges[1:-1] - 0.5 * whole, values, side="right").astype(np.float64)
-    places = np.floor(values + 0.5)
-    np.clip(places, edges[0], edges[-1] - 1, out=places)
-    places -= edges[0]
-    width = edges[1] - edges[0]
-    return places if width == 1 else np.floor(places / width)
-
-
-def _places_of_labels(coding: Coding, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    labels = np.array(coding.labels, dtype=np.float64)
-    order = np.argsort(labels)
-    found = order[np.searchsorted(labels[order], values).clip(max=len(labels) - 1)]
-    return np.where(labels[found] == values, found, coding.stray_code).astype(np.float64)
-
-
-def _even(edges: NDArray[np.float64]) -> bool:
-    """Whether all bins of whole numbers have one width; the last may be shorter."""
-    widths = [b - a for a, b in itertools.pairwise(edges.tolist())]
-    return len(set(widths[:-1])) <= 1 and widths[-1] <= widths[0]
+        return False
+    return reads_numbers(column) and not any(map(may_be_number, missing_texts))

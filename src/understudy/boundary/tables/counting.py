@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeGuard, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.domain import ColumnSet, Domain, code_type
 from understudy.boundary.schema.partition import Grid, Partition
 
 BLOCK = 1 << 16
@@ -56,11 +56,6 @@ class Bundle(Protocol):
 
 def is_bundle(asked: object) -> TypeGuard[Bundle]:
     return hasattr(asked, "parts")
-
-
-def code_type(size: int) -> np.dtype[np.unsignedinteger]:
-    """The narrowest type that holds the codes of a domain of this size."""
-    return np.dtype(np.uint8) if size <= 1 << 8 else np.dtype(np.uint16) if size <= 1 << 16 else np.dtype(np.uint32)
 
 
 def cell_type(cells: int) -> np.dtype[np.integer]:

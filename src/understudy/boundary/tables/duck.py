@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.column import Column, Datetime, Identifier
-from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.domain import ColumnSet, Domain, code_type
 from understudy.boundary.schema.partition import Grid, Partition
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.counting import CodeBatch, code_type, count_marginals, count_partitions
+from understudy.boundary.tables.counting import CodeBatch, count_marginals, count_partitions
 from understudy.boundary.tables.grouped_rows import group_rows
 from understudy.boundary.tables.sql import (
     Source,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.domain import ColumnSet, Domain, code_type
 from understudy.boundary.schema.partition import Partition
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.counting import CodeBatch, code_type, count_marginals, count_partitions
+from understudy.boundary.tables.counting import CodeBatch, count_marginals, count_partitions
 from understudy.boundary.tables.tally import GroupedSums
 from understudy.errors import InputError
 

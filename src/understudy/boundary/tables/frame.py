@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
 from understudy.boundary.schema.expression import Values
 from understudy.boundary.schema.schema import Schema
+from understudy.boundary.schema.spelling import EXACT, NANOSECONDS, spell, spell_span
 from understudy.boundary.tables.duck import rounded_ids
 from understudy.boundary.tables.file import connect
-from understudy.boundary.tables.spelling import EXACT, NANOSECONDS, spell, spell_span
 from understudy.errors import TableError, without_cells
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def kind_of(source: Any) -> str | None:
 def to_arrow(source: Any, name: str, *, unit: str | None = None) -> pa.Table:
     """The frame as an Arrow table of plain columns, in which each value is what it would be in any other type.
 
-    Python objects are read one by one, as their texts (`tables.spelling`); the ids of people, in the column `unit`,
+    Python objects are read one by one, as their texts (`schema.spelling`); the ids of people, in the column `unit`,
     with all their digits.
     """
     import narwhals as nw

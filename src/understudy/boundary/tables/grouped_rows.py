@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.schema.domain import code_type
 from understudy.boundary.schema.partition import Grid
-from understudy.boundary.tables.counting import CodeBatch, code_type
+from understudy.boundary.tables.counting import CodeBatch
 
 
 def group_rows(grid: Grid, batches: Iterable[CodeBatch]) -> NDArray[np.integer[Any]]:

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
-from understudy.boundary.schema.domain import Coding
+from understudy.boundary.schema.domain import Coding, EvenCoding
 from understudy.boundary.schema.schema import Unit
-from understudy.boundary.tables.spelling import EXACT, WRITTEN_OUT, may_be_number
-from understudy.boundary.tables.tally import EvenCoding
+from understudy.boundary.schema.spelling import EXACT, WRITTEN_OUT, may_be_number
 from understudy.errors import InternalError
 
 ROWS = "understudy_rows"
@@ -183,7 +182,7 @@ def raw(column: str) -> Expression:
 
 
 def _text(stored: Stored, *, exactly: bool = False) -> Expression:
-    """The value as the text that `tables.spelling` gives it, whatever the engine stores it as.
+    """The value as the text that `schema.spelling` gives it, whatever the engine stores it as.
 
     `exactly` keeps all digits of whole numbers, which are otherwise those of a double.
     """

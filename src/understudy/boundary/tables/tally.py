@@ -10,14 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from understudy.boundary.schema.domain import Coding, ColumnSet
+from understudy.boundary.schema.domain import ColumnSet
 from understudy.boundary.schema.expression import Predicate
-
-
-class EvenCoding(Coding):
-    """Thousands of bins of one width, found by a division: a value within a rounding error of an edge may be on either
-    side of it. Good enough for ranks, where a comparison with every edge would be slow.
-    """
 
 
 @dataclass(frozen=True)

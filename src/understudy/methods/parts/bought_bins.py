@@ -12,9 +12,8 @@ import numpy as np
 
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.column import SINGLE_VALUE_BINS, Integer, Number
-from understudy.boundary.schema.domain import Coding, Domain
+from understudy.boundary.schema.domain import Coding, Domain, EvenCoding
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.tally import EvenCoding
 from understudy.methods.polya_tree.halving import CalibratedNoise, at_least, group_by_mass, noisy_rows
 
 SHARE = 0.15
