@@ -9,7 +9,7 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Grid
-from understudy.boundary.tables.opening import open as open_table
+from understudy.boundary.tables.sources import open as open_table
 from understudy.methods.method import Options
 from understudy.methods.registry import METHODS, Choice
 from understudy.releases.synthesis import Plan, synthesize_with

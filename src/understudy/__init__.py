@@ -14,7 +14,7 @@ from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.draft import draft_schema
-from understudy.boundary.tables.opening import open
+from understudy.boundary.tables.sources import open
 from understudy.boundary.tables.table import Table
 from understudy.errors import (
     BudgetExhausted,

@@ -36,7 +36,7 @@ from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.encoding import check_decodable, decode
 from understudy.boundary.schema.expression import Values
 from understudy.boundary.schema.schema import DECLARED, Schema
-from understudy.boundary.tables.opening import open as open_table
+from understudy.boundary.tables.sources import open as open_table
 from understudy.errors import InputError
 from understudy.inference.discovery import LARGEST_SHARE, SHARE_PER_COLUMN
 from understudy.releases.certificate import UNCONFIRMED

@@ -19,7 +19,7 @@ from understudy.boundary.privacy.gates import Payer, RowGate
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.cache import CachedTable
-from understudy.boundary.tables.opening import open as open_table
+from understudy.boundary.tables.sources import open as open_table
 from understudy.boundary.tables.table import Table
 
 COLUMNS = """

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.counting import count_marginals
-from understudy.boundary.tables.opening import open as open_table
+from understudy.boundary.tables.sources import open as open_table
 from understudy.boundary.tables.table import Table
 from understudy.errors import TableError
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from understudy.boundary.tables.frame import csv_bytes, parquet_bytes
 from understudy.cli.locations import beside, schema_of
 from understudy.cli.screen import print_facts, print_json, progress
 from understudy.errors import InputError, ReleaseError
@@ -12,6 +11,7 @@ from understudy.files import write_atomically
 from understudy.lab.specimens.all_specimens import SPECIMENS, specimen
 from understudy.lab.specimens.specimen import Specimen
 from understudy.releases.release import check_writable
+from understudy.releases.synthetic_table import csv_bytes, parquet_bytes
 
 
 def run(

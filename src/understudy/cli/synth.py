@@ -13,7 +13,7 @@ from understudy.boundary.privacy.journal import Journal
 from understudy.boundary.privacy.ledger.beside import is_server
 from understudy.boundary.privacy.mechanisms.randomness import randomness_of
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.opening import open as open_table
+from understudy.boundary.tables.sources import open as open_table
 from understudy.cli.failures import journal_path, resumable
 from understudy.cli.locations import beside, ledger_of, schema_of
 from understudy.cli.screen import print_facts, print_json, progress, sparkline

@@ -10,7 +10,7 @@ from typing import Any
 from understudy.boundary.schema.column import Identifier
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.draft import draft_schema
-from understudy.boundary.tables.opening import open as open_table
+from understudy.boundary.tables.sources import open as open_table
 from understudy.cli.locations import ledger_of, schema_of
 from understudy.cli.screen import print_facts, print_json, print_table
 from understudy.errors import ReleaseError

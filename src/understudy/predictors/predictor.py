@@ -21,7 +21,7 @@ from understudy.boundary.privacy.ledger.beside import Debited, ledger_for
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.opening import open as open_table
+from understudy.boundary.tables.sources import open as open_table
 from understudy.boundary.tables.table import Table, is_table
 from understudy.errors import InputError
 from understudy.inference.discovery import discover, provisional

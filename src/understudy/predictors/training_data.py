@@ -14,8 +14,8 @@ from understudy.boundary.schema.schema import Schema
 from understudy.boundary.schema.spelling import spell
 from understudy.boundary.tables.draft import draft_schema
 from understudy.boundary.tables.frame import kind_of, to_arrow
-from understudy.boundary.tables.opening import open as open_table
-from understudy.boundary.tables.opening import open_frame
+from understudy.boundary.tables.sources import open as open_table
+from understudy.boundary.tables.sources import open_frame
 from understudy.boundary.tables.table import Table, is_table
 from understudy.predictors.estimator import UnusableInputError, as_labels, as_matrix, check_names
 

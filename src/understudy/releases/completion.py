@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import Domain
-from understudy.boundary.tables.frame import from_values, kind_of, to_arrow, to_native
+from understudy.boundary.tables.frame import kind_of, to_arrow
 from understudy.errors import TableError
 from understudy.inference.model import Model
 from understudy.parameters import seed_number
 from understudy.releases.drawing import complete
 from understudy.releases.evidence import Evidence
+from understudy.releases.synthetic_table import from_values, to_native
 
 if TYPE_CHECKING:
     import narwhals as nw

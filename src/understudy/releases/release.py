@@ -21,12 +21,12 @@ import numpy as np
 from understudy.boundary.privacy.measurement import Answer
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.frame import csv_bytes, from_values, parquet_bytes, to_native
 from understudy.errors import CheckFailed, ReleaseError
 from understudy.inference.model import Model
 from understudy.parameters import one_of
 from understudy.releases.certificate import Certificate
 from understudy.releases.drawing import Columns
+from understudy.releases.synthetic_table import csv_bytes, from_values, parquet_bytes, to_native
 
 if TYPE_CHECKING:
     import pyarrow as pa

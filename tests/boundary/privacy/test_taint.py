@@ -58,7 +58,7 @@ def as_pandas(columns: Columns, schema: Schema, folder: Path) -> Table:
     """As pandas itself would hold the rows: one missing value turns a column of whole numbers into one of floats."""
     import pandas as pd
 
-    from understudy.boundary.tables.opening import open as open_table
+    from understudy.boundary.tables.sources import open as open_table
 
     return open_table(pd.DataFrame(columns), schema, name="people")
 

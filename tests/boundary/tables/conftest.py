@@ -9,7 +9,7 @@ import pytest
 
 from helpers.builders import BUILDERS
 from helpers.postgres_cluster import cluster, load, skip_without_server
-from understudy.boundary.tables.opening import open as open_table
+from understudy.boundary.tables.sources import open as open_table
 
 
 @pytest.fixture(scope="session")

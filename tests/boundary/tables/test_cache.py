@@ -14,7 +14,7 @@ from understudy.boundary.schema.partition import Grid
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables import cache
 from understudy.boundary.tables.cache import CachedTable
-from understudy.boundary.tables.opening import open as open_table
+from understudy.boundary.tables.sources import open as open_table
 
 SCHEMA = Schema.loads(
     "".join(f'[columns.{n}]\ntype = "integer"\nmin = 0\nmax = {top}\n' for n, top in {"a": 2, "b": 3, "c": 1}.items())

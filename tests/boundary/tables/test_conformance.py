@@ -25,10 +25,11 @@ from understudy.boundary.schema.encoding import check_decodable, codes_of_column
 from understudy.boundary.schema.partition import Grid
 from understudy.boundary.schema.schema import Schema, Unit
 from understudy.boundary.tables import sql
-from understudy.boundary.tables.frame import csv_bytes, from_values, to_arrow, to_native
-from understudy.boundary.tables.opening import open as open_table
+from understudy.boundary.tables.frame import to_arrow
+from understudy.boundary.tables.sources import open as open_table
 from understudy.boundary.tables.table import Table
 from understudy.errors import SchemaError, TableError
+from understudy.releases.synthetic_table import csv_bytes, from_values, to_native
 
 INJECTION = "'); DROP TABLE frame; --"
 NASTY = ("O'Brien", 'say "hi"', "a,b", "naïve ☃", INJECTION, "line\nbreak", "back\\slash", "100%", "{0}", "1", "x;y|z")

@@ -15,7 +15,7 @@ from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import DRAFT, Schema
 from understudy.boundary.schema.toml import DRAFT_LINE
 from understudy.boundary.tables.draft import MOST_CATEGORIES, draft_schema
-from understudy.boundary.tables.opening import open as open_table
+from understudy.boundary.tables.sources import open as open_table
 from understudy.errors import TableError
 
 

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import understudy as us
-from understudy.boundary.tables.file import connect, csv_relation
+from understudy.boundary.tables.connection import connect
+from understudy.boundary.tables.sources import csv_relation
 from understudy.errors import TableError
 
 SCHEMA = us.Schema.loads('[columns.age]\ntype = "integer"\nmin = 0\nmax = 9')
@@ -111,4 +112,4 @@ def test_every_connection_is_made_here():
     package = Path(us.__file__).parent
     mutants = package / "lab" / "audits" / "mutants" / "broken_boundary.py"
     found = [p for p in package.rglob("*.py") if "duckdb.connect(" in p.read_text() or "duckdb.sql(" in p.read_text()]
-    assert set(found) - {mutants} == {Path(sys.modules["understudy.boundary.tables.file"].__file__)}
+    assert set(found) - {mutants} == {Path(sys.modules["understudy.boundary.tables.connection"].__file__)}

@@ -25,7 +25,7 @@ from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema, Unit
 from understudy.boundary.tables.draft import draft_schema
 from understudy.boundary.tables.duck import BATCH
-from understudy.boundary.tables.opening import open as open_table
+from understudy.boundary.tables.sources import open as open_table
 from understudy.boundary.tables.table import is_table
 from understudy.errors import TableError
 

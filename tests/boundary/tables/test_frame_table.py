@@ -16,9 +16,9 @@ import understudy as us
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables import cache
-from understudy.boundary.tables.arrow import FrameTable, is_plain
 from understudy.boundary.tables.cache import CachedTable
 from understudy.boundary.tables.duck import DuckTable
+from understudy.boundary.tables.frame import FrameTable, is_plain
 from understudy.errors import TableError
 
 SCHEMA = Schema.loads("""

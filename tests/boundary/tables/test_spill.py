@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from understudy.boundary.tables import spill
-from understudy.boundary.tables.spill import PREFIX, spill_directory, sweep
+from understudy.boundary.tables import connection as spill
+from understudy.boundary.tables.connection import PREFIX, spill_directory, sweep
 
 CANARY = "canary-of-a-person"
 ROWS = 600_000
@@ -22,12 +22,12 @@ ROWS = 600_000
 # Numbers each person's rows, as a cap does, in too little memory; tells of the first batch, and waits.
 SPILLING = """
     import pathlib, sys
-    from understudy.boundary.tables import file
-    file._SETTINGS |= {"memory_limit": "100MB", "threads": "2"}
+    from understudy.boundary.tables import connection as engine, sources
+    engine._SETTINGS |= {"memory_limit": "100MB", "threads": "2"}
     path = pathlib.Path(sys.argv[1])
-    connection = file.connect(path)
+    connection = engine.connect(path)
     numbered = "SELECT *, row_number() OVER (PARTITION BY who ORDER BY x) AS turn FROM "
-    batches = iter(connection.sql(numbered + file.csv_relation(path).sql(dialect="duckdb")).to_arrow_reader(2048))
+    batches = iter(connection.sql(numbered + sources.csv_relation(path).sql(dialect="duckdb")).to_arrow_reader(2048))
     rows = len(next(batches))
     print("spilled", flush=True)
     sys.stdin.readline()
@@ -115,7 +115,7 @@ def test_one_folder_of_a_process_and_a_directory_per_connection(place: Path):
 
 FORKING = """
     import os, pathlib
-    from understudy.boundary.tables import spill
+    from understudy.boundary.tables import connection as spill
     ours = pathlib.Path(spill.spill_directory()).parent
     child = os.fork()
     if not child:

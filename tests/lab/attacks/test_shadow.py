@@ -15,7 +15,7 @@ from people import PEOPLE, make_people
 
 import understudy as us
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.reading import Rows
+from understudy.boundary.tables.rows import Rows
 from understudy.errors import InputError, MethodError, SchemaError, UnderstudyError
 from understudy.lab.attacks import shadow_models as shadow
 from understudy.lab.attacks import singling_out as singling

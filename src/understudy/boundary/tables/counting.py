@@ -134,3 +134,14 @@ def _cells(block: CodeBatch, columns: ColumnSet, shape: tuple[int, ...]) -> NDAr
         flat = flat * wide.type(size)
         np.add(flat, block[column], out=flat, casting="unsafe")  # a code is below its size, so the sum fits
     return flat
+
+
+def group_rows(grid: Grid, batches: Iterable[CodeBatch]) -> NDArray[np.integer[Any]]:
+    """The group of every row in every column of the grid, in the narrowest type that holds them."""
+    lookups = [np.array(g, dtype=code_type(max(g) + 1)) for g in grid.groups]
+    kind = np.result_type(*lookups)
+    parts = [
+        np.stack([k[batch[c]] for c, k in zip(grid.columns, lookups, strict=True)], axis=1).astype(kind, copy=False)
+        for batch in batches
+    ]
+    return np.concatenate([np.zeros((0, len(lookups)), dtype=kind), *parts])

@@ -18,16 +18,10 @@ from understudy.boundary.schema.column import (
     Number,
 )
 from understudy.boundary.schema.schema import DRAFT, Schema
+from understudy.boundary.tables.connection import quoted_name, quoted_text
 from understudy.boundary.tables.duck import unreadable
-from understudy.boundary.tables.file import (
-    CSV_ENDINGS,
-    DUCKDB_ENDINGS,
-    PARQUET_ENDINGS,
-    connect,
-    csv_relation,
-    parquet_relation,
-)
-from understudy.boundary.tables.frame import kind_of, to_arrow
+from understudy.boundary.tables.frame import kind_of
+from understudy.boundary.tables.sources import frame_relation, path_relation
 from understudy.errors import SchemaError, TableError
 
 if TYPE_CHECKING:
@@ -108,18 +102,13 @@ def _schema(columns: tuple[Column, ...], tokens: tuple[str, ...]) -> Schema:
 
 def _relation(source: Any, named: str) -> tuple[duckdb.DuckDBPyConnection, str, list[str]]:
     import duckdb
-    from sqlglot import exp
 
     try:
         if isinstance(source, str | Path):
-            where, _, inside = str(source).partition("::")
-            path = Path(where)
-            if not path.is_file():
-                raise TableError(f"{where!r} does not exist, or is not a file", source)
-            connection, relation = _file_relation(path, inside, exp)
+            found = path_relation(str(source))
+            connection, relation = found.connection, found.relation
         elif kind_of(source):
-            connection, relation = connect(), exp.to_table("frame")
-            connection.register("frame", to_arrow(source, named))
+            connection, relation = frame_relation(source, named)
         else:
             raise TableError(f"a {type(source).__name__} can't be read; give a frame or a path", source)
         sql = relation.sql(dialect="duckdb")
@@ -128,21 +117,10 @@ def _relation(source: Any, named: str) -> tuple[duckdb.DuckDBPyConnection, str, 
         raise unreadable(named, error) from None
 
 
-def _file_relation(path: Path, inside: str, exp: Any) -> tuple[duckdb.DuckDBPyConnection, Any]:
-    lower = path.name.lower()
-    if lower.endswith(CSV_ENDINGS):
-        return connect(path), csv_relation(path)
-    if lower.endswith(PARQUET_ENDINGS):
-        return connect(path), parquet_relation(path)
-    if lower.endswith(DUCKDB_ENDINGS) and inside:
-        return connect(database=path), exp.table_(inside, quoted=True)
-    raise TableError(f"{path.name!r} must be a CSV or Parquet file, or a DuckDB file with ::table behind it", path)
-
-
 def _tokens(connection: duckdb.DuckDBPyConnection, relation: str, names: list[str]) -> tuple[str, ...]:
     """Which of the usual tokens for a missing value occur anywhere."""
     texts = ", ".join(_text(n) for n in names)
-    listed = ", ".join(map(_literal, MISSING_TOKENS))
+    listed = ", ".join(map(quoted_text, MISSING_TOKENS))
     found = _rows(
         connection, f"SELECT DISTINCT t FROM (SELECT unnest([{texts}]) AS t FROM {relation}) WHERE t IN ({listed})"
     )
@@ -215,18 +193,10 @@ def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, 
     return list(connection.sql(query).fetchall())
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
 def _text(name: str) -> str:
-    return f"trim(CAST({_quoted(name)} AS VARCHAR))"
+    return f"trim(CAST({quoted_name(name)} AS VARCHAR))"
 
 
 def _present(name: str, tokens: tuple[str, ...]) -> str:
-    listed = ", ".join(map(_literal, ("", *tokens)))
-    return f"{_quoted(name)} IS NOT NULL AND {_text(name)} NOT IN ({listed})"
+    listed = ", ".join(map(quoted_text, ("", *tokens)))
+    return f"{quoted_name(name)} IS NOT NULL AND {_text(name)} NOT IN ({listed})"

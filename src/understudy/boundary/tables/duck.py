@@ -13,8 +13,7 @@ from understudy.boundary.schema.column import Column, Datetime, Identifier
 from understudy.boundary.schema.domain import ColumnSet, Domain, code_type
 from understudy.boundary.schema.partition import Grid, Partition
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.counting import CodeBatch, count_marginals, count_partitions
-from understudy.boundary.tables.grouped_rows import group_rows
+from understudy.boundary.tables.counting import CodeBatch, count_marginals, count_partitions, group_rows
 from understudy.boundary.tables.sql import (
     Source,
     Storage,

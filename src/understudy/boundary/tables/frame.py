@@ -1,19 +1,27 @@
-"""Data frames in, data frames out: any kind that narwhals knows comes in, and the same kind goes out."""
+"""Frames in memory, of any kind that narwhals knows: as Arrow tables of plain columns, and as tables that count.
+
+Plain columns are encoded by `schema.encoding`, and an engine is started only when it is needed. What is not plain
+(dates, decimals, a cap on rows per person, missing values that are written as numbers) is left to the engine, and then
+so is the whole table: rows stay in one order.
+"""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
-from understudy.boundary.schema.expression import Values
+from understudy.boundary.schema.column import Boolean, Categorical, Datetime
+from understudy.boundary.schema.domain import Coding, ColumnSet, Domain, EvenCoding
+from understudy.boundary.schema.encoding import codes_of_column, reads_numbers
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.schema.spelling import EXACT, NANOSECONDS, spell, spell_span
-from understudy.boundary.tables.duck import rounded_ids
-from understudy.boundary.tables.file import connect
+from understudy.boundary.schema.spelling import EXACT, NANOSECONDS, may_be_number, spell, spell_span
+from understudy.boundary.tables.connection import connect
+from understudy.boundary.tables.counting import CodeBatch
+from understudy.boundary.tables.duck import DuckTable, check_case, check_columns, rounded_ids, stored_as
+from understudy.boundary.tables.sql import Source
 from understudy.errors import TableError, without_cells
 
 if TYPE_CHECKING:
@@ -189,126 +197,111 @@ def _spelled_spans(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(texts, type=pa.string()).take(encoded.indices)])
 
 
-def from_values(values: Mapping[str, Values], schema: Schema) -> pa.Table:
-    """Decoded columns as an Arrow table. Types follow from the schema alone, so they say nothing about the rows."""
+class FrameTable(DuckTable):
+    """A frame as an Arrow table; implements `tables.table.Table`."""
+
+    def __init__(self, rows: pa.Table, schema: Schema, *, kind: str, name: str) -> None:
+        self.schema, self.kind, self.name = schema, kind, name
+        self._rows = rows
+        self._read: set[str] = set()
+        check_case(schema)
+        check_columns(schema, rows.column_names, name)
+        for column in schema:
+            if isinstance(column, Datetime):
+                _check_format(column)
+        if schema.unit is not None:
+            self._check_ids()
+
+    @cached_property
+    def _types(self) -> dict[str, str]:
+        """The engine's names of the types: known for plain ones, and asked for where one is not."""
+        from sqlglot import exp
+
+        plain = {f.name: _engine_type(f.type) for f in self._rows.schema}
+        found = {name: kind for name, kind in plain.items() if kind is not None}
+        return found if len(found) == len(plain) else dict(self._describe(exp.to_table("frame")))
+
+    @cached_property
+    def _connection(self) -> Any:
+        connection = connect()
+        connection.register("frame", self._rows)
+        return connection
+
+    @cached_property
+    def _source(self) -> Source:  # type: ignore[override]
+        from sqlglot import exp
+
+        return Source(exp.to_table("frame"), {name: stored_as(name, kind) for name, kind in self._types.items()})
+
+    @property
+    def _capped(self) -> bool:
+        return self.schema.unit is not None
+
+    def count_rows(self) -> int:
+        return super().count_rows() if self._capped else int(self._rows.num_rows)
+
+    def has_rows(self, at_least: int) -> bool:
+        return super().has_rows(at_least) if self._capped else bool(self._rows.num_rows >= at_least)
+
+    def check_readable(self) -> None:
+        """What is plain and in memory can be read to its end."""
+        if any(_engine_type(f.type) is None for f in self._rows.schema):
+            super().check_readable()
+
+    def _codes(self, domain: Domain, columns: ColumnSet) -> Iterator[CodeBatch]:
+        found = self._encoded(domain, columns)
+        if found is None:
+            yield from super()._codes(domain, columns)
+        elif self._rows.num_rows:
+            yield found
+
+    def _encoded(self, domain: Domain, columns: ColumnSet) -> CodeBatch | None:
+        """The codes of all rows; None where an engine must read them."""
+        missing, types = self.schema.missing_texts, self._rows.schema
+        if self._capped or not all(is_plain(domain[c], types.field(c).type, missing) for c in columns):
+            return None
+        try:
+            return {c: codes_of_column(domain[c], self._rows.column(c), missing) for c in columns}
+        except UnicodeDecodeError:  # a text that is none: the engine says so in its own words
+            return None
+
+
+def _check_format(column: Datetime) -> None:
+    """Dates that a frame holds as objects are written in ISO form; a format must not read another day out of that."""
+    for text in ("2003-02-01", "2003-02-01 04:05:06"):
+        try:
+            read = datetime.strptime(text, column.format or "")
+        except ValueError:
+            continue
+        if read != datetime.fromisoformat(text):
+            raise TableError(
+                f"column {column.name!r}: format ({column.format}) reads ISO dates as other days, so it can't be told "
+                "which of the two a frame holds; turn the column into dates, and leave the format out",
+                column,
+            )
+
+
+def _engine_type(kind: pa.DataType) -> str | None:
+    """The engine's name of a plain type."""
     import pyarrow as pa
 
-    columns = schema.released
-    arrays = [_array(values[c.name], _arrow_type(c)) for c in columns]
-    fields = [pa.field(c.name, _arrow_type(c), nullable=c.missing) for c in columns]
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    plain = {pa.int8(): "TINYINT", pa.int16(): "SMALLINT", pa.int32(): "INTEGER", pa.int64(): "BIGINT"}
+    plain |= {pa.uint8(): "UTINYINT", pa.uint16(): "USMALLINT", pa.uint32(): "UINTEGER", pa.uint64(): "UBIGINT"}
+    plain |= {pa.float32(): "FLOAT", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN"}
+    return (plain | {pa.string(): "VARCHAR", pa.large_string(): "VARCHAR"}).get(kind)
 
 
-def to_native(table: pa.Table, kind: str) -> Any:
-    """The Arrow table as the kind of frame that came in; files and databases get a pyarrow table."""
-    if kind == "pandas":
-        return _to_pandas(table)
-    if kind == "polars":
-        import polars as pl
-
-        return pl.from_arrow(table)
-    return table
-
-
-def _array(values: Values, kind: Any) -> Any:
+def is_plain(coding: Coding, kind: pa.DataType, missing_texts: Sequence[str]) -> bool:
+    """Whether a column of this type is read here; an engine reads the others."""
     import pyarrow as pa
 
-    data = values.data
-    if pa.types.is_date32(kind):
-        data = data.astype("datetime64[D]")
-    return pa.array(data, type=kind, mask=values.missing)
-
-
-def _arrow_type(column: Column) -> Any:
-    import pyarrow as pa
-
-    match column:
-        case Integer():
-            return pa.int64()
-        case Number():
-            return pa.float64()
-        case Datetime():
-            return pa.date32() if column.resolution == "day" else pa.timestamp("s")
-        case Boolean():
-            return pa.bool_()
-        case Categorical() if column.numeric:
-            return pa.int64()
-    return pa.string()
-
-
-def _to_pandas(table: pa.Table) -> Any:
-    import pandas as pd
-    import pyarrow as pa
-
-    # Nullable integers and booleans would otherwise turn to floats and objects whenever a value happens to be missing.
-    nullable = {f.name: t for f in table.schema if f.nullable and (t := _nullable_pandas(pa, pd, f.type))}
-    frame = table.to_pandas(date_as_object=False)
-    for name, kind in nullable.items():
-        frame[name] = pd.array(table.column(name).to_pylist(), dtype=kind)
-    return frame
-
-
-def _nullable_pandas(pa: Any, pd: Any, kind: Any) -> Any:
-    if pa.types.is_integer(kind):
-        return pd.Int64Dtype()
-    return pd.BooleanDtype() if pa.types.is_boolean(kind) else None
-
-
-def csv_bytes(table: pa.Table, schema: Schema) -> bytes:
-    """The table as CSV text; a missing value is written as the first of the schema's `missing_values`, or as nothing.
-
-    Quotes stand only where a text of the table needs them, as in most originals.
-    """
-    import pyarrow as pa
-    import pyarrow.csv as pacsv
-
-    table = _with_formats(table, schema)
-    options = pacsv.WriteOptions(
-        null_string=schema.missing_values[0] if schema.missing_values else "",
-        quoting_style="needed" if _needs_quotes(table) else "none",
-        include_header=False,
-    )
-    header = io.StringIO()
-    csv.writer(header, lineterminator="\n").writerow(table.column_names)
-    sink = pa.BufferOutputStream()
-    sink.write(header.getvalue().encode())
-    pacsv.write_csv(table, sink, options)
-    return sink.getvalue().to_pybytes()
-
-
-def _with_formats(table: pa.Table, schema: Schema) -> pa.Table:
-    """Dates as texts in the column's declared format, written by the engine that will read them back."""
-    formats = {
-        c.name: c.format for c in schema if isinstance(c, Datetime) and c.format and c.name in table.column_names
-    }
-    for name, form in formats.items():
-        place = table.column_names.index(name)
-        table = table.set_column(place, name, _formatted(table.column(place), form))
-    return table
-
-
-def _formatted(moments: pa.ChunkedArray, form: str) -> pa.ChunkedArray:
-    import pyarrow as pa
-
-    with connect() as connection:
-        connection.register("moments", pa.table({"moment": moments}))
-        query = "SELECT strftime(CAST(moment AS TIMESTAMP), $form) AS written FROM moments"
-        return connection.sql(query, params={"form": form}).to_arrow_table().column("written")
-
-
-def _needs_quotes(table: pa.Table) -> bool:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    texts = [c for c in table.columns if pa.types.is_string(c.type)]
-    return any(pc.any(pc.match_substring_regex(c, r'[",\r\n]|^$|^\s|\s$')).as_py() for c in texts)
-
-
-def parquet_bytes(table: pa.Table) -> bytes:
-    """The table as a Parquet file."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
-    return sink.getvalue().to_pybytes()
+    column = coding.column
+    if isinstance(coding, EvenCoding):
+        return False
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return isinstance(column, Boolean) or (isinstance(column, Categorical) and not column.numeric)
+    if pa.types.is_boolean(kind):
+        return isinstance(column, Boolean) and not {"1", "0"} & set(missing_texts)
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)) or pa.types.is_float16(kind):
+        return False
+    return reads_numbers(column) and not any(map(may_be_number, missing_texts))

@@ -1,6 +1,6 @@
 """Tables of a PostgreSQL server. What crosses the connection is groups with their counts, never a row.
 
-The SQL is that of `tables.sql` and `tables.tallying`, put into PostgreSQL's words by `tables.dialect`. Many sets of
+The SQL is that of `tables.sql` and `tables.tally_sql`, put into PostgreSQL's words by `tables.dialect`. Many sets of
 columns are counted in one scan, by GROUPING SETS.
 
 Every statement runs in a READ ONLY transaction of its own, which nothing that the statement calls can make writable:

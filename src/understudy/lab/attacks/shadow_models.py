@@ -20,8 +20,8 @@ from understudy.boundary.schema.schema import REPLACE_ONE, Schema
 from understudy.boundary.tables.cache import CachedTable
 from understudy.boundary.tables.draft import draft_schema
 from understudy.boundary.tables.frame import to_arrow
-from understudy.boundary.tables.opening import open as open_table
-from understudy.boundary.tables.reading import Rows
+from understudy.boundary.tables.rows import Rows
+from understudy.boundary.tables.sources import open as open_table
 from understudy.boundary.tables.table import Table, is_table
 from understudy.errors import InputError
 from understudy.lab.attacks.attack import AREA, FEWEST, Attack, Finding

@@ -12,7 +12,7 @@ from typing import Any
 from understudy.boundary.schema.column import Column, Datetime
 from understudy.boundary.schema.schema import DRAFT, Schema
 from understudy.boundary.tables.draft import draft_schema
-from understudy.boundary.tables.reading import Rows
+from understudy.boundary.tables.rows import Rows
 from understudy.errors import InputError
 from understudy.lab.evaluation.measure import GROUPS, HOLDOUT, SCHEMA, TARGET
 from understudy.lab.evaluation.sample import Sample, Variable, encode, is_on_line

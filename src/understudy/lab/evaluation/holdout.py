@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from understudy.boundary.schema.column import SPACES
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.schema.spelling import spell
-from understudy.boundary.tables.opening import open as open_table
-from understudy.boundary.tables.reading import Rows
+from understudy.boundary.tables.rows import Rows
+from understudy.boundary.tables.sources import open as open_table
 from understudy.errors import InputError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.frame import kind_of, to_native
+from understudy.boundary.tables.frame import kind_of
 from understudy.errors import InputError, MethodError
 from understudy.inference.forest.adversarial_forest import FittedForest, Growth, grow
 from understudy.inference.forest.density import ForestDensity, complete, forge
@@ -23,6 +23,7 @@ from understudy.lab.specimens.points import Floats, Points
 from understudy.lab.specimens.specimen import Specimen, SpecimenKind
 from understudy.methods.params import Params, parameter
 from understudy.parameters import whole_number
+from understudy.releases.synthetic_table import to_native
 
 if TYPE_CHECKING:
     import pyarrow as pa

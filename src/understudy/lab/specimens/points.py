@@ -16,9 +16,9 @@ from understudy.boundary.schema.encoding import made_up
 from understudy.boundary.schema.expression import Values
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.draft import draft_schema
-from understudy.boundary.tables.frame import from_values
-from understudy.boundary.tables.reading import Rows
+from understudy.boundary.tables.rows import Rows
 from understudy.errors import InputError
+from understudy.releases.synthetic_table import from_values
 
 if TYPE_CHECKING:
     import pyarrow as pa

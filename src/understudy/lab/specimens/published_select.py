@@ -35,9 +35,8 @@ from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.encoding import decode, made_up
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.draft import draft_schema
-from understudy.boundary.tables.frame import from_values
-from understudy.boundary.tables.opening import open as open_table
-from understudy.boundary.tables.reading import Rows
+from understudy.boundary.tables.rows import Rows
+from understudy.boundary.tables.sources import open as open_table
 from understudy.boundary.tables.table import Table
 from understudy.errors import InputError
 from understudy.inference.model import CodeColumns
@@ -47,6 +46,7 @@ from understudy.lab.specimens.specimen import Specimen, SpecimenKind
 from understudy.methods.independent import Independent
 from understudy.methods.method import Recipe
 from understudy.methods.params import Params, parameter
+from understudy.releases.synthetic_table import from_values
 
 if TYPE_CHECKING:
     import pyarrow as pa

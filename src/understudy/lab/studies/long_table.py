@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from understudy.boundary.tables.frame import parquet_bytes
 from understudy.files import write_atomically
 from understudy.lab.evaluation.measure import Figure
 from understudy.lab.studies.case import BASELINE
 from understudy.lab.studies.study import Study
+from understudy.releases.synthetic_table import parquet_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.opening import open as open_table
-from understudy.boundary.tables.reading import Rows
+from understudy.boundary.tables.rows import Rows
+from understudy.boundary.tables.sources import open as open_table
 from understudy.errors import UnderstudyError, located
 from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.evaluation import chosen

@@ -17,7 +17,7 @@ from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.cache import CachedTable
-from understudy.boundary.tables.opening import open as open_table
+from understudy.boundary.tables.sources import open as open_table
 from understudy.boundary.tables.table import Table
 from understudy.lab.audits.checks.witness import Spy, WitnessGate
 from understudy.lab.audits.pairs.pair import Pair, Row

@@ -54,7 +54,7 @@ class Synthesis:
 
 def outside(release: Release) -> dict[str, Any]:
     """Everything that a release shows, but for the values of its measurements and of its synthetic rows."""
-    from understudy.boundary.tables.frame import to_native
+    from understudy.releases.synthetic_table import to_native
 
     files = release.files("csv")
     return {

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.draft import draft_schema
-from understudy.boundary.tables.reading import Rows
+from understudy.boundary.tables.rows import Rows
 from understudy.errors import InputError
 from understudy.lab.evaluation.sample import Sample, Variable, encode
 

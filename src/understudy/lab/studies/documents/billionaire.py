@@ -21,7 +21,7 @@ from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.column import Integer
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.opening import open as open_table
+from understudy.boundary.tables.sources import open as open_table
 from understudy.lab.studies.documents.prediction_page import Town
 
 RESIDENTS, TYPICAL, SPREAD = 100, 20_000.0, 0.6

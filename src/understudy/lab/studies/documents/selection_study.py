@@ -22,8 +22,8 @@ from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.opening import open as open_table
-from understudy.boundary.tables.reading import Rows
+from understudy.boundary.tables.rows import Rows
+from understudy.boundary.tables.sources import open as open_table
 from understudy.files import write_atomically
 from understudy.inference.model import CodeColumns
 from understudy.lab.jobs.job_record import JobRecord

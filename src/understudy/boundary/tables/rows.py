@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from understudy.boundary.schema.column import Column
 from understudy.boundary.tables.duck import DuckTable, stored_as, unreadable
 from understudy.boundary.tables.frame import kind_of
-from understudy.boundary.tables.opening import frame_relation, path_relation
+from understudy.boundary.tables.sources import frame_relation, path_relation
 from understudy.boundary.tables.sql import Source, select_readings
 from understudy.errors import TableError
 

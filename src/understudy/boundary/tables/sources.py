@@ -1,26 +1,31 @@
-"""`understudy.open`: a frame, a file or a database table becomes a table behind the boundary."""
+"""`understudy.open`: a frame, a file or a database table becomes a table behind the boundary.
+
+Files are scanned by DuckDB and never loaded whole. A CSV file is read as text throughout: guessing its types would make
+the reading of every row depend on all of them. Its header is public; the delimiter is the one that gives the header the
+most fields.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.arrow import FrameTable
+from understudy.boundary.tables.connection import connect, literal_path
 from understudy.boundary.tables.duck import DuckTable
-from understudy.boundary.tables.file import (
-    CSV_ENDINGS,
-    DUCKDB_ENDINGS,
-    PARQUET_ENDINGS,
-    connect,
-    csv_relation,
-    parquet_relation,
-)
-from understudy.boundary.tables.frame import kind_of, to_arrow
+from understudy.boundary.tables.frame import FrameTable, kind_of, to_arrow
 from understudy.boundary.tables.postgres import SCHEMES, PostgresTable
 from understudy.boundary.tables.table import Table, is_table
 from understudy.errors import TableError
+
+CSV_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
+PARQUET_ENDINGS = (".parquet", ".pq")
+DUCKDB_ENDINGS = (".duckdb", ".ddb")
+_DELIMITERS = ",;\t|"
+_LONGEST_HEADER = 1 << 20
 
 
 def open(source: Any, schema: Schema | str | Path, *, name: str | None = None) -> Table:
@@ -97,7 +102,7 @@ def path_relation(source: str) -> Found:
     path = Path(where)
     lower = path.name.lower()
     if not path.exists():
-        raise TableError(f"{where!r} does not exist", source)
+        raise TableError(f"{where!r} does not exist, or is not a file", source)
     if path.is_dir():
         raise TableError(f"{where!r} is a folder; give a file", source)
     if lower.endswith(DUCKDB_ENDINGS):
@@ -112,3 +117,83 @@ def path_relation(source: str) -> Found:
         return Found(connect(path), parquet_relation(path), "parquet", path.name)
     known = ", ".join((*CSV_ENDINGS[:3], *PARQUET_ENDINGS[:1], *DUCKDB_ENDINGS[:1]))
     raise TableError(f"{path.name!r} has an ending that is not known; give one of {known}", source)
+
+
+def csv_relation(path: Path) -> Any:
+    """`read_csv` with every choice made from the header, none from the rows."""
+    from sqlglot import exp
+
+    names, delimiter = read_header(path)
+    if len(set(names)) < len(names):
+        twice = next(n for n in names if names.count(n) > 1)
+        raise TableError(f"{path.name}: column {twice!r} stands twice in the header; rename one of them", names)
+    columns = exp.Struct(
+        expressions=[
+            exp.PropertyEQ(this=exp.Identifier(this=n, quoted=True), expression=exp.Literal.string("VARCHAR"))
+            for n in names
+        ]
+    )
+    settings = {
+        "columns": columns,
+        "delim": exp.Literal.string(delimiter),
+        "header": exp.true(),
+        "auto_detect": exp.false(),
+        "quote": exp.Literal.string('"'),
+        "escape": exp.Literal.string('"'),
+        "nullstr": exp.Literal.string(""),
+        "compression": exp.Literal.string("gzip" if _is_gzip(path) else "none"),
+    }
+    return _scan("READ_CSV", path, settings)
+
+
+def parquet_relation(path: Path) -> Any:
+    return _scan("READ_PARQUET", path, {})
+
+
+def read_header(path: Path) -> tuple[list[str], str]:
+    """The column names of a CSV file and its delimiter."""
+    text = _first_line(path)
+    if not text.strip():
+        raise TableError(f"{path.name} can't be read: it has no header line", path)
+    if text.count('"') % 2 or "\r" in text.rstrip("\r\n"):
+        raise TableError(f"{path.name} can't be read: its header must be one line, ended by \\n or \\r\\n", path)
+    delimiter = max(_DELIMITERS, key=lambda d: (len(_fields(text, d)), -_DELIMITERS.index(d)))
+    names = _fields(text, delimiter)
+    if not all(names):
+        raise TableError(f"{path.name}: column {names.index('') + 1} of the header has no name", names)
+    return names, delimiter
+
+
+def _first_line(path: Path) -> str:
+    import gzip
+    import zlib
+
+    try:
+        with gzip.open(path, "rb") if _is_gzip(path) else path.open("rb") as file:
+            raw = file.readline(_LONGEST_HEADER)
+    except (gzip.BadGzipFile, zlib.error, EOFError):
+        raise TableError(f"{path.name} can't be read: it is not a gzip file, or a damaged one", path) from None
+    except OSError as error:
+        raise TableError(f"{path.name} can't be read: {error.strerror}", path) from None
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise TableError(f"{path.name} can't be read: it is not UTF-8 text", path) from None
+
+
+def _is_gzip(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    rows = list(csv.reader(io.StringIO(line.rstrip("\r\n")), delimiter=delimiter))
+    return [name.strip() for name in rows[0]] if rows else []
+
+
+def _scan(function: str, path: Path, settings: dict[str, Any]) -> Any:
+    """`function('path', key = value, …)` as a relation; the settings come in a fixed order."""
+    from sqlglot import exp
+
+    pattern = exp.Literal.string(literal_path(path))
+    arguments = [exp.EQ(this=exp.var(key), expression=value) for key, value in settings.items()]
+    return exp.Table(this=exp.Anonymous(this=function, expressions=[pattern, *arguments]))

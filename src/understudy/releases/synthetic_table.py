@@ -1,0 +1,135 @@
+"""A synthetic table in the form that was asked for: the kind of frame that came in, CSV text or a Parquet file.
+
+It is made of drawn values and of the schema alone; no row of anybody is near.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
+from understudy.boundary.schema.expression import Values
+from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.connection import written_moments
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def from_values(values: Mapping[str, Values], schema: Schema) -> pa.Table:
+    """Decoded columns as an Arrow table. Types follow from the schema alone, so they say nothing about the rows."""
+    import pyarrow as pa
+
+    columns = schema.released
+    arrays = [_array(values[c.name], _arrow_type(c)) for c in columns]
+    fields = [pa.field(c.name, _arrow_type(c), nullable=c.missing) for c in columns]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def to_native(table: pa.Table, kind: str) -> Any:
+    """The Arrow table as the kind of frame that came in; files and databases get a pyarrow table."""
+    if kind == "pandas":
+        return _to_pandas(table)
+    if kind == "polars":
+        import polars as pl
+
+        return pl.from_arrow(table)
+    return table
+
+
+def _array(values: Values, kind: Any) -> Any:
+    import pyarrow as pa
+
+    data = values.data
+    if pa.types.is_date32(kind):
+        data = data.astype("datetime64[D]")
+    return pa.array(data, type=kind, mask=values.missing)
+
+
+def _arrow_type(column: Column) -> Any:
+    import pyarrow as pa
+
+    match column:
+        case Integer():
+            return pa.int64()
+        case Number():
+            return pa.float64()
+        case Datetime():
+            return pa.date32() if column.resolution == "day" else pa.timestamp("s")
+        case Boolean():
+            return pa.bool_()
+        case Categorical() if column.numeric:
+            return pa.int64()
+    return pa.string()
+
+
+def _to_pandas(table: pa.Table) -> Any:
+    import pandas as pd
+    import pyarrow as pa
+
+    # Nullable integers and booleans would otherwise turn to floats and objects whenever a value happens to be missing.
+    nullable = {f.name: t for f in table.schema if f.nullable and (t := _nullable_pandas(pa, pd, f.type))}
+    frame = table.to_pandas(date_as_object=False)
+    for name, kind in nullable.items():
+        frame[name] = pd.array(table.column(name).to_pylist(), dtype=kind)
+    return frame
+
+
+def _nullable_pandas(pa: Any, pd: Any, kind: Any) -> Any:
+    if pa.types.is_integer(kind):
+        return pd.Int64Dtype()
+    return pd.BooleanDtype() if pa.types.is_boolean(kind) else None
+
+
+def csv_bytes(table: pa.Table, schema: Schema) -> bytes:
+    """The table as CSV text; a missing value is written as the first of the schema's `missing_values`, or as nothing.
+
+    Quotes stand only where a text of the table needs them, as in most originals.
+    """
+    import pyarrow as pa
+    import pyarrow.csv as pacsv
+
+    table = _with_formats(table, schema)
+    options = pacsv.WriteOptions(
+        null_string=schema.missing_values[0] if schema.missing_values else "",
+        quoting_style="needed" if _needs_quotes(table) else "none",
+        include_header=False,
+    )
+    header = io.StringIO()
+    csv.writer(header, lineterminator="\n").writerow(table.column_names)
+    sink = pa.BufferOutputStream()
+    sink.write(header.getvalue().encode())
+    pacsv.write_csv(table, sink, options)
+    return sink.getvalue().to_pybytes()
+
+
+def _with_formats(table: pa.Table, schema: Schema) -> pa.Table:
+    """Dates as texts in the column's declared format, written by the engine that will read them back."""
+    formats = {
+        c.name: c.format for c in schema if isinstance(c, Datetime) and c.format and c.name in table.column_names
+    }
+    for name, form in formats.items():
+        place = table.column_names.index(name)
+        table = table.set_column(place, name, written_moments(table.column(place), form))
+    return table
+
+
+def _needs_quotes(table: pa.Table) -> bool:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = [c for c in table.columns if pa.types.is_string(c.type)]
+    return any(pc.any(pc.match_substring_regex(c, r'[",\r\n]|^$|^\s|\s$')).as_py() for c in texts)
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    """The table as a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    return sink.getvalue().to_pybytes()
