@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from understudy.boundary.privacy.mechanisms.score import GRID, STEP
 from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.partition import Bundle
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.cache import CachedTable
 from understudy.boundary.tables.encoded import EncodedTable
 from understudy.errors import InternalError
 from understudy.predictors import purity
-from understudy.predictors.cells import Branches
 from understudy.predictors.decision_tree import DecisionTree
 from understudy.predictors.purity import Purity
 from understudy.predictors.splits import ColumnSplit, SplitCatalogue, every_value, options
@@ -48,7 +48,7 @@ def scored(counts: Sequence[Any], splits: Sequence[Sequence[ColumnSplit]], offse
     """To stay as it is, and each split of each column, from counts by value, class and leaf."""
     arrays = [np.array(n) for n in counts]
     catalogue = SplitCatalogue.among([len(n) for n in arrays], splits)
-    grid = Branches(DecisionTree.single_leaf(), FEATURES, DOMAIN, "ill")
+    grid = Bundle(DecisionTree.single_leaf(), FEATURES, DOMAIN, "ill")
     return Purity(grid, catalogue, np.full(len(catalogue.splits), offsets)).scores(arrays).tolist()
 
 
@@ -114,12 +114,13 @@ def test_counts_from_codes_are_those_of_the_parts(leaves: int) -> None:
     codes = {c.name: rng.integers(0, c.size, 300).astype(np.uint8) for c in DOMAIN}
     codes["sex"] = codes["sex"] % 2  # nobody has the third value
     tree = DecisionTree.single_leaf() if leaves == 1 else DecisionTree.of_levels([every_value(DOMAIN["sex"])])
-    grid = Branches(tree, FEATURES, DOMAIN, "ill")
+    grid = Bundle(tree, FEATURES, DOMAIN, "ill")
     catalogue = SplitCatalogue.of(DOMAIN, FEATURES, few=False)
     score = Purity(grid, catalogue, np.zeros(len(catalogue.splits)))
     table = EncodedTable(SCHEMA, codes)
     quick = score.scores(CachedTable(table).count_bundle(DOMAIN, grid))
-    slow = score.scores(grid.joined(table.count_cells(DOMAIN, grid.parts)))
+    counts = zip(table.count_cells(DOMAIN, grid.parts), grid.parts, strict=True)
+    slow = score.scores(n.reshape(part.shape) for n, part in counts)
     assert (quick == slow).all() and len(quick) == len(catalogue.splits)
 
 
@@ -131,7 +132,7 @@ def test_branches_that_are_no_ranges_are_refused() -> None:
 def test_a_catalogue_keeps_what_it_is_told_to() -> None:
     catalogue = SplitCatalogue.of(DOMAIN, FEATURES, few=False)
     counts = [_dealt(np.full((2, 3), 50), DOMAIN.size(c), np.random.default_rng(1)) for c in FEATURES]
-    grid = Branches(DecisionTree.single_leaf(), FEATURES, DOMAIN, "ill")
+    grid = Bundle(DecisionTree.single_leaf(), FEATURES, DOMAIN, "ill")
     kept = np.arange(len(catalogue.splits)) % 3 == 0
     some = catalogue.kept(kept)
     every = Purity(grid, catalogue, np.zeros(len(catalogue.splits))).scores(counts)
@@ -162,7 +163,7 @@ def test_a_row_moves_the_purity_of_its_leaf_by_one_at_most(classes: int, most: i
 def test_declared_sensitivity() -> None:
     catalogue = SplitCatalogue.of(DOMAIN, FEATURES, few=True)
     score = Purity(
-        Branches(DecisionTree.single_leaf(), FEATURES, DOMAIN, "ill"), catalogue, np.zeros(len(catalogue.splits))
+        Bundle(DecisionTree.single_leaf(), FEATURES, DOMAIN, "ill"), catalogue, np.zeros(len(catalogue.splits))
     )
     assert score.sensitivity(1, replaced=False) == 1.0 + STEP
     assert score.sensitivity(1, replaced=True) == 2.0 * (1.0 + STEP)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from helpers.orchard import ADD_REMOVE, TARGET
 from understudy.boundary.schema.domain import Domain
-from understudy.boundary.schema.partition import Partition
-from understudy.predictors.cells import BranchClasses, LeafClasses
+from understudy.boundary.schema.partition import CrossTable, Partition
+from understudy.predictors.cells import LeafClasses
 from understudy.predictors.decision_tree import LEAF, DecisionTree, LeafCounts, sums_of_children
 from understudy.predictors.random_trees import RandomSplits, draw_trees
 from understudy.predictors.splits import ColumnSplit, below_and_above, cuts, every_value, options
@@ -102,7 +102,7 @@ def test_every_row_is_in_exactly_one_cell(make: str) -> None:
     rng = np.random.default_rng(5)
     tree = draw_tree(4, 100, rng)
     job = DOMAIN["job"].size
-    cells: Any = LeafClasses(tree, TARGET, 3) if make == "leaves" else BranchClasses(tree, "job", job, TARGET, 3)
+    cells: Any = LeafClasses(tree, TARGET, 3) if make == "leaves" else CrossTable(tree, "job", job, TARGET, 3)
     codes = random_codes(rng, 200)
     assigned = cells.assign(codes)
     assert isinstance(cells, Partition) and cells.cells == np.prod(cells.shape)

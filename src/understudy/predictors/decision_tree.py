@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet
-from understudy.boundary.tables.counting import cell_type
+from understudy.boundary.schema.partition import cell_type
 from understudy.predictors.splits import ColumnSplit
 
 LEAF = -1
@@ -106,6 +106,11 @@ class DecisionTree:
     @property
     def leaves(self) -> int:
         return len(self.leaf_nodes)
+
+    @property
+    def cells(self) -> int:
+        """As a partition of the rows by their leaves."""
+        return self.leaves
 
     @cached_property
     def uniform(self) -> tuple[ColumnSplit, ...] | None:

@@ -19,7 +19,7 @@ from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.mechanisms.admission import OneOfEach
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import ColumnSet, Domain
-from understudy.predictors.cells import Branches
+from understudy.boundary.schema.partition import Bundle
 from understudy.predictors.decision_tree import DecisionTree
 from understudy.predictors.purity import Purity
 from understudy.predictors.splits import ColumnSplit, SplitCatalogue
@@ -101,4 +101,4 @@ class GreedyGrower:
     def _candidate(self, tree: PartialTree, offer: SplitCatalogue) -> Purity:
         leaves = tree.leaves * offer.arity
         cost = COST_OF_A_LEAF * self.noise * leaves + COST_OF_A_BIT * self.rows * np.log2(leaves)
-        return Purity(Branches(tree.tree, tree.columns, self.domain, self.target), offer, -cost)
+        return Purity(Bundle(tree.tree, tree.columns, self.domain, self.target), offer, -cost)

@@ -18,7 +18,7 @@ from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Domain
-from understudy.predictors.cells import BranchClasses
+from understudy.boundary.schema.partition import CrossTable
 from understudy.predictors.decision_tree import LEAF, DecisionTree
 from understudy.predictors.splits import ColumnSplit, options
 
@@ -46,8 +46,8 @@ class Id3Grower:
             tree = deeper
         return tree
 
-    def _cells(self, tree: DecisionTree, column: str) -> BranchClasses:
-        return BranchClasses(tree, column, self.domain.size(column), self.target, self.domain.size(self.target))
+    def _cells(self, tree: DecisionTree, column: str) -> CrossTable:
+        return CrossTable(tree, column, self.domain.size(column), self.target, self.domain.size(self.target))
 
     def _deeper(self, tree: DecisionTree, measured: Sequence[Measurement]) -> DecisionTree:
         """The tree with the leaves of its lowest level cut, the best first, as long as there is room for leaves."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from understudy.boundary.privacy.mechanisms.score import GRID, STEP
 from understudy.boundary.schema.domain import ColumnSet
-from understudy.predictors.cells import Branches
+from understudy.boundary.schema.partition import Bundle
 from understudy.predictors.splits import CodeRanges, SplitCatalogue
 
 Number = TypeVar("Number", np.int64, np.float64)
@@ -31,7 +31,7 @@ MOST_AT_ONCE, FEW_TO_A_CODE = 1 << 16, 256
 class Purity:
     """For each split of the catalogue: the purity of a tree whose leaves are all cut by it, plus a public offset."""
 
-    grid: Branches
+    grid: Bundle
     catalogue: SplitCatalogue
     offsets: NDArray[np.float64]
     """From public facts and earlier answers alone: what the noise of so many leaves would cost."""

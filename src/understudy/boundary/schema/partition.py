@@ -6,7 +6,8 @@ changes one cell by one, whatever the partition is: its histogram has L1 and L2 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.schema.domain import ColumnSet
+from understudy.boundary.schema.domain import ColumnSet, Domain
 
 
 @runtime_checkable
@@ -30,12 +31,23 @@ class Partition(Protocol):
     @property
     def cells(self) -> int: ...
 
-    def assign(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.intp]:
+    def assign(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.integer]:
         """The cell of each row, from 0 to cells−1."""
         ...
 
     def describe(self) -> dict[str, Any]:
         """Plain values that determine the partition, for the certificate and for replay."""
+        ...
+
+
+class Refinement(Partition, Protocol):
+    """A partition that cuts the cells of another further. Many of them share one base, whose cells are found once."""
+
+    @property
+    def base(self) -> Partition: ...
+
+    def within(self, cells: NDArray[np.integer], codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.integer]:
+        """The cell of each row whose cell of the base is known."""
         ...
 
 
@@ -145,6 +157,10 @@ class Crossed:
     groups: tuple[int, ...]
 
     @property
+    def base(self) -> Tree:
+        return self.tree
+
+    @property
     def columns(self) -> ColumnSet:
         return tuple(dict.fromkeys((*self.tree.columns, self.column)))
 
@@ -159,14 +175,89 @@ class Crossed:
     def assign(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.intp]:
         return self.within(self.tree.assign(codes), codes)
 
-    def within(self, leaves: NDArray[np.intp], codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.intp]:
-        """The cell of each row whose leaf is known."""
-        return leaves * self.shape[1] + np.asarray(self.groups, dtype=np.intp)[codes[self.column]]
+    def within(self, cells: NDArray[np.integer], codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.intp]:
+        return cells * self.shape[1] + np.asarray(self.groups, dtype=np.intp)[codes[self.column]]
 
     def describe(self) -> dict[str, Any]:
         return {**self.tree.describe(), "kind": "crossed tree", "by": self.column, "groups": list(self.groups)}
 
 
+@dataclass(frozen=True)
+class CrossTable:
+    """Value of a column × class × cell of a base: what cutting every cell of the base by this column would give."""
+
+    base: Partition
+    column: str
+    size: int
+    target: str
+    """The column of classes."""
+    classes: int
+
+    @cached_property
+    def columns(self) -> ColumnSet:
+        return tuple(dict.fromkeys((*self.base.columns, self.column, self.target)))
+
+    @cached_property
+    def cells(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return (self.size, self.classes, self.base.cells)
+
+    def assign(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.integer]:
+        return self.within(self.base.assign(codes), codes)
+
+    def within(self, cells: NDArray[np.integer], codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.integer]:
+        return cell_numbers((codes[self.column], codes[self.target], cells), self.shape)
+
+    def describe(self) -> dict[str, Any]:
+        own = {"kind": "column and tree", "columns": list(self.columns), "column": self.column, "size": self.size}
+        return own | {"classes": self.classes, **self.base.describe()}
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """The `CrossTable` of one base by each of several columns, which are counted faster together.
+
+    It is no partition, since a row is in one cell of every column: it may be scored, but not be measured as one.
+    """
+
+    base: Partition
+    crossed: ColumnSet
+    domain: Domain
+    target: str
+
+    @cached_property
+    def parts(self) -> tuple[CrossTable, ...]:
+        size, classes = self.domain.size, self.domain.size(self.target)
+        return tuple(CrossTable(self.base, c, size(c), self.target, classes) for c in self.crossed)
+
+    @property
+    def columns(self) -> ColumnSet:
+        return tuple(dict.fromkeys((*self.base.columns, *self.crossed, self.target)))
+
+
 def shape_of(partition: Partition) -> tuple[int, ...]:
     """How counts of its cells are laid out: along the columns of a grid, by leaf and group, or in one line."""
     return partition.shape if isinstance(partition, Grid | Crossed) else (partition.cells,)
+
+
+def cell_type(cells: int) -> np.dtype[np.integer]:
+    """The narrowest type in which cell numbers can be formed: a quarter of the memory traffic of 64 bits, mostly."""
+    if cells <= 1 << 16:
+        return np.dtype(np.uint16)
+    return np.dtype(np.uint32) if cells <= 1 << 32 else np.dtype(np.int64)
+
+
+def cell_numbers(digits: Sequence[NDArray[np.integer]], shape: Sequence[int]) -> NDArray[np.integer]:
+    """Row-major cell number of each row, from its place along each axis, in the narrowest type that can't overflow.
+
+    A place is below its axis's length, so that no number on the way exceeds the product of all, which fits the type.
+    """
+    wide = cell_type(math.prod(shape))
+    cells: NDArray[Any] = digits[0].astype(wide, copy=False)
+    for digit, size in zip(digits[1:], shape[1:], strict=True):
+        cells = cells * wide.type(size)
+        np.add(cells, digit, out=cells, casting="unsafe")
+    return cells

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet, Domain
-from understudy.boundary.schema.partition import Grid, Partition
+from understudy.boundary.schema.partition import Bundle, Grid, Partition
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.counting import Bundle, CodeBatch, count_marginals, count_partitions
+from understudy.boundary.tables.counting import CodeBatch, count_bundle, count_marginals, count_partitions
 from understudy.boundary.tables.duck import DuckTable
 from understudy.boundary.tables.encoded import EncodedTable
 from understudy.boundary.tables.table import Table, read_codes
@@ -78,7 +78,10 @@ class CachedTable:
     def count_bundle(self, domain: Domain, bundle: Bundle) -> Iterator[NDArray[np.int64]]:
         """Every part of the bundle, one after the other; from remembered codes where there are any."""
         codes = self._codes.of(domain, bundle.columns)
-        return bundle.joined(self._table.count_cells(domain, bundle.parts)) if codes is None else bundle.count(codes)
+        if codes is not None:
+            return count_bundle(bundle, codes)
+        counts = self._table.count_cells(domain, bundle.parts)
+        return (n.reshape(part.shape) for n, part in zip(counts, bundle.parts, strict=True))
 
     def count_tally(self, domain: Domain, tally: GroupedSums) -> list[NDArray[np.int64]]:
         return self._table.count_tally(domain, tally)

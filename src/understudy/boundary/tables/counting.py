@@ -7,60 +7,23 @@ them. Flat cell numbers are formed in 16 bits where they fit: a quarter of the m
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeGuard, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet, Domain, code_type
-from understudy.boundary.schema.partition import Grid, Partition
+from understudy.boundary.schema.partition import Bundle, Grid, Partition, Refinement, cell_numbers
 
 BLOCK = 1 << 16
 
 CodeBatch = Mapping[str, NDArray[np.integer]]
 
 
-class Leafed(Protocol):
-    """Puts every row into a leaf."""
-
-    def assign(self, codes: CodeBatch) -> NDArray[np.integer]: ...
-
-
-class Rooted(Protocol):
-    """A partition that cuts the leaves of a tree further; many of them share one tree, which is walked once."""
-
-    @property
-    def tree(self) -> Leafed: ...
-
-    def within(self, leaves: NDArray[Any], codes: CodeBatch) -> NDArray[np.integer]: ...
-
-
-class Bundle(Protocol):
-    """Several partitions of the same rows, which are counted faster together."""
-
-    @property
-    def columns(self) -> ColumnSet: ...
-
-    @property
-    def parts(self) -> Sequence[Partition]: ...
-
-    def count(self, codes: CodeBatch) -> Iterator[NDArray[np.int64]]:
-        """The counts of each part from codes, in a layout of its own."""
-        ...
-
-    def joined(self, counts: Sequence[NDArray[np.int64]]) -> Iterator[NDArray[np.int64]]:
-        """In the same layout, from the histograms of its parts."""
-        ...
-
-
 def is_bundle(asked: object) -> TypeGuard[Bundle]:
-    return hasattr(asked, "parts")
-
-
-def cell_type(cells: int) -> np.dtype[np.integer]:
-    """The narrowest type in which flat cell numbers can be formed; none of them overflows on the way."""
-    return np.dtype(np.uint16 if cells <= 1 << 16 else np.uint32 if cells <= 1 << 32 else np.int64)
+    return isinstance(asked, Bundle)
 
 
 def count_marginals(domain: Domain, sets: Sequence[ColumnSet], batches: Iterable[CodeBatch]) -> list[NDArray[np.int64]]:
@@ -86,20 +49,20 @@ def count_partitions(partitions: Sequence[Partition], batches: Iterable[CodeBatc
 
 
 class _Shared:
-    """What the partitions of one block share: columns by group, each merged once, and leaves, each tree walked once."""
+    """What the partitions of one block share: columns by group, each merged once, and bases, each assigned once."""
 
     def __init__(self, block: CodeBatch) -> None:
         self._block = block
         self._known: dict[tuple[str, tuple[int, ...]], NDArray[np.integer]] = {}
-        self._leaves: dict[int, NDArray[np.integer]] = {}
+        self._bases: dict[int, NDArray[np.integer]] = {}
 
     def cells(self, partition: Partition) -> NDArray[np.integer]:
         if isinstance(partition, Grid):
             columns = {c: self._merged(c, g) for c, g in zip(partition.columns, partition.groups, strict=True)}
             return _cells(columns, partition.columns, partition.shape)
-        if hasattr(partition, "within"):  # as `isinstance(…, Rooted)`, which is slow
-            rooted = cast(Rooted, partition)
-            return rooted.within(self._walked(rooted.tree), self._block)
+        if hasattr(partition, "within"):  # as `isinstance(…, Refinement)`, which is slow
+            refinement = cast(Refinement, partition)
+            return refinement.within(self._assigned(refinement.base), self._block)
         return partition.assign(self._block)
 
     def _merged(self, column: str, groups: tuple[int, ...]) -> NDArray[np.integer]:
@@ -109,11 +72,36 @@ class _Shared:
             self._known[key] = lookup[self._block[column]]
         return self._known[key]
 
-    def _walked(self, tree: Leafed) -> NDArray[np.integer]:
+    def _assigned(self, base: Partition) -> NDArray[np.integer]:
         """By identity: equal trees are rarely two, and comparing large ones takes long."""
-        if id(tree) not in self._leaves:
-            self._leaves[id(tree)] = tree.assign(self._block)
-        return self._leaves[id(tree)]
+        if id(base) not in self._bases:
+            self._bases[id(base)] = base.assign(self._block)
+        return self._bases[id(base)]
+
+
+def count_bundle(bundle: Bundle, codes: CodeBatch) -> Iterator[NDArray[np.int64]]:
+    """The counts of each part by value, class and cell of the base, one after the other.
+
+    Only cells that hold rows are there: the shape is private, and stays behind the boundary like the counts.
+    """
+    cells, kept = _held(bundle.base.assign(codes), bundle.base.cells)
+    classes = bundle.domain.size(bundle.target)
+    within = cell_numbers((codes[bundle.target], cells), (classes, kept))  # the same for every column
+    for part in bundle.parts:
+        shape = (part.size, classes * kept)
+        counts = np.zeros(math.prod(shape), dtype=np.int64)
+        for block in _blocks({"value": codes[part.column], "within": within}):
+            counts += np.bincount(cell_numbers((block["value"], block["within"]), shape), minlength=len(counts))
+        yield counts.reshape(part.size, classes, kept)
+
+
+def _held(cells: NDArray[np.integer], count: int) -> tuple[NDArray[np.integer], int]:
+    """Cells by their place among those that hold rows, and how many these are."""
+    held = np.bincount(cells, minlength=count) > 0
+    kept = int(held.sum())
+    if kept == count:
+        return cells, count
+    return (np.cumsum(held) - 1).astype(cells.dtype).take(cells), kept
 
 
 def _blocks(batch: CodeBatch) -> Iterable[CodeBatch]:
@@ -124,16 +112,9 @@ def _blocks(batch: CodeBatch) -> Iterable[CodeBatch]:
 
 
 def _cells(block: CodeBatch, columns: ColumnSet, shape: tuple[int, ...]) -> NDArray[np.integer]:
-    """Row-major cell number of each row, in the narrowest type that can't overflow."""
-    cells = int(np.prod(shape))
-    wide = cell_type(cells)
-    if not columns:
-        return np.zeros(len(next(iter(block.values()))), dtype=wide)
-    flat: NDArray[Any] = block[columns[0]].astype(wide, copy=False)
-    for column, size in zip(columns[1:], shape[1:], strict=True):
-        flat = flat * wide.type(size)
-        np.add(flat, block[column], out=flat, casting="unsafe")  # a code is below its size, so the sum fits
-    return flat
+    if not columns:  # the total: every row is in the one cell
+        return np.zeros(len(next(iter(block.values()))), dtype=np.uint16)
+    return cell_numbers([block[c] for c in columns], shape)
 
 
 def group_rows(grid: Grid, batches: Iterable[CodeBatch]) -> NDArray[np.integer[Any]]:

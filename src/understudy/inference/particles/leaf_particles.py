@@ -63,7 +63,7 @@ class LeafFactors:
         part = self.partition
         tree = part.tree if isinstance(part, Crossed) else part
         if not isinstance(tree, Tree):
-            return part.assign(codes)
+            return part.assign(codes).astype(np.intp, copy=False)
         if tree not in self._seen:
             self._seen[tree] = tree.assign(codes)
         return part.within(self._seen[tree], codes) if isinstance(part, Crossed) else self._seen[tree]

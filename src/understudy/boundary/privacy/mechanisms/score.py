@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet
-from understudy.boundary.schema.partition import Partition
-from understudy.boundary.tables.counting import Bundle
+from understudy.boundary.schema.partition import Bundle, Partition
 from understudy.errors import InternalError, MethodError
 
 GRID_BITS = 20
