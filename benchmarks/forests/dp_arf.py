@@ -50,9 +50,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "leaves in the last half": {f"{RECIPE}.FIRST_LEAF_ROUND": 0.5},
     "leaves alone from the first round": {f"{RECIPE}.FIRST_LEAF_ROUND": 0.0, f"{RECIPE}.GRIDS_TOO": False},
     "leaves alone in the last half": {f"{RECIPE}.FIRST_LEAF_ROUND": 0.5, f"{RECIPE}.GRIDS_TOO": False},
-    "8 trees a round": {f"{RECIPE}.POOL": 8},
-    "72 trees a round": {f"{RECIPE}.POOL": 72},
-    "at most 16 leaves": {f"{CUTS}.MOST_LEAVES": 16},
+    "8 trees a round": {"trees": 8},
+    "72 trees a round": {"trees": 72},
+    "at most 16 leaves": {"leaves": 16},
     "whole trees only": {f"{CUTS}.CUTS": (1,)},
     "depth 3": {f"{TREES}.DEEPEST": 3},
     "no predicting trees": {f"{RECIPE}.PREDICTING": 0.0},
@@ -118,13 +118,15 @@ def release(case: Case, out: Path) -> Result:
     facts = json.loads((folder / "facts.json").read_text())
     schema = us.Schema.load(folder / "schema.toml")
     with ExitStack() as stack:
-        for name, value in VARIANTS[case.variant].items():
+        patched = {name: value for name, value in VARIANTS[case.variant].items() if "." in name}
+        for name, value in patched.items():
             stack.enter_context(mock.patch(name, REPLACED.get(value, value)))
         start, cpu = time.perf_counter(), cpu_seconds()
         made = us.synthesize(
             us.open(folder / "train.csv", schema),
             ledger=False,
             method=case.method,
+            options={name: value for name, value in VARIANTS[case.variant].items() if name not in patched},
             target=facts["target"],
             epsilon=case.epsilon,
             delta=DELTA,

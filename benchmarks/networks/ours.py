@@ -11,7 +11,6 @@ from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Grid
 from understudy.boundary.tables.sources import open as open_table
 from understudy.methods.method import Options
-from understudy.methods.registry import METHODS, Choice
 from understudy.releases.synthesis import Plan, synthesize_with
 
 from .job import Job, run
@@ -28,8 +27,7 @@ def main() -> None:
     schema = datasets.schema(job.table)
     domain = Domain.of(schema)
     table = open_table(job.train, schema)
-    choice = Choice(METHODS[job.method], "it is measured")
-    plan = Plan(schema, Budget(job.epsilon, job.delta), choice, Options((job.target,)), None, job.seed)
+    plan = Plan.of(schema, Budget(job.epsilon, job.delta), job.method, Options((job.target,)), None, job.seed)
     made = []
 
     def work() -> np.ndarray:

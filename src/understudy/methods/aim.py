@@ -15,11 +15,11 @@ import numpy as np
 from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import ColumnSet, Domain
-from understudy.errors import MethodError
 from understudy.inference.graphical.junction import JunctionTree
 from understudy.inference.model import Model
 from understudy.methods.forecast.spending import Public, Spending, after_columns, spend_equally
 from understudy.methods.method import CHOOSES_SEVERAL, Method, Traits, Variant
+from understudy.methods.params import Params, parameter
 from understudy.methods.parts.groundwork import FIRST_SHARE, Groundwork
 from understudy.methods.parts.workload import MOST_TRIPLES, PAIRS, Stated, Workload, check_target_triples
 from understudy.methods.parts.worst_set import find_worst
@@ -38,17 +38,23 @@ MEGABYTE = 1_000_000 // 8
 
 
 @dataclass(frozen=True)
+class AimParams(Params):
+    """The options of `aim`."""
+
+    model_megabytes: float = parameter(16.0, "how large the model may become", low=0.1, high=10_000.0)
+
+
+@dataclass(frozen=True)
 class Aim:
     """The recipe. Every pair with a target is measured first, and triples with a target are candidates."""
 
     targets: ColumnSet = ()
     weights: Stated = ()
     workload: str = PAIRS
-    model_megabytes: float = 16.0
+    model_megabytes: float = AimParams.model_megabytes
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedAim:
-        if not 0.1 <= self.model_megabytes <= 10_000:
-            raise MethodError(f"model_megabytes ({self.model_megabytes}) must be from 0.1 to 10000", self)
+        AimParams(self.model_megabytes)
         workload = Workload.of(domain, self.targets, self.weights, self.workload)
         check_target_triples(len(domain.names), len(self.targets), MOST_TRIPLES)
         return CalibratedAim(domain, amount, self, workload)
@@ -126,7 +132,8 @@ METHOD = Method(
     guarantee="pure ε with delta = 0, else zCDP",
     good_for="a good general table in seconds: pairs chosen where the model is worst, round by round",
     limits="a minute for a hundred columns; at most 16 MB of model",
-    build=lambda options, params: Aim(options.targets, options.weights, options.workload),
+    build=lambda options, params: Aim(options.targets, options.weights, options.workload, params.model_megabytes),
+    params=AimParams,
     traits=Traits(general=True, weighs=True, buys_bins=True),
     spending=spending,
     variants=(Variant(mutants=CHOOSES_SEVERAL, selects_wide=True),),

@@ -8,16 +8,16 @@ instead of by a mixture that was fitted to rows.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.inference.generators.adversarial_training import TrainingConfig
 from understudy.methods.method import Method, Variant
-from understudy.methods.parts.networks import MUTANTS, TRAITS, Network, Report
+from understudy.methods.parts.networks import MUTANTS, TRAITS, USUAL, Network, NetworkParams, Report
 from understudy.methods.rake import rake
 
-SCHOOL = TrainingConfig()
 
-
-def dp_ctgan(targets: ColumnSet = (), school: TrainingConfig = SCHOOL, report: Report | None = None) -> Network:
+def dp_ctgan(targets: ColumnSet = (), school: TrainingConfig = USUAL, report: Report | None = None) -> Network:
     """The recipe: half of the conditions are values of the targets, where there are any."""
     return Network(school, targets, conditional=True, report=report)
 
@@ -27,7 +27,8 @@ METHOD = Method(
     guarantee="(ε, δ) by the privacy loss distribution of its training",
     good_for="the best of the networks: a generator that is asked for rows with a value",
     limits="needs the extra gan, a delta above 0 and minutes; statistics first are better",
-    build=lambda options, params: dp_ctgan(options.targets),
+    build=lambda options, params: replace(dp_ctgan(options.targets, params.school()), rate=params.rate),
+    params=NetworkParams,
     traits=TRAITS,
     spending=rake.spending,
     variants=(Variant(mutants=MUTANTS),),

@@ -17,6 +17,7 @@ from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.inference.model import Model
 from understudy.methods.forecast.spending import Public, Spending, after_columns, spend_equally
 from understudy.methods.method import CHOOSES, Method, Traits, Variant
+from understudy.methods.params import Params, parameter
 from understudy.methods.parts.groundwork import Groundwork
 from understudy.methods.parts.workload import PAIRS, Stated, Workload
 from understudy.methods.parts.worst_set import find_worst
@@ -24,6 +25,15 @@ from understudy.methods.parts.worst_set import find_worst
 SELECTION_SHARE = 0.2
 SWEEPS = 5
 MODEL_CELLS = 2_000_000
+
+
+@dataclass(frozen=True)
+class MwemParams(Params):
+    """The options of `mwem`."""
+
+    rounds: int | None = parameter(
+        None, "pairs that are measured, by default as many as columns", kind=int, low=1, high=10_000
+    )
 
 
 @dataclass(frozen=True)
@@ -69,7 +79,8 @@ METHOD = Method(
     guarantee="pure ε with delta = 0, else zCDP",
     good_for="the classic, as a baseline: pairs chosen where the model is worst, in equal rounds",
     limits="as many pairs as columns; aim spends the same budget better",
-    build=lambda options, params: Mwem(options.targets, options.weights, options.workload),
+    build=lambda options, params: Mwem(options.targets, options.weights, options.workload, params.rounds),
+    params=MwemParams,
     traits=Traits(weighs=True),
     spending=spending,
     variants=(Variant(mutants=CHOOSES),),

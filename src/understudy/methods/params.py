@@ -14,6 +14,7 @@ import dataclasses
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Self
 
 from understudy.errors import MethodError
@@ -44,23 +45,27 @@ class Parameter:
         """What a value must be, to follow "must be".
 
         >>> Parameter("", int, 1, 1000).bound, Parameter("", float, 0, 1, open_low=True, open_high=True).bound
-        ('a whole number from 1 to 1,000', 'a number above 0 and below 1')
+        ('a whole number from 1 to 1,000', 'above 0 and below 1')
         """
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         if self.kind is bool:
             return "true or false"
-        words = {int: "a whole number", float: "a number"}.get(self.kind, "a text")
-        return " ".join([words, *self._limits()])
+        limits = self._limits()
+        if self.kind is int:
+            return f"a whole number {limits}".rstrip()
+        return limits or ("a number" if self.kind is float else "a text")
 
-    def _limits(self) -> Iterable[str]:
-        if self.low is not None and self.high is not None and not (self.open_low or self.open_high):
-            yield f"from {self.low:,g} to {self.high:,g}"
-            return
-        low, high = ("above" if self.open_low else "of at least"), ("below" if self.open_high else "of at most")
-        limits = [f"{word} {limit:,g}" for word, limit in ((low, self.low), (high, self.high)) if limit is not None]
-        if limits:
-            yield " and ".join(limits)
+    def _limits(self) -> str:
+        low, high = (f"{x:,}" if self.kind is int else f"{x or 0:g}" for x in (self.low, self.high))
+        if None not in (self.low, self.high) and not (self.open_low or self.open_high):
+            return f"from {low} to {high}"
+        limits = []
+        if self.low is not None:
+            limits.append(f"above {low}" if self.open_low else f"at least {low}")
+        if self.high is not None:
+            limits.append(f"below {high}" if self.open_high else f"at most {high}")
+        return " and ".join(limits)
 
     def read(self, value: object) -> Any:
         """The value in its own type; text is read, and what can't be meant is a ValueError."""
@@ -70,7 +75,7 @@ class Parameter:
             return self._choice(value)
         if isinstance(value, str) and self.kind is not str:
             value = self._read_text(value.strip())
-        if self.kind is float and isinstance(value, int) and not isinstance(value, bool):
+        if self.kind is float and isinstance(value, Real) and not isinstance(value, bool):
             value = float(value)
         if type(value) is not self.kind or (isinstance(value, int | float) and not self._is_within(value)):
             raise ValueError

@@ -22,6 +22,7 @@ from understudy.boundary.privacy.mechanisms.subsampling import check_trainable
 from understudy.boundary.privacy.mechanisms.teachers import Teachers
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Domain
+from understudy.errors import MethodError
 from understudy.inference.generators.adversarial_training import GanTrainer, TrainingConfig
 from understudy.inference.generators.generated_model import GeneratedModel
 from understudy.inference.generators.generator import Generator, GeneratorLayout
@@ -29,6 +30,7 @@ from understudy.inference.histogram import estimate_total
 from understudy.inference.model import Model
 from understudy.inference.network import IndependentModel
 from understudy.methods.method import Method, Variant
+from understudy.methods.params import Params, parameter
 from understudy.methods.parts.compression import Compression, OpenedModel
 from understudy.methods.parts.groundwork import measure_each, public_rows
 from understudy.methods.parts.networks import TRAITS, Report, Watch, grouped
@@ -36,6 +38,8 @@ from understudy.methods.rake import rake
 
 COUNTED = 0.15
 """The share of the budget that buys one-way counts."""
+MOST_VOTES = 10_000
+"""Of all rounds together: the student fits a kernel with as many rows and columns, of 800 MB then."""
 ROWS_PER_TEACHER, FEWEST_TEACHERS, MOST_TEACHERS = 60.0, 10, 1_000
 
 
@@ -54,6 +58,29 @@ class PateConfig:
 
     def describe(self) -> dict[str, Any]:
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class PateParams(Params):
+    """The options of `pate-gan`."""
+
+    rounds: int = parameter(PateConfig.rounds, "rounds of votes, lessons and learning", low=1, high=1_000)
+    votes: int = parameter(PateConfig.votes, "made rows that are voted on in each round", low=2, high=10_000)
+    lessons: int = parameter(PateConfig.lessons, "steps of the generator in each round", low=1, high=10_000)
+    ridge: float = parameter(PateConfig.ridge, "votes until the student believes them half", low=0.001, high=1e6)
+    batch: int = parameter(SCHOOL.batch, "rows that the generator makes in a step", low=1, high=20_000)
+    pace: float = parameter(SCHOOL.pace, "how fast the generator learns", low=1e-6, high=1.0)
+
+    def check(self) -> None:
+        """The student compares every two rows that were voted on."""
+        if self.rounds * self.votes > MOST_VOTES:
+            raise MethodError(
+                f"rounds times votes ({self.rounds} times {self.votes}) must be at most {MOST_VOTES:,}", self
+            )
+
+    def recipe(self) -> PateGan:
+        seminar = PateConfig(self.rounds, self.votes, self.lessons, self.ridge)
+        return PateGan(seminar, replace(SCHOOL, batch=self.batch, pace=self.pace))
 
 
 @dataclass(frozen=True)
@@ -154,7 +181,8 @@ METHOD = Method(
     guarantee="zCDP of the votes",
     good_for="the classic of teachers and a student, as a baseline",
     limits="needs the extra gan, a delta above 0, and many rows for its teachers",
-    build=lambda options, params: PateGan(),
+    build=lambda options, params: params.recipe(),
+    params=PateParams,
     traits=TRAITS,
     spending=rake.spending,
     variants=(Variant(mutants=("shared-teachers",)),),

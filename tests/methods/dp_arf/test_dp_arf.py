@@ -30,17 +30,20 @@ from understudy.methods.dp_arf import dp_arf
 from understudy.methods.dp_arf import first_tree as direct
 from understudy.methods.dp_arf import proxy_trees as adversary
 from understudy.methods.dp_arf.countable_trees import CandidateTree
-from understudy.methods.dp_arf.dp_arf import DpArf, DpArfState
+from understudy.methods.dp_arf.dp_arf import DpArf, DpArfParams, DpArfState
 from understudy.methods.dp_arf.first_tree import ColumnEstimates, LeafMixture, allowed, oblivious, possible, shrunk
 from understudy.methods.dp_arf.proxy_trees import TrainingSample, best_cut, best_cut_in_order, by_share
 from understudy.methods.parts.resolution import Resolutions
 from understudy.methods.rake import rake
-from understudy.methods.registry import METHODS, Method
+from understudy.methods.registry import METHODS
 
 PAIRS, DIRECT = "pairs", "direct"
 SIZES = dict.fromkeys("abcdef", 4)
 CHAIN = dict(zip("bcdef", "abcde", strict=True))
 FALSE_ALARM = 1e-9
+
+
+FEW_TREES = DpArfParams(trees=5)
 
 
 @pytest.fixture(autouse=True)
@@ -51,11 +54,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rake, "WHOLE_DOMAIN", 0)
     monkeypatch.setattr(rounding, "ROUNDS", 60)
     monkeypatch.setattr(dp_arf, "ROWS_TO_GROW", 700)
-    monkeypatch.setattr(dp_arf, "POOL", 5)
     monkeypatch.setattr(direct, "MOST_CANDIDATES", 100)
     monkeypatch.setattr(direct, "MOST_LEVELS", 4)
-    method = Method("dp-arf", "", "", "", lambda options, params: DpArf(options.targets))
-    monkeypatch.setitem(METHODS, "dp-arf", METHODS.get("dp-arf", method))
+    method = replace(METHODS["dp-arf"], build=lambda options, params: DpArf(options.targets, FEW_TREES))
+    monkeypatch.setitem(METHODS, "dp-arf", method)
 
 
 @pytest.fixture(params=[PAIRS, DIRECT])
@@ -209,7 +211,7 @@ def test_cells_of_a_cut_sum_up_and_nest() -> None:
     )
     particles = LeafyParticles(COPIES, 2000.0, sample.codes, np.ones(2000))
     table = candidate.table(particles)
-    for cut in candidate.cuts():
+    for cut in candidate.cuts(DpArfParams.leaves):
         cells = cut.partition.assign(sample.codes)
         assert cut.expected(table).ravel().tolist() == np.bincount(cells, minlength=cut.partition.cells).tolist()
         for groups in cut.coarser():

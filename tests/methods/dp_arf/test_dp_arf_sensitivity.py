@@ -36,15 +36,18 @@ from understudy.inference.particles import rounding
 from understudy.lab.audits.checks.taint import PinnedGate
 from understudy.methods.dp_arf import dp_arf
 from understudy.methods.dp_arf import first_tree as direct
-from understudy.methods.dp_arf.dp_arf import DpArf
+from understudy.methods.dp_arf.dp_arf import DpArf, DpArfParams
 from understudy.methods.method import Options
 from understudy.methods.rake import rake
-from understudy.methods.registry import METHODS, Method
+from understudy.methods.registry import METHODS
 from understudy.releases.synthesis import Plan
 
 PAIRED, DIRECT = "pairs", "direct"
 KINDS = {"marginal", "select", "partition"}
 TREE = Tree(("a",), (3,), (Split(0, 0b110, -1, -2),))
+
+
+FEW_TREES = DpArfParams(trees=3)
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +57,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rake, "FINAL_PARTICLES", 300)
     monkeypatch.setattr(rake, "WHOLE_DOMAIN", 0)
     monkeypatch.setattr(dp_arf, "ROWS_TO_GROW", 200)
-    monkeypatch.setattr(dp_arf, "POOL", 3)
     monkeypatch.setattr(rake, "MOST_PICKS", 6)
     monkeypatch.setattr(dp_arf, "LEAST_SIGNAL", 0.01)
     monkeypatch.setattr(dp_arf, "FIRST_LEAF_ROUND", 0.0)
@@ -86,7 +88,7 @@ class Run:
         first, second = (open_rows(rows, relation, "pyarrow", Path()) for rows in (self.pair.first, self.pair.second))
         gate = TwinGate(self.wrap(first), self.wrap(second), self.budget, self.randomness)
         curator, domain = TwinCurator(relation, self.budget, gate), domain_of(relation, self.names)
-        DpArf(self.targets).calibrate(domain, curator.remaining()).fit(curator, np.random.default_rng(0))
+        DpArf(self.targets, FEW_TREES).calibrate(domain, curator.remaining()).fit(curator, np.random.default_rng(0))
         return curator, gate.compared
 
 
@@ -239,8 +241,8 @@ def pinned_differences(relation: str, hostile: str, tmp_path: Path) -> list[str]
 
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    method = Method("dp-arf", "", "", "", lambda options, params: DpArf(options.targets))
-    monkeypatch.setitem(METHODS, "dp-arf", METHODS.get("dp-arf", method))
+    method = replace(METHODS["dp-arf"], build=lambda options, params: DpArf(options.targets, FEW_TREES))
+    monkeypatch.setitem(METHODS, "dp-arf", method)
     monkeypatch.setattr(rounding, "ROUNDS", 20)
     return monkeypatch
 

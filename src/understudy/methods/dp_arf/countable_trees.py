@@ -12,7 +12,6 @@ from understudy.inference.grouping import Floats, Groups
 from understudy.inference.particles.leaf_particles import LeafyParticles, nested
 from understudy.methods.dp_arf.proxy_trees import ProxyTree
 
-MOST_LEAVES = 256
 CUTS = (1, 4, 16)
 """A tree is offered whole, and with a quarter and a sixteenth of its leaves."""
 COARSER = (16, 4)
@@ -38,8 +37,8 @@ class CandidateTree:
         counts = np.bincount(cells, particles.weights, self.tree.leaves * self.across)
         return np.asarray(counts, dtype=np.float64).reshape(-1, self.across)
 
-    def cuts(self) -> Iterator[PrunedTree]:
-        most = min(self.tree.leaves, MOST_LEAVES)
+    def cuts(self, most_leaves: int) -> Iterator[PrunedTree]:
+        most = min(self.tree.leaves, most_leaves)
         for leaves in sorted({max(2, most // x) for x in CUTS}):
             tree, within = self.tree.cut(leaves)
             yield PrunedTree(self, Crossed(tree, self.target, self.classes) if self.target else tree, within)

@@ -30,6 +30,7 @@ from understudy.methods.dp_arf.countable_trees import CandidateTree, PrunedTree
 from understudy.methods.dp_arf.first_tree import ColumnEstimates, grow_directly
 from understudy.methods.dp_arf.proxy_trees import TrainingSample
 from understudy.methods.method import CHOOSES_SEVERAL, MODEL_FIRST, Method, Traits, Variant
+from understudy.methods.params import Params, parameter
 from understudy.methods.parts.groundwork import measure_columns, public_rows
 from understudy.methods.parts.workload import Workload
 from understudy.methods.rake import rake
@@ -43,8 +44,8 @@ MOST_LEAF_ROUNDS = 10
 """After so many rounds of growing trees what is left is for pairs alone: with a large budget rounds are many."""
 GRIDS_TOO = True
 """Whether pairs go on competing with leaves."""
-POOL, PREDICTING = 20, 0.5
-"""Trees grown for each round, and the share of them that predict a target, where there is one."""
+PREDICTING = 0.5
+"""The share of the trees that predict a target, where there is one."""
 FEWEST_COLUMNS, MOST_COLUMNS, PREDICTOR_COLUMNS = 2, 6, 8
 ROWS_TO_GROW = 6_000
 TARGET_GROUPS = 8
@@ -53,15 +54,24 @@ LEAST_SIGNAL = 2.0
 
 
 @dataclass(frozen=True)
+class DpArfParams(Params):
+    """The options of `dp-arf`."""
+
+    trees: int = parameter(20, "trees grown for each round, of which some are counted", low=1, high=1_000)
+    leaves: int = parameter(256, "leaves of a tree that are counted, at most", low=2, high=256)
+
+
+@dataclass(frozen=True)
 class DpArf:
     """The recipe. With targets, half of the trees predict them, and their leaves are counted by target."""
 
     targets: ColumnSet = ()
+    params: DpArfParams = DpArfParams()
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedDpArf:
         for target in self.targets:
             domain[target]
-        return CalibratedDpArf(domain, amount, self.targets)
+        return CalibratedDpArf(domain, amount, self.targets, self.params)
 
 
 @dataclass(frozen=True)
@@ -69,6 +79,7 @@ class CalibratedDpArf:
     domain: Domain
     amount: Amount
     targets: ColumnSet
+    params: DpArfParams
 
     def fit(self, curator: Queryable, rng: np.random.Generator) -> Model:
         rows = public_rows(curator)
@@ -76,6 +87,7 @@ class CalibratedDpArf:
         plan = CalibratedRake(self.domain, self.amount, self.targets, Workload.of(self.domain))
         state = DpArfState.begin(plan, curator, rows, one_ways, rng)
         assert isinstance(state, DpArfState)
+        state.params = self.params
         if len(self.domain.names) > 1:
             state.spend(Schedule.of(state.total, curator, len(self.domain.names)))
         return state.finish()
@@ -85,6 +97,7 @@ class DpArfState(RakeState):
     """The state of the method: that of `rake`, with leaves."""
 
     particles: LeafyParticles
+    params = DpArfParams()
 
     @property
     def direct(self) -> bool:
@@ -153,7 +166,7 @@ class DpArfState(RakeState):
         candidates = []
         for candidate in self._pool(noise):
             table = candidate.table(self.particles)
-            for cut in candidate.cuts():
+            for cut in candidate.cuts(self.params.leaves):
                 options.append(cut)
                 candidates.append(self._candidate(cut.partition, cut.expected(table), noise))
         return options, candidates
@@ -163,8 +176,8 @@ class DpArfState(RakeState):
         drawn = self.particles.draw(ROWS_TO_GROW, self.rng)
         codes = {c: v[drawn] for c, v in self.particles.codes.items()}
         sample = TrainingSample(self.plan.domain, codes, LEAST_SIGNAL * noise * ROWS_TO_GROW / self.total)
-        predicting = round(PREDICTING * POOL) if self.plan.targets else 0
-        for i in range(POOL):
+        predicting = round(PREDICTING * self.params.trees) if self.plan.targets else 0
+        for i in range(self.params.trees):
             target = self.plan.targets[i % len(self.plan.targets)] if i < predicting else ""
             candidate = self._predictor(sample, target) if target else self._adversary(sample)
             if candidate.tree.splits:
@@ -251,7 +264,8 @@ METHOD = Method(
     guarantee="pure ε with delta = 0, else zCDP",
     good_for="relations of many columns at once, and a target that follows from several: leaves of trees beside pairs",
     limits="about twice the time of rake",
-    build=lambda options, params: DpArf(options.targets),
+    build=lambda options, params: DpArf(options.targets, params),
+    params=DpArfParams,
     traits=Traits(family=MODEL_FIRST, buys_bins=True, suits_wide_targets=True),
     spending=rake.spending,
     variants=(Variant(mutants=CHOOSES_SEVERAL),),

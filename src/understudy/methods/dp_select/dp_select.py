@@ -12,7 +12,7 @@ leaves each of them next to no budget; it is no more private for that.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -27,16 +27,15 @@ from understudy.methods.dp_select.pool import Allowance, draw_pool
 from understudy.methods.forecast.spending import Public, Spending, after_columns
 from understudy.methods.method import CHOOSES_SEVERAL, MODEL_FIRST, Calibrated, Method, Recipe, Traits, Variant
 from understudy.methods.mst import Mst
+from understudy.methods.params import Params, parameter
 from understudy.methods.parts.groundwork import measure_columns, public_rows
 from understudy.methods.parts.networks import Report, Watch
 from understudy.methods.rake import rake
 from understudy.methods.rake.rake import CalibratedRake, Rake, RakeState, Schedule
-from understudy.parameters import one_of, whole_number
 
 POOL_SHARE = 0.3
 """Settled in advance, like all that follows, by a sweep on public tables: `docs/concepts/selection`."""
-FACTOR, LEAST_FACTOR, MOST_FACTOR = 10.0, 1.0, 100.0
-MOST_SECTIONS = 1_000
+FACTOR = 10.0
 ROWS_OF_ROUNDS = 50_000
 """So many rows of the pool are raked in every round; all of them at the end."""
 MOST_ROUNDS = 6
@@ -47,12 +46,32 @@ ENTROPY = "entropy"
 
 
 @dataclass(frozen=True)
-class DpSelect:
-    """The recipe. `candidates_factor` is how many rows of the pool there are for each row that is selected.
+class SelectParams(Params):
+    """The options of `dp-select`."""
 
-    `distance` is what the selected rows are near by: "entropy" reweights the pool, "L1", "L2" and "Kolmogorov" choose
-    row by row, which may be done in parallel `sections`.
-    """
+    pool_share: float = parameter(
+        POOL_SHARE, "the pool's share of the budget", low=0.0, high=1.0, open_low=True, open_high=True
+    )
+    candidates_factor: float = parameter(FACTOR, "rows of the pool for each selected one", low=1.0, high=100.0)
+    distance: str = parameter(
+        ENTROPY,
+        "what the selected rows are near by: entropy reweights the pool, the others choose row by row",
+        choices=(ENTROPY, *DISTANCES),
+    )
+    sections: int = parameter(1, "parts in which rows are chosen one by one, in parallel", low=1, high=1_000)
+
+    def check(self) -> None:
+        if self.sections > 1 and self.distance == ENTROPY:
+            raise MethodError(
+                f"sections ({self.sections}) are for rows that are chosen one by one; "
+                f"set distance to one of {', '.join(DISTANCES)}, or sections to 1",
+                self,
+            )
+
+
+@dataclass(frozen=True)
+class DpSelect:
+    """The recipe: that of the pool, and what `SelectParams` says."""
 
     pool: Recipe
     pool_share: float = POOL_SHARE
@@ -85,26 +104,10 @@ class DpSelect:
             )
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedSelect:
-        self._check()
+        SelectParams(self.pool_share, self.candidates_factor, self.distance, self.sections)
         parts = amount.split([self.pool_share, 1.0 - self.pool_share])
         plan = Rake(self.targets).calibrate(domain, parts[1])
         return CalibratedSelect(self, plan, self.pool.calibrate(domain, parts[0]))
-
-    def _check(self) -> None:
-        one_of("distance", self.distance, (ENTROPY, *DISTANCES), error=MethodError, subject=self)
-        if not 0 < self.pool_share < 1:
-            raise MethodError(f"pool_share ({self.pool_share}) must be above 0 and below 1", self)
-        if not LEAST_FACTOR <= self.candidates_factor <= MOST_FACTOR:
-            raise MethodError(
-                f"candidates_factor ({self.candidates_factor}) must be from {LEAST_FACTOR:g} to {MOST_FACTOR:g}", self
-            )
-        whole_number("sections", self.sections, 1, MOST_SECTIONS, error=MethodError, subject=self)
-        if self.sections > 1 and self.distance == ENTROPY:
-            raise MethodError(
-                f"sections ({self.sections}) are for rows that are chosen one by one; "
-                f"set distance to one of {', '.join(DISTANCES)}, or sections to 1",
-                self,
-            )
 
 
 @dataclass(frozen=True)
@@ -195,7 +198,8 @@ METHOD = Method(
     guarantee="that of its pool, and zCDP, or pure ε with delta = 0",
     good_for="a weak generator: rows are selected out of its pool by measured marginals",
     limits="can't make what its pool lacks",
-    build=lambda options, params: DpSelect(Mst(options.targets), targets=options.targets),
+    build=lambda options, params: DpSelect(Mst(options.targets), targets=options.targets, **asdict(params)),
+    params=SelectParams,
     traits=Traits(family=MODEL_FIRST, selects=True),
     spending=spending,
     variants=(Variant(mutants=CHOOSES_SEVERAL),),

@@ -18,7 +18,7 @@ from understudy.boundary.privacy.asks import Train
 from understudy.boundary.privacy.asks.train import gradients_spend
 from understudy.boundary.privacy.budget import Amount, Budget
 from understudy.boundary.privacy.measurement import Measurement
-from understudy.boundary.privacy.mechanisms.subsampling import Course, check_trainable, noise_for
+from understudy.boundary.privacy.mechanisms.subsampling import HIGHEST_RATE, Course, check_trainable, noise_for
 from understudy.boundary.privacy.mechanisms.training import Shape, Training
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
@@ -30,6 +30,7 @@ from understudy.inference.histogram import estimate_total, project_to_simplex
 from understudy.inference.model import Model
 from understudy.inference.network import IndependentModel
 from understudy.methods.method import MODEL_FIRST, Traits
+from understudy.methods.params import Params, parameter
 from understudy.methods.parts.compression import Compression, OpenedModel
 from understudy.methods.parts.groundwork import denoised, measure_each, public_rows
 
@@ -42,6 +43,7 @@ RAREST = 0.002
 STANDS_OUT = 3.0
 RATE, LARGEST_BATCH = 0.1, 20_000.0
 
+USUAL = TrainingConfig()
 TRAITS = Traits(family=MODEL_FIRST, trains=True, pure=False, extra="gan")
 MUTANTS = ("no-clipping", "half-gradient-noise", "shuffled-batches", "raw-condition-law")
 """The mistakes of a training by gradients, which the auditor must catch in it."""
@@ -53,6 +55,30 @@ Watch = Callable[[str, int, int, float], None]
 
 
 @dataclass(frozen=True)
+class NetworkParams(Params):
+    """The options of dp-gan and dp-ctgan. All of them are public: the noise is calibrated to steps and rate."""
+
+    steps: int = parameter(USUAL.steps, "noisy gradients that the critic learns by", low=1, high=2_000)
+    rate: float = parameter(RATE, "the share of the rows that joins a batch", low=0.001, high=HIGHEST_RATE)
+    hidden: int = parameter(USUAL.hidden, "hidden units of the critic; 0 leaves it pairs of values", low=0, high=256)
+    lessons: int = parameter(USUAL.lessons, "steps of the generator after each of the critic", low=1, high=1_000)
+    batch: int = parameter(USUAL.batch, "rows that the generator makes in a step", low=1, high=20_000)
+    pace: float = parameter(USUAL.pace, "how fast the generator learns", low=1e-6, high=1.0)
+
+    def school(self) -> TrainingConfig:
+        """The rules of a training; without hidden units there is nothing for the deep part to share."""
+        deep_share = USUAL.deep_share if self.hidden else 0.0
+        return TrainingConfig(
+            steps=self.steps,
+            lessons=self.lessons,
+            batch=self.batch,
+            pace=self.pace,
+            hidden=self.hidden,
+            deep_share=deep_share,
+        )
+
+
+@dataclass(frozen=True)
 class Network:
     """The recipe. `conditions` names the columns whose values a conditional generator is asked for most."""
 
@@ -60,6 +86,8 @@ class Network:
     targets: ColumnSet = ()
     conditional: bool = False
     report: Report | None = field(default=None, compare=False)
+    rate: float = RATE
+    """The share of the rows that joins a batch, of a table that is not too large for that."""
 
     def reporting(self, watch: Watch) -> Network:
         """The same recipe, which tells how far its training is."""
@@ -95,7 +123,7 @@ class CalibratedNetwork:
         school, grid = self.recipe.school, compression.grid(self.domain.names)
         laws = tuple(law / law.sum() for law in compression.base().values())
         shape = Shape(grid.shape, school.hidden, school.deep_share)
-        rate = min(RATE, LARGEST_BATCH / total)
+        rate = min(self.recipe.rate, LARGEST_BATCH / total)
         noise = noise_for(rate, school.steps, budget.epsilon, budget.delta, curator.replaced, shape.cells)
         course = Course(rate, noise, school.steps, curator.replaced)
         plan = GeneratorLayout(grid.shape, conditional=self.recipe.conditional)

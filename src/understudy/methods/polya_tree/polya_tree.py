@@ -23,6 +23,7 @@ from understudy.errors import MethodError
 from understudy.inference.network import IndependentModel
 from understudy.inference.polya.dyadic import Dyadic, depth_of
 from understudy.methods.method import CHOOSES_SEVERAL, NOISE, SAMPLING, Method, Options, Traits, Variant
+from understudy.methods.params import Params, parameter
 from understudy.methods.polya_tree.halving import CalibratedNoise, at_least, is_line, noisy_rows
 
 Floats = NDArray[np.float64]
@@ -35,12 +36,19 @@ SAMPLING_ERROR, PRIOR_ERROR = 0.3, 0.1
 
 
 @dataclass(frozen=True)
+class PolyaParams(Params):
+    """The options of `polya-tree`."""
+
+    exponent: float = parameter(2.0, "by sampling: pseudo-counts grow as this power of the level", low=0.0, high=4.0)
+
+
+@dataclass(frozen=True)
 class PolyaTree:
     """The recipe. By sampling, `draws` says how many (a good number by default), with pseudo-counts c·j^exponent."""
 
     by: str = NOISE
     draws: int | None = None
-    exponent: float = 2.0
+    exponent: float = PolyaParams.exponent
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedNoise | CalibratedSampling:
         if self.by not in (NOISE, SAMPLING):
@@ -48,6 +56,8 @@ class PolyaTree:
         if self.by == NOISE:
             if self.draws is not None:
                 raise MethodError("draws are limited by sampling only; leave draws out, or use by='sampling'", self)
+            if self.exponent != PolyaParams.exponent:
+                raise MethodError("exponent is for sampling only; leave it out, or use by='sampling'", self)
             return CalibratedNoise(domain, amount)
         polya_prior(1.0, 1, self.exponent)
         return CalibratedSampling(
@@ -114,7 +124,8 @@ METHOD = Method(
     guarantee="pure ε with delta = 0, else zCDP",
     good_for="columns of numbers at full resolution, and one tree of pairs",
     limits="one pair per column; give numbers many bins in the schema",
-    build=lambda options, params: PolyaTree(options.by, options.draws),
+    build=lambda options, params: PolyaTree(options.by, options.draws, params.exponent),
+    params=PolyaParams,
     traits=Traits(samples=True),
     variants=(
         Variant(mutants=CHOOSES_SEVERAL),

@@ -32,6 +32,7 @@ from understudy.inference.noisy_table import NoisyTable
 from understudy.methods.forecast.spending import Public, Spending, after_columns, spend_equally
 from understudy.methods.method import CHOOSES_SEVERAL, Method, Variant
 from understudy.methods.mst import Acyclic
+from understudy.methods.params import Params, parameter
 from understudy.methods.parts.groundwork import (
     FIRST_SHARE,
     MORE_SHARE,
@@ -55,6 +56,13 @@ LARGEST_SLIP = 0.02
 CONDITIONAL_SWEEPS = 10
 SETTLED = 0.1
 """The share of a one-way variance that is left when the margins of the joint tables have been taken in."""
+
+
+@dataclass(frozen=True)
+class PrivBayesParams(Params):
+    """The options of `privbayes`."""
+
+    usefulness: float = parameter(USEFULNESS, "θ: how many times its noise a cell must hold", low=0.01, high=1_000.0)
 
 
 @dataclass(frozen=True)
@@ -266,7 +274,8 @@ METHOD = Method(
     guarantee="pure ε with delta = 0, else zCDP",
     good_for="relations of two or three columns, also of fine columns at a coarser level",
     limits="one order of columns; at most two parents each",
-    build=lambda options, params: PrivBayes(),
+    build=lambda options, params: PrivBayes(params.usefulness),
+    params=PrivBayesParams,
     spending=spending,
     variants=(Variant(mutants=CHOOSES_SEVERAL, selects_wide=True),),
 )
