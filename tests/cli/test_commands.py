@@ -410,7 +410,7 @@ def test_an_interrupted_run_says_what_stays(understudy, desk: Path, monkeypatch:
     def interrupt(*arguments: object, **named: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("understudy.cli.synth.synthesize_with", interrupt)
+    monkeypatch.setattr("understudy.cli.synth.synthesize", interrupt)
     outcome = understudy("synth", "people.csv", "--epsilon", 1)
     assert outcome.code == 130 and outcome.err == "understudy: interrupted; what was debited stays debited.\n"
 

@@ -74,6 +74,19 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _complete_method(incomplete: str) -> list[str]:
+    from understudy.cli.methods import method_names
+
+    return [name for name in method_names() if name.startswith(incomplete)]
+
+
+def _complete_option(context: typer.Context, incomplete: str) -> list[str]:
+    from understudy.cli.methods import option_texts
+
+    texts = option_texts(context.params.get("method") or "")
+    return [text for text in texts if text.startswith(incomplete)]
+
+
 @app.callback()
 def root(
     version: Annotated[
@@ -96,7 +109,9 @@ def synth(
     delta: Annotated[
         float, typer.Option(help="The probability that the claim may fail; 0 asks for pure epsilon.")
     ] = 1e-6,
-    method: Annotated[str, typer.Option(help="One of `understudy methods`, or auto.")] = "auto",
+    method: Annotated[
+        str, typer.Option(help="One of `understudy methods`, or auto.", autocompletion=_complete_method)
+    ] = "auto",
     target: Annotated[
         list[str] | None,
         typer.Option(help="A column that people will want to predict; may be repeated.", show_default=False),
@@ -126,6 +141,14 @@ def synth(
     numeric: Annotated[
         str, typer.Option(help="bins, or polya: bins of numbers are bought (methods mst, aim and dp-arf).")
     ] = "bins",
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An option of the method, as in distance=L2; may be repeated (see `understudy methods NAME`).",
+            show_default=False,
+            autocompletion=_complete_option,
+        ),
+    ] = None,
     given: Annotated[
         list[str] | None,
         typer.Option(help="A value that all rows have, as in sex=Female; may be repeated.", show_default=False),
@@ -173,16 +196,20 @@ def synth(
     check_format(format)
     if specimen.check_wish(method, no_privacy):
         specimen.run(
-            data, method, epsilon, schema, rows, out, format, seed, overwrite, quiet=quiet or json, as_json=json
-        )
+            data, method, epsilon, schema, rows, out,
+            format=format, seed=seed, overwrite=overwrite, options=option or (), quiet=quiet or json, as_json=json,
+        )  # fmt: skip
         return
     request = Request(
-        data, demanded(epsilon), delta, schema, method, tuple(target or ()), tuple(marginal or ()), rows, out, format,
-        seed, ledger, analyst, overwrite, accept_draft_as_public, test_only_noise_seed,
-        weights=tuple(weight or ()), workload=workload, given=tuple(given or ()), audit=audit, by=by, draws=draws,
-        pool=pool, numeric=numeric, resume=resume,
+        data, schema, out, format=format, ledger=ledger, overwrite=overwrite, audit=audit, resume=resume,
+        quiet=quiet or json, as_json=json,
     )  # fmt: skip
-    run(request, quiet=quiet or json, as_json=json)
+    run(
+        request, epsilon=demanded(epsilon), delta=delta, method=method, target=target or (), marginals=marginal or (),
+        weights=weight or (), workload=workload, by=by, draws=draws, pool=pool, numeric=numeric, options=option or (),
+        given=given or (), rows=rows, seed=seed, analyst=analyst, accept_draft_as_public=accept_draft_as_public,
+        test_only_noise_seed=test_only_noise_seed,
+    )  # fmt: skip
 
 
 @app.command()
@@ -198,11 +225,20 @@ def schema(
 
 
 @app.command()
-def methods(json: Json = False) -> None:
-    """List every method with its guarantee, what it is good for, and its limits."""
-    from understudy.cli.methods import show
+def methods(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A method, to see its options too.", show_default=False, autocompletion=_complete_method),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List every method with its guarantee, what it is good for, and its limits; or one, with its options."""
+    from understudy.cli.methods import show, show_one
 
-    show(json)
+    if name is None:
+        show(json)
+    else:
+        show_one(name, json)
 
 
 @app.command()
@@ -226,7 +262,7 @@ def plan(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Foretell error, time and memory of every method, before any budget is spent."""
+    """Predict error, time and memory of every method, before any budget is spent."""
     from understudy.cli.plan import show
 
     show(data, schema, epsilon, delta, rows, tuple(target or ()), json)

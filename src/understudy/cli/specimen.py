@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from understudy.cli.locations import beside, schema_of
@@ -10,14 +11,26 @@ from understudy.errors import InputError, ReleaseError
 from understudy.files import write_atomically
 from understudy.lab.specimens.all_specimens import SPECIMENS, specimen
 from understudy.lab.specimens.specimen import Specimen
+from understudy.methods.params import parse_options
 from understudy.releases.release import check_writable
 from understudy.releases.synthetic_table import csv_bytes, parquet_bytes
 
 
 def run(
-    data: str, method: str, epsilon: float | None, schema: Path | None, rows: int | None, out: Path | None,
-    format: str, seed: int | None, overwrite: bool, *, quiet: bool, as_json: bool,
-) -> None:  # fmt: skip
+    data: str,
+    method: str,
+    epsilon: float | None,
+    schema: Path | None,
+    rows: int | None,
+    out: Path | None,
+    *,
+    format: str,
+    seed: int | None,
+    overwrite: bool,
+    options: Sequence[str],
+    quiet: bool,
+    as_json: bool,
+) -> None:
     """The rows of a method without a guarantee; no ledger is touched, since nothing is claimed."""
     known = schema_of(data, schema)
     target = out or beside(data, f"-{method}-no-privacy.{format}")
@@ -25,7 +38,7 @@ def run(
     with progress(2, quiet) as begin:
         begin("learning, without privacy")
         named = 1.0 if epsilon is None else epsilon
-        made = specimen(data, known, method=method, epsilon=named, rows=rows, seed=seed)
+        made = specimen(data, known, method=method, epsilon=named, rows=rows, seed=seed, options=parse_options(options))
         begin("writing")
         content = csv_bytes(made.arrow, known) if format == "csv" else parquet_bytes(made.table)
         write_atomically(target, content)

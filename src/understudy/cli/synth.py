@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from understudy.boundary.privacy.budget import Budget
-from understudy.boundary.privacy.continuation import finish, resumed
-from understudy.boundary.privacy.journal import Journal
 from understudy.boundary.privacy.ledger.beside import is_server
-from understudy.boundary.privacy.mechanisms.randomness import randomness_of
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.sources import open as open_table
 from understudy.cli.failures import journal_path, resumable
 from understudy.cli.locations import beside, ledger_of, schema_of
 from understudy.cli.screen import print_facts, print_json, progress, sparkline
-from understudy.errors import InputError, ReleaseError
+from understudy.errors import InputError, MethodError, ReleaseError
 from understudy.lab.audits.auditing import audit
-from understudy.methods.method import Options
-from understudy.methods.parts.workload import parse_weight, stated_targets
+from understudy.lab.audits.result import Audit
+from understudy.methods.params import parse_options
+from understudy.methods.parts.workload import parse_weight
 from understudy.parameters import one_of
+from understudy.progress import Listener
 from understudy.releases.certificate import Certificate
-from understudy.releases.interruption import continued
+from understudy.releases.interruption import journal_at
 from understudy.releases.release import CERTIFICATE, FORMATS, Release, check_writable, write_folder
-from understudy.releases.synthesis import STEPS, Plan, synthesize_with
+from understudy.releases.synthesis import MOST_ROWS, STEPS, Plan, synthesize
 from understudy.releases.training_curve import curve_of
 
 BYTES_PER_VALUE = 12
@@ -34,33 +34,18 @@ NO_LIMIT = "none is set: the ledger records, and refuses nothing; set one with `
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of `synth`, as they were typed."""
+    """Where the arguments of `synth` say that things are, and what is to be done beside the release itself."""
 
     data: str
-    epsilon: float
-    delta: float
     schema: Path | None
-    method: str
-    targets: tuple[str, ...]
-    marginals: tuple[str, ...]
-    rows: int | None
     out: Path | None
     format: str
-    seed: int | None
     ledger: Path | None
-    analyst: str
     overwrite: bool
-    accept_draft: bool
-    noise_seed: int | None
-    weights: tuple[str, ...]
-    workload: str
-    given: tuple[str, ...]
     audit: str | None
-    by: str
-    draws: int | None
-    pool: str
-    numeric: str
-    resume: bool = False
+    resume: bool
+    quiet: bool
+    as_json: bool
 
 
 def check_format(format: str) -> None:
@@ -74,62 +59,55 @@ def demanded(epsilon: float | None) -> float:
     return epsilon
 
 
-def run(request: Request, *, quiet: bool, as_json: bool) -> None:
-    """Checks everything that can be checked, then synthesizes, then writes; a refusal spends and leaves nothing."""
-    budget = Budget(request.epsilon, request.delta)
-    randomness = randomness_of(request.noise_seed)
-    schema = schema_of(request.data, request.schema)
-    options = Options(
-        stated_targets(request.targets),
-        tuple(_columns(m) for m in request.marginals),
-        tuple(parse_weight(w) for w in request.weights),
-        request.workload,
-        request.by,
-        request.draws,
-        request.pool,
-        request.numeric,
-    )
-    given = _given(request.given)
-    plan = Plan.of(schema, budget, request.method, options, request.rows, request.seed, request.accept_draft, given)
-    plan.check()
-    table = open_table(request.data, schema)
+def run(request: Request, **wishes: Any) -> None:
+    """Calls `synthesize` and writes its release; a refusal spends and leaves nothing.
+
+    `wishes` are those of `synthesize` by name, as they were typed where it wants other types.
+    """
+    wishes["marginals"] = [_columns(text) for text in wishes["marginals"]]
+    wishes["weights"] = _weights(wishes["weights"])
+    wishes["given"] = _given(wishes["given"])
+    wishes["options"] = parse_options(wishes["options"])
+    table = open_table(request.data, schema_of(request.data, request.schema))
     out = request.out or beside(request.data, "-release")
-    check_writable(out, request.overwrite, expected_bytes=_expected_bytes(request, schema))
+    check_writable(out, request.overwrite, expected_bytes=_expected_bytes(request, wishes["rows"], table.schema))
     ledger = ledger_of(request.data, request.ledger)
-    journal = resumed(journal_path(out), ledger) if request.resume else Journal.fresh(journal_path(out))
-    plan = continued(plan, journal, request.seed)
-    with resumable(journal):
-        plan = plan if request.audit is None else _audited(plan, request.audit, quiet)
-        with progress(len(STEPS) + 1, quiet) as begin:
-            release = synthesize_with(
-                table,
-                plan,
-                randomness=randomness,
-                ledger=ledger,
-                analyst=request.analyst,
-                progress=begin,
-                journal=journal,
-            )
+    journal = journal_at(journal_path(out), ledger, request.resume)
+    files: dict[str, bytes] = {}
+    assert journal is not None  # since it has a path
+    parts = len(STEPS) + 1 if request.audit is None else None
+    with resumable(journal), progress(parts, request.quiet) as begin:
+
+        def deliver(release: Release) -> None:
             begin("writing")
-            files = release.files(request.format)
-            _write(out, files, request.overwrite, budget, ledger)
-    finish(journal, ledger)
-    _show(release, out, json.loads(files[CERTIFICATE]) if as_json else None)
+            files.update(release.files(request.format))
+            _write(out, files, request.overwrite, release.certificate.asked, ledger)
 
+        def audit_first(plan: Plan) -> Audit:
+            return _audited(plan, str(request.audit), begin)
 
-def _audited(plan: Plan, setting: str, quiet: bool) -> Plan:
-    """The plan with an audit of its method. A violation ends the command here, before anything is spent."""
-    budget = plan.budget
-    with progress(1, quiet) as begin:
-        found = audit(
-            plan.choice.method.name,
-            epsilon=budget.epsilon,
-            delta=budget.delta,
-            neighbours=plan.schema.neighbours,
-            setting=setting,
-            progress=lambda text: begin(f"auditing: {text}"),
+        release = synthesize(
+            table,
+            ledger=ledger,
+            journal=journal,
+            audit=None if request.audit is None else audit_first,
+            progress=begin,
+            deliver=deliver,
+            **wishes,
         )
-    return plan.audited(found)
+    _show(release, out, json.loads(files[CERTIFICATE]) if request.as_json else None)
+
+
+def _audited(plan: Plan, setting: str, begin: Listener) -> Audit:
+    """An audit of the method. A violation ends the command here, before anything is spent."""
+    return audit(
+        plan.choice.method.name,
+        epsilon=plan.budget.epsilon,
+        delta=plan.budget.delta,
+        neighbours=plan.schema.neighbours,
+        setting=setting,
+        progress=lambda text: begin(f"auditing: {text}"),
+    )
 
 
 def _write(out: Path, files: dict[str, bytes], overwrite: bool, budget: Budget, ledger: Path) -> None:
@@ -149,6 +127,15 @@ def _columns(text: str) -> tuple[str, ...]:
     return names
 
 
+def _weights(texts: Sequence[str]) -> dict[str | tuple[str, ...], float]:
+    weights: dict[str | tuple[str, ...], float] = {}
+    for columns, weight in map(parse_weight, texts):
+        if columns in weights:
+            raise MethodError(f"the set ({', '.join(columns)}) is weighted twice; weigh it once", texts)
+        weights[columns] = weight
+    return weights
+
+
 def _given(pairs: tuple[str, ...]) -> dict[str, str]:
     """Values by column; an empty one stands for a missing value."""
     given: dict[str, str] = {}
@@ -162,10 +149,10 @@ def _given(pairs: tuple[str, ...]) -> dict[str, str]:
     return given
 
 
-def _expected_bytes(request: Request, schema: Schema) -> int:
+def _expected_bytes(request: Request, rows: int | None, schema: Schema) -> int:
     """Room to ask the disk for before anything is spent: as much as the rows asked for, or as the data, need."""
-    if request.rows is not None:
-        return 4096 + request.rows * len(schema.released) * BYTES_PER_VALUE
+    if rows is not None and rows <= MOST_ROWS:  # more are refused in a moment, and not for want of room
+        return 4096 + rows * len(schema.released) * BYTES_PER_VALUE
     if is_server(request.data):
         return 4096  # how large the table is, only its server knows
     return 4096 + 2 * Path(request.data.partition("::")[0]).stat().st_size

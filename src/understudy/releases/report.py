@@ -472,6 +472,8 @@ def _parameters(parameters: dict[str, Any]) -> list[tuple[str, str]]:
 def _setting(name: str, value: Any) -> str:
     if name == "weights":
         return "; ".join(f"{_joined(columns)} = {weight:g}" for columns, weight in value)
+    if name == "options":
+        return "; ".join(f"{option} = {stated}" for option, stated in value.items())
     if name == "given":
         return "; ".join(f"{column} = {'missing' if stated is None else stated}" for column, stated in value.items())
     return "; ".join(map(_joined, value)) if isinstance(value, list | tuple) else str(value)

@@ -7,7 +7,7 @@ answers to replay it; there is no second code path.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -35,7 +35,7 @@ from understudy.boundary.tables.table import Table
 from understudy.errors import CheckFailed, InputError
 from understudy.inference.discovery import discover, provisional
 from understudy.inference.model import Model
-from understudy.methods.method import BINS, NOISE, POLYA, Options
+from understudy.methods.method import BINS, NOISE, POLYA, Options, Recipe
 from understudy.methods.parts.bought_bins import with_bought_bins
 from understudy.methods.parts.workload import PAIRS, stated_targets, stated_weights
 from understudy.methods.registry import Choice, build_recipe, choose
@@ -67,6 +67,7 @@ def synthesize(
     draws: int | None = None,
     pool: str = "",
     numeric: str = BINS,
+    options: Mapping[str, object] | None = None,
     given: Mapping[str, object] | None = None,
     rows: int | None = None,
     seed: int | None = None,
@@ -74,10 +75,11 @@ def synthesize(
     analyst: str = "",
     accept_draft_as_public: bool = False,
     test_only_noise_seed: int | None = None,
-    audit: Audited | None = None,
-    journal: str | Path | None = None,
+    audit: Audited | Callable[[Plan], Audited] | None = None,
+    journal: str | Path | Journal | None = None,
     resume: bool = False,
     progress: Listener | None = None,
+    deliver: Callable[[Release], None] | None = None,
 ) -> Release:
     """Makes a differentially private stand-in of a table.
 
@@ -85,7 +87,8 @@ def synthesize(
     `weights` says which sets of two or three columns matter more, such as `{("age", "income"): 5}`, and
     `workload="triples"` that all sets of three do (methods aim, mwem and rake). `by="sampling"` makes the privacy of
     polya-tree that of `draws` draws from a posterior instead of noise on counts. `pool` is the method out of whose rows
-    dp-select selects. `numeric="polya"` buys the bins of numbers for which the schema declares none.
+    dp-select selects. `numeric="polya"` buys the bins of numbers for which the schema declares none. `options` are the
+    method's own, such as `{"distance": "L2"}` of dp-select; `understudy methods NAME` lists them with their bounds.
 
     `given={"sex": "Female"}` gives every synthetic row these values, and draws the others given them; it is
     post-processing, and changes neither what is measured nor the budget.
@@ -95,10 +98,12 @@ def synthesize(
     table that was opened from a file the ledger beside it, as on the command line. `ledger=False` debits none, and for
     a frame there is none unless it is named; the certificate says which debit paid, or that none did.
     `test_only_noise_seed` makes the noise repeatable: such a release is stamped TEST-ONLY and guarantees nothing.
-    `audit` is what `understudy.audit` found of the method with this budget; the certificate will carry it.
+    `audit` is what `understudy.audit` found of the method with this budget, or a function that audits it now, once all
+    else was checked; the certificate will carry it.
 
     `journal` names a file that keeps each noisy answer until the release is made; it needs a ledger. After an
     interruption the same call with `resume=True` goes on where it stopped, and neither pays nor draws anything twice.
+    `deliver` is called with the release before the journal is deleted, to save it where no interruption can lose it.
 
     >>> import pyarrow as pa, understudy as us
     >>> schema = us.Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
@@ -106,37 +111,36 @@ def synthesize(
     >>> release.table.num_rows, release.certificate.epsilon <= 1.0
     (5, True)
     """
+    said = Options(
+        targets=stated_targets(target),
+        marginals=_sets(marginals),
+        weights=stated_weights({} if weights is None else weights),
+        workload=workload,
+        by=by,
+        draws=draws,
+        pool=pool,
+        numeric=numeric,
+        own={} if options is None else dict(options),
+    )
+    randomness, budget = randomness_of(test_only_noise_seed), Budget(epsilon, delta)
+    plan = Plan.of(
+        table.schema, budget, method, said, rows=rows, seed=seed, accept_draft=accept_draft_as_public, given=given
+    ).check()
     paying = ledger_for(table, ledger)
-    kept = journal_at(journal, paying, resume)
+    kept = journal if isinstance(journal, Journal) else journal_at(journal, paying, resume)
     with closing(kept) if kept else nullcontext():
-        plan = Plan.of(
-            table.schema,
-            Budget(epsilon, delta),
-            method,
-            Options(
-                stated_targets(target),
-                _sets(marginals),
-                stated_weights({} if weights is None else weights),
-                workload,
-                by,
-                draws,
-                pool,
-                numeric,
-            ),
-            rows,
-            seed,
-            accept_draft_as_public,
-            given,
-        ).audited(audit)
+        plan = continued(plan, kept, seed)
         release = synthesize_with(
             table,
-            continued(plan, kept, seed),
-            randomness=randomness_of(test_only_noise_seed),
+            plan.audited(audit(plan) if callable(audit) else audit),
+            randomness=randomness,
             ledger=paying,
             analyst=analyst,
             progress=progress,
             journal=kept,
         )
+        if deliver is not None:
+            deliver(release)
         if kept and paying:
             finish(kept, paying)
         return release
@@ -152,11 +156,11 @@ def synthesize_with(
     progress: Listener | None = None,
     journal: Journal | None = None,
 ) -> Release:
-    """Runs a plan that was already checked on a table; who gives a journal closes or finishes it.
+    """Runs a plan on a table, once it is checked; who gives a journal closes or finishes it.
 
     Only the ledger that is given is debited: who calls this has settled which one it is.
     """
-    plan.check()
+    plan = plan.check()
     purpose = f"synth {plan.choice.method.name} of {table.name}"
     asking: dict[str, Any] = {"purpose": purpose, "analyst": analyst, "randomness": randomness}
     if journal is None:
@@ -179,9 +183,11 @@ class Plan:
     options: Options
     rows: int | None
     seed: int
+    recipe: Recipe = field(compare=False)
     draft_accepted: bool = False
     given: Mapping[str, Plain] = field(default_factory=dict)
     audit: Audited | None = None
+    checked: bool = field(default=False, compare=False)
 
     @classmethod
     def of(
@@ -200,13 +206,31 @@ class Plan:
         seed = secrets.randbelow(2**63) if seed is None else seed_number(seed)
         schema.check_confirmed(accept_draft)
         choice = choose(method, options, schema, budget)
+        own = choice.method.params.of(choice.method.name, options.own).changed()
+        options = replace(options, own=own)
         stated = check_stated({} if given is None else given, schema)
-        return cls(schema, budget, choice, options, rows, seed, schema.status == DRAFT, stated)
+        return cls(
+            schema,
+            budget,
+            choice,
+            options=options,
+            rows=rows,
+            seed=seed,
+            recipe=build_recipe(choice.method, options),
+            draft_accepted=schema.status == DRAFT,
+            given=stated,
+        )
 
     def audited(self, audit: Audited | None) -> Plan:
         """With an audit of this very method at this very budget, which must have found no violation."""
         if audit is None:
             return self
+        if self.options.own:
+            raise InputError(
+                f"an audit is of the method with its default options, and {next(iter(self.options.own))} was changed; "
+                "leave the audit or the option out",
+                audit,
+            )
         wanted = (self.choice.method.name, self.budget.epsilon, self.budget.delta, self.schema.neighbours)
         found = (audit.subject, audit.claim.epsilon, audit.claim.delta, audit.claim.neighbours)
         if found != wanted:
@@ -215,15 +239,18 @@ class Plan:
             raise CheckFailed(f"the audit of {audit.subject} found a violation, so nothing was spent", audit)
         return replace(self, audit=audit)
 
-    def check(self) -> None:
-        """Refuses whatever can be refused from public facts, before anything is spent."""
+    def check(self) -> Plan:
+        """Refuses whatever can be refused from public facts, before anything is spent; once for each plan."""
+        if self.checked:
+            return self
         for name in (*self.options.targets, *(c for s in self.options.marginals for c in s)):
             self.schema[str(name)]
         wanted = [c.name for c in self.schema.private if isinstance(c, Categorical)]
         if self.budget.pure and wanted:
             raise no_pure_keys(wanted[0])
         domain = Domain.of(provisional(self.schema)) if self.schema.private else self._domain(self.schema)
-        build_recipe(self.choice.method, self.options).calibrate(domain, self.budget.capacity)
+        self.recipe.calibrate(domain, self.budget.capacity)
+        return replace(self, checked=True)
 
     def run(self, curator: Curator, progress: Listener | None = None) -> tuple[Columns, Domain, Model]:
         """The release itself: buy what is private, measure, fit, draw."""
@@ -237,7 +264,7 @@ class Plan:
 
     def learn(self, curator: Queryable, progress: Listener | None = None) -> tuple[Domain, Model]:
         """All that is asked of the curator, and what is made of the answers before a row is drawn."""
-        told, recipe = listening(progress), build_recipe(self.choice.method, self.options)
+        told, recipe = listening(progress), self.recipe
         if told.detailed:
             recipe, curator = watched(recipe, curator, told.advance)
         if prepare := getattr(recipe, "prepare", None):
