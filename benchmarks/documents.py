@@ -27,13 +27,13 @@ from understudy.boundary.schema.column import Integer, Number
 from understudy.datasets import schema
 from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.evaluation import chosen
-from understudy.lab.evaluation.holdout import Split
+from understudy.lab.evaluation.holdout import HoldoutSplit
 from understudy.lab.evaluation.picture import Pictures
 from understudy.lab.evaluation.picture_data import draw
 from understudy.lab.specimens import arf as adversarial
 from understudy.lab.specimens import published_arf
-from understudy.lab.studies.documents.forests_page import Chapter, render
-from understudy.lab.studies.layout import QUANTITIES, Grid, lay_out
+from understudy.lab.studies.documents.forests_page import ForestsChapter, render
+from understudy.lab.studies.layout import QUANTITIES, TextTable, lay_out
 from understudy.lab.studies.record import StudyQuestion, StudyRecord
 from understudy.lab.studies.study import Study, Trial
 from understudy.methods.method import MODEL_FIRST
@@ -68,12 +68,12 @@ class Subject:
 
     name: str
     schema: us.Schema
-    split: Split
+    split: HoldoutSplit
 
     @classmethod
     def of(cls, name: str) -> Subject:
         known = schema(name)
-        return cls(name, known, Split.of(DATA / FILES.get(name, f"{name}.csv"), known))
+        return cls(name, known, HoldoutSplit.of(DATA / FILES.get(name, f"{name}.csv"), known))
 
     @property
     def target(self) -> str:
@@ -156,7 +156,7 @@ def main() -> None:
         grids = tuple(_without_double(grid) for grid in lay_out(_study(subject, asked), "adversarial-forests"))
         parts += [f"## {name}", *(_markdown(grid) for grid in grids if grid.title.startswith(CITED))]
         pictures = {} if asked.no_pictures else dict(_pictures(subject, asked.methods))
-        chapters.append(Chapter(name, _facts(subject, asked.seeds), subject.numbers, grids, pictures))
+        chapters.append(ForestsChapter(name, _facts(subject, asked.seeds), subject.numbers, grids, pictures))
     (TABLES / f"{NAME}.md").write_text("\n\n".join(parts) + "\n")
     (RAW / f"{NAME}.html").write_text(render(chapters, REMARKS))
     print(f"written to {TABLES.relative_to(ROOT)}/{NAME}.md and {RAW.relative_to(ROOT)}/{NAME}.html")
@@ -229,7 +229,7 @@ def _pictures(subject: Subject, methods: list[str]) -> Iterator[tuple[tuple[floa
         print(f"{subject.name}: pictures at ε = {epsilon:g}", flush=True)
 
 
-def _without_double(grid: Grid) -> Grid:
+def _without_double(grid: TextTable) -> TextTable:
     """A table of correlations has the real ones already."""
     if "real" not in grid.heads:
         return grid
@@ -238,7 +238,7 @@ def _without_double(grid: Grid) -> Grid:
     return dataclasses.replace(grid, heads=tuple(grid.heads[i] for i in kept), rows=rows)
 
 
-def _markdown(grid: Grid) -> str:
+def _markdown(grid: TextTable) -> str:
     lines = [grid.heads, ["---"] * len(grid.heads), *grid.rows]
     table = "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
     return f"### {grid.title}\n\n{table}" + (f"\n\n{grid.note}" if grid.note else "")

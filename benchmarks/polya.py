@@ -33,7 +33,7 @@ from understudy.inference.histogram import project_to_simplex
 from understudy.inference.polya.polya_prior import PolyaPrior as Tree
 from understudy.lab.studies.documents.nonparametric import study
 from understudy.lab.studies.documents.nonparametric_page import render
-from understudy.lab.studies.layout import Grid
+from understudy.lab.studies.layout import TextTable
 from understudy.methods.polya_tree.polya_tree import PolyaTree
 
 EPSILONS = (0.1, 1.0)
@@ -161,7 +161,7 @@ def distance(counts: Integers, estimate: Floats) -> float:
     return float(np.abs(gap).sum() / counts.size)
 
 
-def quality(seeds: int) -> Grid:
+def quality(seeds: int) -> TextTable:
     heads, rows = ("column", "rows", "epsilon", *RIVALS), list[tuple[str, ...]]()
     title = f"Wasserstein-1 in thousandths of the range, mean of {seeds} seeds, pure epsilon"
     print(f"{title}; the best in bold\n")
@@ -178,7 +178,7 @@ def quality(seeds: int) -> Grid:
             rows.append((case.name, f"{counts.sum():,}", f"{epsilon:g}", *shown))
             print("| " + " | ".join(rows[-1]) + " |", flush=True)
     plain = tuple(tuple(cell.replace("*", "") for cell in row) for row in rows)
-    return Grid(title, heads, plain, "Lower is better. Every method has the same pure ε.")
+    return TextTable(title, heads, plain, "Lower is better. Every method has the same pure ε.")
 
 
 def sampling_sizes(seeds: int) -> None:

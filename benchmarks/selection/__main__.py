@@ -12,23 +12,33 @@ from collections.abc import Sequence
 from places import DATA, RAW
 
 from understudy.datasets import schema
+from understudy.lab.jobs.job_record import JobRecord
 from understudy.lab.studies.documents import selection_study as selection
-from understudy.lab.studies.documents.selection_page import QUANTITIES, Results, _grid, _sweep_grid, verdict
-from understudy.lab.studies.documents.selection_study import Size, sweeps
-from understudy.lab.studies.layout import Grid
+from understudy.lab.studies.documents.selection_page import (
+    QUANTITIES,
+    SelectionResults,
+    SelectionTrial,
+    _grid,
+    _sweep_grid,
+    verdict,
+)
+from understudy.lab.studies.documents.selection_study import SelectionSize, sweeps
+from understudy.lab.studies.layout import TextTable
 
 
 def main() -> None:
     asked = _parser().parse_args()
-    size = Size(tuple(asked.pools), tuple(asked.epsilons), asked.seeds, asked.swept, 2.0, asked.swept_seeds)
+    size = SelectionSize(tuple(asked.pools), tuple(asked.epsilons), asked.seeds, asked.swept, 2.0, asked.swept_seeds)
     schemas = {name: schema(name) for name in asked.tables}
     page = RAW / "selection.html"
     if not asked.report:
         selection.write(page, DATA, schemas, 0, size, lambda text: print(text, flush=True))
-    print(markdown(Results(list(selection._recorded(page.with_suffix(".jsonl")).values())), size, asked.tables))
+    with JobRecord.open(page.with_suffix(".jsonl")) as record:
+        trials = [SelectionTrial.from_dict(line) for line in record.values]
+    print(markdown(SelectionResults(trials), size, asked.tables))
 
 
-def markdown(results: Results, size: Size, tables: Sequence[str]) -> str:
+def markdown(results: SelectionResults, size: SelectionSize, tables: Sequence[str]) -> str:
     blocks = []
     for table in tables:
         cases = results.compared(table)
@@ -41,13 +51,13 @@ def markdown(results: Results, size: Size, tables: Sequence[str]) -> str:
     return "\n\n".join(blocks)
 
 
-def _block(grid: Grid) -> str:
+def _block(grid: TextTable) -> str:
     lines = [grid.heads, ("---",) * len(grid.heads), *grid.rows]
     return f"### {grid.title}\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _parser() -> argparse.ArgumentParser:
-    usual = Size()
+    usual = SelectionSize()
     parser = argparse.ArgumentParser(prog="selection", description=__doc__.splitlines()[0])
     parser.add_argument("--report", action="store_true", help="print what is kept, and measure nothing")
     parser.add_argument("--tables", nargs="+", default=list(selection.TARGETS))

@@ -8,7 +8,7 @@ import pytest
 
 from understudy.lab.studies.documents import nonparametric
 
-SMALL = nonparametric.Size(rows=500, depth=4, measures=8, repeats=2, neighbours=4, runs=20)
+SMALL = nonparametric.NonparametricSize(rows=500, depth=4, measures=8, repeats=2, neighbours=4, runs=20)
 
 
 def test_the_page_is_written(desk: Path, understudy, monkeypatch: pytest.MonkeyPatch):

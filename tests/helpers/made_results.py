@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import math
 
-from understudy.lab.evaluation.evaluation import MEASURES, Evaluation, Facts
-from understudy.lab.evaluation.measure import Figure, Measure, Part
-from understudy.lab.evaluation.picture import Cloud, Density, Matrix, Pictures, Shares
+from understudy.lab.evaluation.evaluation import MEASURES, Evaluation, EvaluationFacts
+from understudy.lab.evaluation.measure import Measure, MeasurePart, MeasureResult
+from understudy.lab.evaluation.picture import (
+    AssociationPicture,
+    DensityPicture,
+    Pictures,
+    ScatterPicture,
+    SharesPicture,
+)
 from understudy.lab.studies.study import Study, Trial
 from understudy.methods.method import STATISTICS_FIRST
 
@@ -18,37 +24,37 @@ UNDEFINED = "tv3"
 REASON = "the synthetic table has only one class of <income>"
 
 
-def shares(column: str = "income", labels: int = 2, distance: float = 0.1) -> Shares:
+def shares(column: str = "income", labels: int = 2, distance: float = 0.1) -> SharesPicture:
     real = tuple(2.0 ** -(i + 1) for i in range(labels))
-    return Shares(column, tuple(f"value {i}" for i in range(labels)), real, real[::-1], distance)
+    return SharesPicture(column, tuple(f"value {i}" for i in range(labels)), real, real[::-1], distance)
 
 
-def density(column: str = "age", labels: tuple[str, ...] = ("0", "50", "100")) -> Density:
+def density(column: str = "age", labels: tuple[str, ...] = ("0", "50", "100")) -> DensityPicture:
     points = tuple(100 * i / 127 for i in range(128))
     real, synthetic = (tuple(math.exp(-(((x - m) / 15) ** 2)) for x in points) for m in (40, 50))
-    return Density(column, points, labels, real, synthetic, 0.2)
+    return DensityPicture(column, points, labels, real, synthetic, 0.2)
 
 
-def matrix(columns: tuple[str, ...]) -> Matrix:
+def matrix(columns: tuple[str, ...]) -> AssociationPicture:
     def cells(shift: float) -> tuple[tuple[float | None, ...], ...]:
         size = range(len(columns))
         return tuple(
             tuple(1.0 if i == j else math.cos(i + j + shift) if i + j != 3 else None for j in size) for i in size
         )
 
-    return Matrix("association", columns, cells(0.0), cells(0.3))
+    return AssociationPicture("association", columns, cells(0.0), cells(0.3))
 
 
-def cloud(rows: int = 50) -> Cloud:
+def cloud(rows: int = 50) -> ScatterPicture:
     real = tuple((math.cos(i), math.sin(2 * i)) for i in range(rows))
-    return Cloud(real, tuple((x + 0.1, y) for x, y in real), (0.4, 0.2))
+    return ScatterPicture(real, tuple((x + 0.1, y) for x, y in real), (0.4, 0.2))
 
 
-def figures() -> dict[str, Figure]:
-    found = {m.name: Figure(middle(m), parts=parts(), note="a note") for m in MEASURES}
-    found[UNDEFINED] = Figure.undefined(REASON)
-    found["tv1"] = Figure(0.0123, parts=parts())
-    found["tstr-auc"], found["trtr-auc"] = Figure(0.801), Figure(0.907)
+def figures() -> dict[str, MeasureResult]:
+    found = {m.name: MeasureResult(middle(m), parts=parts(), note="a note") for m in MEASURES}
+    found[UNDEFINED] = MeasureResult.undefined(REASON)
+    found["tv1"] = MeasureResult(0.0123, parts=parts())
+    found["tstr-auc"], found["trtr-auc"] = MeasureResult(0.801), MeasureResult(0.907)
     return found
 
 
@@ -57,17 +63,19 @@ def middle(measure: Measure) -> float:
     return sum(ends) / 2
 
 
-def parts() -> tuple[Part, ...]:
-    known = tuple(Part(name, (i + 1) / 100, note=f"p = 0.{i}") for i, name in enumerate(NAMES))
-    return (*known, Part("flat", None, "it is constant"))
+def parts() -> tuple[MeasurePart, ...]:
+    known = tuple(MeasurePart(name, (i + 1) / 100, note=f"p = 0.{i}") for i, name in enumerate(NAMES))
+    return (*known, MeasurePart("flat", None, "it is constant"))
 
 
-def facts() -> Facts:
-    return Facts("real.csv", EVIL, "held.csv", 1000, 990, 500, NAMES, ("patient", QUOTES), "income", ("sex",), True)
+def facts() -> EvaluationFacts:
+    return EvaluationFacts(
+        "real.csv", EVIL, "held.csv", 1000, 990, 500, NAMES, ("patient", QUOTES), "income", ("sex",), True
+    )
 
 
 def pictures() -> Pictures:
-    evil = Shares(EVIL, (QUOTES, EVIL, CONTROL), (0.5, 0.3, 0.2), (0.4, 0.4, 0.2), 0.3)
+    evil = SharesPicture(EVIL, (QUOTES, EVIL, CONTROL), (0.5, 0.3, 0.2), (0.4, 0.4, 0.2), 0.3)
     dates = density("admitted", ("2019-01-01", "2021-07-02", "2024-12-31"))
     more = tuple(shares(f"column {i}", 3 + i) for i in range(12))
     return Pictures((evil, density(), dates, shares(QUOTES, 24), *more), matrix(NAMES), cloud())
@@ -85,21 +93,27 @@ BUDGETS = (0.1, 0.5, 1.0)
 INSURANCE = ("age", "bmi", "children", "charges")
 
 
-def study_figures(scale: float) -> dict[str, Figure]:
+def study_figures(scale: float) -> dict[str, MeasureResult]:
     """Errors that grow with the scale."""
-    lines = tuple(Part(c, scale / 10, raw=scale) for c in INSURANCE)
-    pair = Part("age × bmi", scale / 10, raw=scale / 10, reference=0.25)
+    lines = tuple(MeasurePart(c, scale / 10, raw=scale) for c in INSURANCE)
+    pair = MeasurePart("age × bmi", scale / 10, raw=scale / 10, reference=0.25)
     return {
-        "tv1": Figure(scale / 100, parts=lines),
-        "tv2": Figure(scale / 50),
-        "pearson": Figure(scale / 10, parts=(pair,)),
-        "wasserstein-1": Figure(scale / 10, parts=lines),
-        "chi2-one-sided": Figure(scale, parts=(Part("smoker", scale, raw=scale),)),
-        "tstr-auc": Figure(0.9 - scale / 100),
-        "tstr-accuracy": Figure(0.8, parts=(Part("decision tree", 0.8 - scale / 100), Part("random forest", 0.1))),
-        "trts-accuracy": Figure(0.8, parts=(Part("logistic regression", 0.75), Part("decision tree", 0.1))),
-        "reconstruction": Figure(5.0, parts=(Part("without smoker", 5.0), Part("without charges", 1.5))),
-        "violations": Figure.undefined("the schema has no constraints"),
+        "tv1": MeasureResult(scale / 100, parts=lines),
+        "tv2": MeasureResult(scale / 50),
+        "pearson": MeasureResult(scale / 10, parts=(pair,)),
+        "wasserstein-1": MeasureResult(scale / 10, parts=lines),
+        "chi2-one-sided": MeasureResult(scale, parts=(MeasurePart("smoker", scale, raw=scale),)),
+        "tstr-auc": MeasureResult(0.9 - scale / 100),
+        "tstr-accuracy": MeasureResult(
+            0.8, parts=(MeasurePart("decision tree", 0.8 - scale / 100), MeasurePart("random forest", 0.1))
+        ),
+        "trts-accuracy": MeasureResult(
+            0.8, parts=(MeasurePart("logistic regression", 0.75), MeasurePart("decision tree", 0.1))
+        ),
+        "reconstruction": MeasureResult(
+            5.0, parts=(MeasurePart("without smoker", 5.0), MeasurePart("without charges", 1.5))
+        ),
+        "violations": MeasureResult.undefined("the schema has no constraints"),
     }
 
 

@@ -16,7 +16,7 @@ from helpers.made_results import CONTROL, EVIL, QUOTES, cloud, density, matrix, 
 from understudy.errors import InputError
 from understudy.lab.evaluation import distribution_figures as distribution
 from understudy.lab.evaluation.heatmap import heatmaps
-from understudy.lab.evaluation.picture import Cloud, Density, Matrix, Shares
+from understudy.lab.evaluation.picture import AssociationPicture, DensityPicture, ScatterPicture, SharesPicture
 from understudy.pages.axis import Scale, log_ticks, spread, ticks, valued, written
 from understudy.pages.curves import GAP, Dot, Reference, Series, curves, dots
 from understudy.pages.dial import Slice, donut, gauge
@@ -32,30 +32,34 @@ LINES = [
     Series(EVIL, ((0.1, 0.5, 0.5, 0.5), (3.0, 0.6, math.nan, math.nan))),
 ]
 RANKING = [Dot("aim", 0.9, 0.8, 0.95), Dot(QUOTES, 0.7, 0.7, 0.7), Dot("lost", math.nan, 0.0, 1.0)]
-NOTHING = Density("flat", (), (), (), (), 0.0)
+NOTHING = DensityPicture("flat", (), (), (), (), 0.0)
 NAMES = {"title": "AUC", "across": "ε", "up": "AUC of <b>"}
 
 ALL: dict[str, Figure] = {
     "bars": distribution.bars(shares()),
-    "bars of hostile values": distribution.bars(Shares(EVIL, (QUOTES, CONTROL), (0.5, 0.5), (1.0, 0.0), 0.5)),
+    "bars of hostile values": distribution.bars(SharesPicture(EVIL, (QUOTES, CONTROL), (0.5, 0.5), (1.0, 0.0), 0.5)),
     "many bars": distribution.bars(shares("wide", 40)),
-    "no bars": distribution.bars(Shares("none", (), (), (), 0.0)),
-    "bars of nothing": distribution.bars(Shares("nan", ("a",), (math.nan,), (0.0,), math.nan)),
+    "no bars": distribution.bars(SharesPicture("none", (), (), (), 0.0)),
+    "bars of nothing": distribution.bars(SharesPicture("nan", ("a",), (math.nan,), (0.0,), math.nan)),
     "density": distribution.density(density()),
     "density of dates": distribution.density(density("day", ("2019-01-01", "2021-07-02", "2024-12-31"))),
     "density of nothing": distribution.density(NOTHING),
-    "density of one point": distribution.density(Density("one", (3.0,), ("3",), (1.0,), (1.0,), 0.0)),
-    "constant density": distribution.density(Density("flat", (3.0, 3.0), ("3", "3"), (0.0, 0.0), (0.0, 0.0), 0.0)),
-    "infinite density": distribution.density(
-        Density("inf", (0.0, math.inf, 2.0), ("0", "∞", "2"), (1.0, 1.0, math.nan), (1.0, 1.0, 1.0), math.inf)
+    "density of one point": distribution.density(DensityPicture("one", (3.0,), ("3",), (1.0,), (1.0,), 0.0)),
+    "constant density": distribution.density(
+        DensityPicture("flat", (3.0, 3.0), ("3", "3"), (0.0, 0.0), (0.0, 0.0), 0.0)
     ),
-    "huge density": distribution.density(Density("huge", (-1e308, 1e308), ("a", "b"), (1.0, 2.0), (2.0, 1.0), 0.0)),
+    "infinite density": distribution.density(
+        DensityPicture("inf", (0.0, math.inf, 2.0), ("0", "∞", "2"), (1.0, 1.0, math.nan), (1.0, 1.0, 1.0), math.inf)
+    ),
+    "huge density": distribution.density(
+        DensityPicture("huge", (-1e308, 1e308), ("a", "b"), (1.0, 2.0), (2.0, 1.0), 0.0)
+    ),
     "scatter": distribution.scatter(cloud()),
-    "scatter of one row": distribution.scatter(Cloud(((1.0, 1.0),), (), (1.0, 0.0))),
-    "scatter of nothing": distribution.scatter(Cloud(((math.nan, 1.0),), (), (0.0, 0.0))),
+    "scatter of one row": distribution.scatter(ScatterPicture(((1.0, 1.0),), (), (1.0, 0.0))),
+    "scatter of nothing": distribution.scatter(ScatterPicture(((math.nan, 1.0),), (), (0.0, 0.0))),
     **{f"heat map {i}": f for i, f in enumerate(heatmaps(matrix(("a", EVIL, "c", QUOTES))))},
     **{f"large heat map {i}": f for i, f in enumerate(heatmaps(matrix(tuple(f"column {i}" for i in range(45)))))},
-    **{f"empty heat map {i}": f for i, f in enumerate(heatmaps(Matrix("association", (), (), ())))},
+    **{f"empty heat map {i}": f for i, f in enumerate(heatmaps(AssociationPicture("association", (), (), ())))},
     "curves": curves(LINES, **NAMES, reference=Reference("real rows", 0.91)),
     "no curves": curves([], **NAMES),
     "curve of one point": curves([Series("one", ((1.0, 0.5, 0.4, 0.6),))], **NAMES),
@@ -147,7 +151,7 @@ def bar_widths(picture: Figure) -> tuple[list[float], list[float]]:
 
 
 def test_bars_are_as_long_as_the_shares():
-    found = Shares("job", ("a", "b", "c"), (0.5, 0.3, 0.2), (0.25, 0.7, 0.05), 0.4)
+    found = SharesPicture("job", ("a", "b", "c"), (0.5, 0.3, 0.2), (0.25, 0.7, 0.05), 0.4)
     real, synthetic = bar_widths(distribution.bars(found))
     unit = real[0] / 0.5
     assert real == pytest.approx([unit * p for p in found.real], abs=0.02)
@@ -155,7 +159,9 @@ def test_bars_are_as_long_as_the_shares():
 
 
 def test_many_bars_are_the_long_ones_and_the_rest():
-    found = Shares("job", tuple(f"v{i}" for i in range(30)), (0.71, *[0.01] * 29), (0.5, 0.21, *[0.29 / 28] * 28), 0.2)
+    found = SharesPicture(
+        "job", tuple(f"v{i}" for i in range(30)), (0.71, *[0.01] * 29), (0.5, 0.21, *[0.29 / 28] * 28), 0.2
+    )
     picture = distribution.bars(found)
     real, synthetic = bar_widths(picture)
     labels = [t.text for t in texts(picture) if t.get("text-anchor") == "end"][1:]
@@ -181,13 +187,13 @@ def test_slices_of_a_donut_are_as_wide_as_their_shares():
 
 
 def test_strongest_colour_is_that_of_the_largest_difference():
-    found = Matrix("association", ("a", "b"), ((1.0, 0.2), (0.2, 1.0)), ((1.0, 0.3), (0.3, 1.0)))
+    found = AssociationPicture("association", ("a", "b"), ((1.0, 0.2), (0.2, 1.0)), ((1.0, 0.3), (0.3, 1.0)))
     cells = [r for r in parsed(heatmaps(found)[2]).iter(f"{SVG}rect") if r.get("width") == "33"]
     assert [float(c.get("fill-opacity", "")) for c in cells] == [0.0, 1.0, 1.0, 0.0]
 
 
 def test_a_cell_without_a_value_has_a_stroke_and_says_so():
-    found = Matrix("association", ("a", "b"), ((1.0, None), (None, 1.0)), ((1.0, 0.5), (0.5, 1.0)))
+    found = AssociationPicture("association", ("a", "b"), ((1.0, None), (None, 1.0)), ((1.0, 0.5), (0.5, 1.0)))
     real, synthetic, difference = heatmaps(found)
     assert real.svg.count("no value") == 2 and difference.svg.count("no value") == 2
     assert "no value" not in synthetic.svg

@@ -16,7 +16,7 @@ from understudy.lab.attacks.attacks import NO_PROOF, Attacks, attack
 from understudy.lab.attacks.report import summary
 from understudy.lab.attacks.shadow_models import SHADOW
 from understudy.lab.evaluation.evaluation import MEASURES, NOTICE, Evaluation, evaluate
-from understudy.lab.evaluation.measure import LOWER, Figure, Measure
+from understudy.lab.evaluation.measure import LOWER, Measure, MeasureResult
 from understudy.releases.release import FORMATS, SCHEMA, synthetic_name
 
 READING, DRAWING = 1, 1
@@ -71,7 +71,7 @@ def _print_evaluation(found: Evaluation) -> None:
     print(NOTICE)
 
 
-def _print_section(title: str, figures: Sequence[tuple[Measure, Figure]]) -> None:
+def _print_section(title: str, figures: Sequence[tuple[Measure, MeasureResult]]) -> None:
     """A table of the figures, and below it why some measures have none."""
     rows = [_measure_row(measure, figure) for measure, figure in figures if figure.value is not None]
     if rows:
@@ -84,11 +84,11 @@ def _print_section(title: str, figures: Sequence[tuple[Measure, Figure]]) -> Non
         print(f"{title}, no figure: {'; '.join(titles)}: {reason}.")
 
 
-def _measure_row(measure: Measure, figure: Figure) -> tuple[str, str, str, str]:
+def _measure_row(measure: Measure, figure: MeasureResult) -> tuple[str, str, str, str]:
     return measure.title, f"{figure.value:.4g}", measure.direction, _worst(measure, figure)
 
 
-def _worst(measure: Measure, figure: Figure) -> str:
+def _worst(measure: Measure, figure: MeasureResult) -> str:
     """The part that is furthest from good; nothing where all are alike."""
     known = {p.name: p.value for p in figure.parts if p.value is not None}
     if len(set(known.values())) < 2:

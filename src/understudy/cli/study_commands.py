@@ -250,7 +250,7 @@ def show_selection(folder: Path, out: Path, tables: Sequence[str], seed: int, qu
         known_name("table", table, names())
     if not folder.is_dir():
         raise InputError(f"{str(folder)!r} must be the folder of the public tables", folder)
-    schemas, size = {t: bundled_schema(t) for t in wanted}, selection.Size()
+    schemas, size = {t: bundled_schema(t) for t in wanted}, selection.SelectionSize()
     with progress(len(list(selection.cases(size, list(schemas)))), quiet) as begin:
         selection.write(out, folder, schemas, seed, size, begin)
     print(f"The page is {out}.")

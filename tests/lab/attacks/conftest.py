@@ -10,7 +10,7 @@ import pytest
 from people import PEOPLE, make_people
 
 from understudy.boundary.schema.schema import Schema
-from understudy.lab.attacks.threat import Setting
+from understudy.lab.attacks.threat import Threat
 from understudy.lab.evaluation.comparison import Comparison
 
 
@@ -36,11 +36,9 @@ def sample() -> pa.Table:
 
 
 @pytest.fixture(scope="session")
-def setting(schema: Schema) -> Callable[..., Setting]:
-    def make(
-        train: Any, holdout: Any, synthetic: Any, secrets: Any = None, seed: int = 0, given: Any = None
-    ) -> Setting:
+def setting(schema: Schema) -> Callable[..., Threat]:
+    def make(train: Any, holdout: Any, synthetic: Any, secrets: Any = None, seed: int = 0, given: Any = None) -> Threat:
         compared = Comparison.of(train, synthetic, holdout=holdout, schema=given or schema, seed=seed)
-        return Setting.of(compared, secrets)
+        return Threat.of(compared, secrets)
 
     return make

@@ -15,7 +15,7 @@ from understudy.lab.attacks.linkability import share_one
 from understudy.lab.attacks.membership import by_density, by_distance
 from understudy.lab.attacks.reconstruction import reconstruction
 from understudy.lab.attacks.shadow_models import agreeing, shadow_membership
-from understudy.lab.attacks.singling_out import AT_LEAST, EQUAL, UNKNOWN, Condition, matches, singled_out
+from understudy.lab.attacks.singling_out import AT_LEAST, EQUAL, UNKNOWN, Predicate, matches, singled_out
 from understudy.lab.attacks.threat import matrix
 
 NUMBER = Schema.loads('[columns.x]\ntype = "number"\nmin = 0\nmax = 1_000\nmissing = true\n')
@@ -80,8 +80,8 @@ def test_two_halves_are_linked_by_one_row():
 def test_descriptions_single_out_one_row_and_count_it_once(setting):
     people = numbers(1.0, 2.0, 2.0, 9.0, None)
     sample = setting(people, people, people, given=NUMBER).train
-    nine, one, two = ((Condition("x", EQUAL, v),) for v in (9.0, 1.0, 2.0))
-    large, nobody, unknown = (Condition("x", AT_LEAST, 5.0),), (Condition("x", EQUAL, 7.0),), (Condition("x", UNKNOWN),)
+    nine, one, two = ((Predicate("x", EQUAL, v),) for v in (9.0, 1.0, 2.0))
+    large, nobody, unknown = (Predicate("x", AT_LEAST, 5.0),), (Predicate("x", EQUAL, 7.0),), (Predicate("x", UNKNOWN),)
     assert matches((*large, *nine), sample).tolist() == [False, False, False, True, False]
     assert [singled_out([d], sample) for d in (nine, one, two, large, nobody, unknown)] == [1, 1, 0, 1, 0, 1]
     assert singled_out([nine, large, one], sample) == 2

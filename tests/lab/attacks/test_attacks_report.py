@@ -11,7 +11,7 @@ from helpers.parsed_page import EXTERNAL, Page
 from understudy.errors import InputError
 from understudy.lab.attacks.all_attacks import ATTACKS
 from understudy.lab.attacks.attack import Finding
-from understudy.lab.attacks.attacks import NO_PROOF, Attacks, Facts
+from understudy.lab.attacks.attacks import NO_PROOF, AttackFacts, Attacks
 from understudy.lab.attacks.report import summary
 from understudy.lab.attacks.shadow_models import SHADOW
 from understudy.lab.evaluation.evaluation import NOTICE
@@ -22,7 +22,7 @@ LOUD = Finding(0.9, 0.2, 0.7, (0.6, 0.75))
 REASON = "there is no <column> beside it"
 
 
-def facts(**changed: object) -> Facts:
+def facts(**changed: object) -> AttackFacts:
     plain = {
         "train": "train.csv",
         "holdout": "held.csv",
@@ -36,7 +36,7 @@ def facts(**changed: object) -> Facts:
         "drafted": True,
         "seed": 3,
     }
-    return Facts(**{**plain, **changed})
+    return AttackFacts(**{**plain, **changed})
 
 
 def made(**changed: Finding) -> Attacks:

@@ -13,7 +13,7 @@ import pytest
 
 from understudy.boundary.schema.schema import Schema
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.evaluation.measure import Figure, Measure
+from understudy.lab.evaluation.measure import Measure, MeasureResult
 
 ROWS = 2000
 PEOPLE = """
@@ -169,10 +169,10 @@ def broken_comparison(request: pytest.FixtureRequest) -> Comparison:
 
 
 @pytest.fixture(scope="session")
-def check_sound() -> Callable[[Measure, Figure], None]:
+def check_sound() -> Callable[[Measure, MeasureResult], None]:
     """Of a figure and of its parts: a finite number inside the range, or a reason; never both, never neither."""
 
-    def check(measure: Measure, figure: Figure) -> None:
+    def check(measure: Measure, figure: MeasureResult) -> None:
         for found in (figure, *figure.parts):
             assert (found.value is None) == bool(found.reason), (measure.name, found)
             if found.value is not None:

@@ -14,7 +14,7 @@ from sklearn.decomposition import PCA
 from understudy.boundary.schema.column import Categorical, Number
 from understudy.boundary.schema.schema import Schema
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.evaluation.picture import Density, Pictures, Shares
+from understudy.lab.evaluation.picture import DensityPicture, Pictures, SharesPicture
 from understudy.lab.evaluation.picture_data import MOST_DOTS, MOST_LABELS, POINTS, _bandwidth, draw
 
 
@@ -23,17 +23,23 @@ def pictures(people: pa.Table, others: pa.Table, schema: Schema) -> Pictures:
     return draw(Comparison.of(people, others, schema=schema))
 
 
-def by_name(pictures: Pictures) -> dict[str, Shares | Density]:
+def by_name(pictures: Pictures) -> dict[str, SharesPicture | DensityPicture]:
     return {c.column: c for c in pictures.columns}
 
 
-def area(picture: Density, heights: tuple[float, ...]) -> float:
+def area(picture: DensityPicture, heights: tuple[float, ...]) -> float:
     return float(np.trapezoid(heights, picture.points))
 
 
 def test_every_column_is_drawn_as_a_person_would(pictures: Pictures) -> None:
     kinds = {name: type(c) for name, c in by_name(pictures).items()}
-    assert kinds == {"age": Density, "income": Density, "job": Shares, "smoker": Shares, "hired": Density}
+    assert kinds == {
+        "age": DensityPicture,
+        "income": DensityPicture,
+        "job": SharesPicture,
+        "smoker": SharesPicture,
+        "hired": DensityPicture,
+    }
 
 
 def test_the_worst_columns_come_first(people: pa.Table, others: pa.Table) -> None:
@@ -45,7 +51,7 @@ def test_the_worst_columns_come_first(people: pa.Table, others: pa.Table) -> Non
 
 def test_shares_come_by_frequency_and_add_up(pictures: Pictures) -> None:
     job = by_name(pictures)["job"]
-    assert isinstance(job, Shares) and set(job.labels) == {"clerk", "cook", "nurse", "judge", "missing"}
+    assert isinstance(job, SharesPicture) and set(job.labels) == {"clerk", "cook", "nurse", "judge", "missing"}
     assert list(job.real) == sorted(job.real, reverse=True)
     assert sum(job.real) == pytest.approx(1) and sum(job.synthetic) == pytest.approx(1)
     assert job.distance == pytest.approx(sum(abs(a - b) for a, b in zip(job.real, job.synthetic, strict=True)) / 2)
@@ -63,7 +69,7 @@ def test_long_lists_end_in_others() -> None:
 def test_few_numbers_are_bars_in_their_order() -> None:
     table = pa.table({"x": [3.5, 1.5, 1.5, -2.0, None, 10.0]})
     (column,) = draw(Comparison.of(table, table)).columns
-    assert isinstance(column, Shares)
+    assert isinstance(column, SharesPicture)
     assert column.labels == ("-2", "1.5", "3.5", "10", "missing")
     assert column.real == pytest.approx([1 / 6, 2 / 6, 1 / 6, 1 / 6, 1 / 6])
 
@@ -73,7 +79,7 @@ def test_a_heavy_value_among_many_is_a_bar_of_its_own() -> None:
     gains = np.where(rng.random(3000) < 0.9, 0.0, rng.lognormal(8, 1, 3000).round(2))
     table = pa.table({"gain": gains})
     (column,) = draw(Comparison.of(table, table)).columns
-    assert isinstance(column, Shares) and len(column.labels) <= MOST_LABELS
+    assert isinstance(column, SharesPicture) and len(column.labels) <= MOST_LABELS
     assert column.labels[0] == "0" and column.real[0] == pytest.approx(np.mean(gains == 0))
 
 
@@ -81,7 +87,7 @@ def test_a_density_is_that_of_scipy_away_from_the_ends() -> None:
     rng = np.random.default_rng(2)
     real, synthetic = rng.normal(5, 2, 4000), rng.normal(6, 1, 3000)
     (picture,) = draw(Comparison.of(pa.table({"x": real}), pa.table({"x": synthetic}))).columns
-    assert isinstance(picture, Density) and len(picture.points) == POINTS
+    assert isinstance(picture, DensityPicture) and len(picture.points) == POINTS
     points = np.array(picture.points)
     width = _bandwidth(real, points[1] - points[0])
     for values, heights in ((real, picture.real), (synthetic, picture.synthetic)):
@@ -93,14 +99,14 @@ def test_a_density_is_that_of_scipy_away_from_the_ends() -> None:
 def test_a_density_does_not_sink_at_the_ends_of_a_column() -> None:
     even = pa.table({"x": np.linspace(0, 1, 5001)})
     (picture,) = draw(Comparison.of(even, even)).columns
-    assert isinstance(picture, Density)
+    assert isinstance(picture, DensityPicture)
     assert np.array(picture.real) == pytest.approx(np.ones(POINTS), abs=0.02)
 
 
 def test_whole_numbers_are_no_comb() -> None:
     ages = pa.table({"age": np.repeat(np.arange(20, 80), 50)})
     (picture,) = draw(Comparison.of(ages, ages)).columns
-    assert isinstance(picture, Density)
+    assert isinstance(picture, DensityPicture)
     assert max(picture.real) < 1.2 * min(picture.real)
     assert picture.labels == ("20", "50", "79")
 
@@ -109,7 +115,7 @@ def test_narrow_whole_numbers_with_long_tails_are_no_comb_either() -> None:
     steps = np.rint(np.random.default_rng(6).laplace(0, 3, 100_000))
     table = pa.table({"x": steps})
     (picture,) = draw(Comparison.of(table, table)).columns
-    assert isinstance(picture, Density)
+    assert isinstance(picture, DensityPicture)
     right = np.array(picture.real)[np.array(picture.points) > 0.5]
     assert (np.diff(right) < 0.001 * right[0]).all()
 
@@ -118,12 +124,12 @@ def test_an_outlier_does_not_flatten_the_curve() -> None:
     rng = np.random.default_rng(3)
     real = rng.normal(0, 1, 2000)
     (picture,) = draw(Comparison.of(pa.table({"x": [*real, 1e9]}), pa.table({"x": real}))).columns
-    assert isinstance(picture, Density) and picture.points[-1] < 4
+    assert isinstance(picture, DensityPicture) and picture.points[-1] < 4
 
 
 def test_dates_are_called_by_their_day(pictures: Pictures) -> None:
     hired = by_name(pictures)["hired"]
-    assert isinstance(hired, Density)
+    assert isinstance(hired, DensityPicture)
     assert [label[:4] for label in hired.labels] == ["2020", "2021", "2021"]
 
 

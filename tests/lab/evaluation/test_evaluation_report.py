@@ -23,7 +23,7 @@ from helpers.made_results import (
 )
 from helpers.parsed_page import EXTERNAL, Page
 from understudy.lab.evaluation.evaluation import MEASURES, NOTICE
-from understudy.lab.evaluation.measure import LOWER, Figure, Part
+from understudy.lab.evaluation.measure import LOWER, MeasurePart, MeasureResult
 from understudy.lab.evaluation.picture import Pictures
 from understudy.lab.evaluation.report import MOST_PARTS, OPEN_PICTURES, render, render_brief
 
@@ -70,15 +70,15 @@ def test_headlines_are_in_words(page):
 
 
 def test_without_real_training_rows_nothing_stands_beside():
-    found = figures() | {"trtr-auc": Figure.undefined("it needs a hold-out")}
+    found = figures() | {"trtr-auc": MeasureResult.undefined("it needs a hold-out")}
     words = Page(render(evaluation(figures=found))).words
     assert "rank 80.1 % of pairs of held-out rows rightly." in words
 
 
 def test_worst_parts_come_first():
     lower, higher = (next(m for m in MEASURES if (m.direction == LOWER) == wanted) for wanted in (True, False))
-    parts = tuple(Part(f"part {i}", i / 10) for i in range(5))
-    found = {m.name: Figure(0.2, parts=parts) for m in (lower, higher)}
+    parts = tuple(MeasurePart(f"part {i}", i / 10) for i in range(5))
+    found = {m.name: MeasureResult(0.2, parts=parts) for m in (lower, higher)}
     words = Page(render(evaluation(figures=found))).words
     assert "Worst: part 4 0.400 · part 3 0.300 · part 2 0.200" in words
     assert "Worst: part 0 0 · part 1 0.100 · part 2 0.200" in words
@@ -86,13 +86,13 @@ def test_worst_parts_come_first():
 
 def test_other_measures_alone_are_headlines_too():
     measure = next(m for m in MEASURES if m.name == "js")
-    words = Page(render(evaluation(figures={"js": Figure(0.25)}))).words
+    words = Page(render(evaluation(figures={"js": MeasureResult(0.25)}))).words
     assert words.count(measure.title) == 2 and "0.250" in words
 
 
 def test_long_lists_are_cut():
-    parts = tuple(Part(f"pair {i:05d}", i / 1e5) for i in range(10_000))
-    page = Page(render(evaluation(figures=figures() | {"tv2": Figure(0.1, parts=parts)})))
+    parts = tuple(MeasurePart(f"pair {i:05d}", i / 1e5) for i in range(10_000))
+    page = Page(render(evaluation(figures=figures() | {"tv2": MeasureResult(0.1, parts=parts)})))
     assert "pair 09999" in page.words and "pair 00000" not in page.words
     assert f"The other {10_000 - MOST_PARTS:,} are better" in page.words
 
@@ -107,10 +107,10 @@ def test_hostile_names_are_harmless(page):
 
 
 def test_hostile_reasons_and_notes_are_harmless():
-    parts = (Part(EVIL, None, EVIL, EVIL), Part(CONTROL, 0.5, note=QUOTES))
-    page = Page(render(evaluation(figures={m.name: Figure(None, EVIL, parts, EVIL) for m in MEASURES})))
+    parts = (MeasurePart(EVIL, None, EVIL, EVIL), MeasurePart(CONTROL, 0.5, note=QUOTES))
+    page = Page(render(evaluation(figures={m.name: MeasureResult(None, EVIL, parts, EVIL) for m in MEASURES})))
     assert page.tags["script"] == 1
-    page = Page(render(evaluation(figures={m.name: Figure(1e-3, "", parts, EVIL) for m in MEASURES})))
+    page = Page(render(evaluation(figures={m.name: MeasureResult(1e-3, "", parts, EVIL) for m in MEASURES})))
     assert page.tags["script"] == 1
 
 
@@ -164,8 +164,8 @@ def test_no_figures_at_all_are_still_a_page():
 def test_wide_tables_stay_small():
     names = tuple(f"a column with a rather long name {i}" for i in range(200))
     wide = Pictures(tuple(shares(n, 30) for n in names), matrix(names), cloud(3000))
-    parts = tuple(Part(f"{a} × {b}", 0.5) for a in names[:40] for b in names[:40])
-    found = {m.name: Figure(0.5, parts=parts) for m in MEASURES}
+    parts = tuple(MeasurePart(f"{a} × {b}", 0.5) for a in names[:40] for b in names[:40])
+    found = {m.name: MeasureResult(0.5, parts=parts) for m in MEASURES}
     page = render(evaluation(pictures=wide, figures=found))
     assert len(page.encode()) < MOST_BYTES
     assert "160 further columns are left out" in Page(page).words

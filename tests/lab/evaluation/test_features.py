@@ -18,8 +18,8 @@ from understudy.lab.evaluation.row_features import (
     MOST_CLASSES,
     WIDEST,
     Features,
-    Scale,
-    Shared,
+    SharedResult,
+    Standardisation,
     Target,
     commonest_first,
     draw,
@@ -34,11 +34,11 @@ def features(comparison: Comparison) -> Features:
 def test_numbers_are_standardised_by_the_table_that_was_fitted():
     first, second = np.array([1.0, 2.0, 4.0, 9.0]), np.array([3.0, -5.0])
     other = StandardScaler().fit(first[:, np.newaxis]).transform(second[:, np.newaxis])
-    assert Scale.of(first).standardise(second) == pytest.approx(other[:, 0])
+    assert Standardisation.of(first).standardise(second) == pytest.approx(other[:, 0])
 
 
 def test_what_is_missing_stands_at_the_mean_and_what_is_infinite_far_out():
-    scale = Scale.of(np.array([1.0, 3.0, np.nan, np.inf]))
+    scale = Standardisation.of(np.array([1.0, 3.0, np.nan, np.inf]))
     assert (scale.centre, scale.spread) == (2.0, 1.0)
     odd = np.array([np.nan, np.inf, -np.inf, 3.0, 1e300])
     assert scale.standardise(odd).tolist() == [0.0, FAR, -FAR, 1.0, FAR]
@@ -47,13 +47,13 @@ def test_what_is_missing_stands_at_the_mean_and_what_is_infinite_far_out():
 
 @pytest.mark.parametrize("values", [[], [np.nan], [np.inf, -np.inf], [7.0, 7.0], [0.0, 0.0]])
 def test_a_column_without_spread_keeps_its_unit(values: list[float]):
-    scale = Scale.of(np.array(values, dtype=float))
+    scale = Standardisation.of(np.array(values, dtype=float))
     assert scale.spread == 1.0
     assert scale.standardise(np.array([scale.centre + 2.0])).tolist() == [2.0]
 
 
 def test_numbers_whose_squares_overflow_have_a_scale():
-    scale = Scale.of(np.array([1e308, -1e308]))
+    scale = Standardisation.of(np.array([1e308, -1e308]))
     assert (scale.centre, scale.spread) == (0.0, 1e308)
     assert scale.standardise(np.array([1e308, -1.5e308])).tolist() == [1.0, -1.5]
 
@@ -131,7 +131,7 @@ def test_a_target_of_many_classes_pools_the_rarest():
 
 def test_a_shared_result_is_computed_once_and_forgotten_with_its_comparison():
     calls: list[int] = []
-    shared = Shared(lambda comparison: calls.append(comparison.seed) or comparison.seed)
+    shared = SharedResult(lambda comparison: calls.append(comparison.seed) or comparison.seed)
     first = compared(people(5), people(5), seed=1)
     second = dataclasses.replace(first, seed=2)
     assert [shared(first), shared(second), shared(first)] == [1, 2, 1]
@@ -153,7 +153,7 @@ def test_a_shared_result_that_failed_is_tried_again():
             raise answer
         return answer
 
-    shared, comparison = Shared(compute), compared(people(5), people(5))
+    shared, comparison = SharedResult(compute), compared(people(5), people(5))
     with pytest.raises(ValueError, match="no"):
         shared(comparison)
     assert shared(comparison) == 5

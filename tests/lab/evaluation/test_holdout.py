@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import understudy as us
-from understudy.lab.evaluation.holdout import RANDOM, Split, held_out, mark, people
+from understudy.lab.evaluation.holdout import RANDOM, HoldoutSplit, held_out, mark, people
 
 ROWS = 200
 KEY = bytes(range(32))
@@ -33,14 +33,14 @@ def ids(table: pa.Table) -> list[int]:
 
 
 def test_every_row_stands_on_one_side():
-    split = Split.of(numbered(), SCHEMA)
+    split = HoldoutSplit.of(numbered(), SCHEMA)
     assert split.holdout.num_rows == ROWS // 5
     assert sorted(ids(split.train) + ids(split.holdout)) == list(range(ROWS))
     assert split.marks(KEY)[1] == RANDOM
 
 
 def test_the_split_is_random_but_repeatable():
-    first, second = Split.of(numbered(), SCHEMA), Split.of(numbered(), SCHEMA)
+    first, second = HoldoutSplit.of(numbered(), SCHEMA), HoldoutSplit.of(numbered(), SCHEMA)
     assert ids(first.holdout) == ids(second.holdout)
     assert ids(first.holdout) != list(range(ROWS // 5))
     assert held_out(np.arange(ROWS), 0).tolist() != held_out(np.arange(ROWS), 1).tolist()
@@ -48,7 +48,7 @@ def test_the_split_is_random_but_repeatable():
 
 def test_no_person_stands_on_both_sides():
     people = pa.table({"id": np.arange(ROWS) // 4, "town": ["a"] * ROWS})
-    split = Split.of(people, UNIT)
+    split = HoldoutSplit.of(people, UNIT)
     assert not set(ids(split.train)) & set(ids(split.holdout))
     assert len(set(ids(split.holdout))) == ROWS // 4 // 5
 
@@ -61,7 +61,7 @@ def test_rows_of_one_id_stay_together_however_it_is_written_and_rows_without_one
 
 def test_a_hold_out_that_is_given_is_taken():
     held = numbered(7)
-    split = Split.of(numbered(3), SCHEMA, held)
+    split = HoldoutSplit.of(numbered(3), SCHEMA, held)
     assert split.train.num_rows == 3 and split.holdout.num_rows == 7
     assert split.marks(KEY) == (mark(KEY, numbered(3)), mark(KEY, held))
 
@@ -71,10 +71,10 @@ def test_the_same_rows_have_the_same_mark_from_any_place(tmp_path: Path):
     pq.write_table(table, tmp_path / "whole.parquet")
     pq.write_table(table, tmp_path / "pieces.parquet", row_group_size=16)
     sources = (table, tmp_path / "whole.parquet", tmp_path / "pieces.parquet")
-    marks = {Split.of(source, SCHEMA).marks(KEY) for source in sources}
+    marks = {HoldoutSplit.of(source, SCHEMA).marks(KEY) for source in sources}
     assert len(marks) == 1
     changed = table.set_column(1, "town", pa.array(["b"] * ROWS))
-    assert Split.of(changed, SCHEMA).marks(KEY) not in marks
+    assert HoldoutSplit.of(changed, SCHEMA).marks(KEY) not in marks
 
 
 @pytest.mark.parametrize("place", [0, 1, ROWS - 1])
@@ -82,7 +82,7 @@ def test_one_row_on_either_side_changes_the_mark(place: int):
     towns = numbered().column("town").to_pylist()
     towns[place] = "b" if towns[place] == "a" else "a"
     changed = numbered().set_column(1, "town", pa.array(towns))
-    assert Split.of(changed, SCHEMA).marks(KEY)[0] != Split.of(numbered(), SCHEMA).marks(KEY)[0]
+    assert HoldoutSplit.of(changed, SCHEMA).marks(KEY)[0] != HoldoutSplit.of(numbered(), SCHEMA).marks(KEY)[0]
 
 
 def test_a_mark_says_nothing_without_its_key():
@@ -92,7 +92,7 @@ def test_a_mark_says_nothing_without_its_key():
 def test_a_csv_file_is_read_as_it_stands(tmp_path: Path):
     path = tmp_path / "towns.csv"
     path.write_text("id,town\n" + "".join(f"{i:03},a\n" for i in range(20)))
-    split = Split.of(path, SCHEMA)
+    split = HoldoutSplit.of(path, SCHEMA)
     assert split.name == "towns.csv"
     assert "007" in split.train.column("id").to_pylist() + split.holdout.column("id").to_pylist()
 
@@ -111,4 +111,4 @@ def test_a_csv_file_is_read_as_it_stands(tmp_path: Path):
 )
 def test_bad_input_is_refused(data: object, holdout: object, said: str):
     with pytest.raises(us.InputError, match=said.replace("(", r"\(")):
-        Split.of(data, SCHEMA, holdout)
+        HoldoutSplit.of(data, SCHEMA, holdout)

@@ -12,7 +12,7 @@ from tables import BAD, compared, people, shuffled
 
 from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.evaluation import MEASURES
-from understudy.lab.evaluation.measure import HIGHER, LOWER, NEEDS, Figure, Measure
+from understudy.lab.evaluation.measure import HIGHER, LOWER, NEEDS, Measure, MeasureResult
 from understudy.lab.evaluation.measures import prediction, propensity
 
 ROUNDING = 1e-9
@@ -77,7 +77,7 @@ def test_every_field_is_filled(measure: Measure):
     assert measure.explanation.endswith(".")
 
 
-def failures(figure: Figure, measure: Measure) -> list[str]:
+def failures(figure: MeasureResult, measure: Measure) -> list[str]:
     """A number that is one and lies in the range, or a reason; of the figure and of all its parts."""
     found = []
     for part in (figure, *figure.parts):

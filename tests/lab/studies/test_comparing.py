@@ -17,7 +17,7 @@ import pytest
 
 import understudy as us
 from understudy.lab.evaluation.evaluation import evaluate
-from understudy.lab.evaluation.holdout import Split
+from understudy.lab.evaluation.holdout import HoldoutSplit
 from understudy.lab.jobs import worker_pool
 from understudy.lab.jobs.worker_pool import Broken, WorkerPool, python_command
 from understudy.lab.studies import worker
@@ -66,7 +66,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Study
 
 
 def test_figures_are_those_of_the_same_release_by_hand(done: tuple[Path, Study, list[TrialAdvance]]):
-    split = Split.of(people(), schema())
+    split = HoldoutSplit.of(people(), schema())
     study = done[1]
     release = us.synthesize(
         us.open(split.train, schema()), method="mst", epsilon=1, seed=0, test_only_noise_seed=0,

@@ -8,8 +8,8 @@ import pyarrow as pa
 from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.picture import Pictures
 from understudy.lab.evaluation.picture_data import draw
-from understudy.lab.studies.documents.forests_page import Chapter, render
-from understudy.lab.studies.layout import Grid
+from understudy.lab.studies.documents.forests_page import ForestsChapter, render
+from understudy.lab.studies.layout import TextTable
 
 
 def pictures() -> Pictures:
@@ -22,9 +22,11 @@ def pictures() -> Pictures:
 
 
 def page() -> str:
-    grid = Grid("Wasserstein distance", ("feature", "printed: ARF", "arf"), (("height <m>", "0.1", "0.2"),), "A note.")
+    grid = TextTable(
+        "Wasserstein distance", ("feature", "printed: ARF", "arf"), (("height <m>", "0.1", "0.2"),), "A note."
+    )
     drawn = {(0.5, "published-dp-arf"): pictures(), (0.0, "arf"): pictures()}
-    chapter = Chapter("insurance", "300 rows.", ("height", "rooms"), (grid,), drawn)
+    chapter = ForestsChapter("insurance", "300 rows.", ("height", "rooms"), (grid,), drawn)
     return render([chapter], ["A remark & more."])
 
 

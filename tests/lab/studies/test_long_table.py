@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from understudy.lab.evaluation.measure import Figure, Part
+from understudy.lab.evaluation.measure import MeasurePart, MeasureResult
 from understudy.lab.studies import long_table as table
 from understudy.lab.studies.study import Study, Trial
 from understudy.methods.method import STATISTICS_FIRST
 
-FIGURE = Figure(0.25, parts=(Part("age", 0.5), Part("job, or none", None, "it is constant")))
+FIGURE = MeasureResult(0.25, parts=(MeasurePart("age", 0.5), MeasurePart("job, or none", None, "it is constant")))
 TRIALS = (
-    Trial("mst", 0.1, 0, 1.5, 200.0, {"tv1": FIGURE, "tv2": Figure.undefined("there is one column")}),
+    Trial("mst", 0.1, 0, 1.5, 200.0, {"tv1": FIGURE, "tv2": MeasureResult.undefined("there is one column")}),
     Trial("mwem", 0.1, 1, 2.5, 300.0, {}, "the domain is too large"),
 )
 WANTED = [
@@ -29,7 +29,7 @@ WANTED = [
 
 def study(trials: tuple[Trial, ...] = TRIALS) -> Study:
     families = dict.fromkeys(("mst", "mwem"), STATISTICS_FIRST)
-    return Study("people.csv", 80, 20, 1e-6, None, trials, {"tv1": Figure(0.0)}, families)
+    return Study("people.csv", 80, 20, 1e-6, None, trials, {"tv1": MeasureResult(0.0)}, families)
 
 
 def test_every_figure_and_part_has_a_row():

@@ -17,23 +17,23 @@ from understudy.inference.polya.polya_prior import PolyaPrior
 from understudy.lab.studies.documents import nonparametric
 from understudy.lab.studies.documents.nonparametric import (
     LAWS,
-    Size,
+    NonparametricSize,
     densities_apart,
     equal_values_ratio,
     rows_apart,
     study,
     write,
 )
-from understudy.lab.studies.documents.nonparametric_page import Study, pictures, render
+from understudy.lab.studies.documents.nonparametric_page import NonparametricStudy, pictures, render
 from understudy.lab.studies.documents.polya_loss import worst_pair
-from understudy.lab.studies.layout import Grid
+from understudy.lab.studies.layout import TextTable
 from understudy.pages.boxes import Box
 
-SMALL = Size(rows=2_000, depth=6, measures=20, repeats=4, neighbours=15, runs=60)
+SMALL = NonparametricSize(rows=2_000, depth=6, measures=20, repeats=4, neighbours=15, runs=60)
 
 
 @pytest.fixture(scope="module")
-def small() -> Study:
+def small() -> NonparametricStudy:
     return study(3, SMALL)
 
 
@@ -74,7 +74,7 @@ def test_all_draws_in_one_leaf_against_the_probability_of_an_output() -> None:
         assert math.isclose(ratio, whole, abs_tol=1e-9)
 
 
-def test_the_findings_of_the_document(small: Study) -> None:
+def test_the_findings_of_the_document(small: NonparametricStudy) -> None:
     """ε falls with c and grows with n, depth and m; what random neighbours show is never above it."""
     over = {s.parameter: s for s in small.suprema}
     assert list(over["c"].exact) == sorted(over["c"].exact, reverse=True)
@@ -83,13 +83,13 @@ def test_the_findings_of_the_document(small: Study) -> None:
     assert any(seen < 0.8 * exact for s in small.suprema for seen, exact in zip(s.simulated, s.exact, strict=True))
 
 
-def test_the_best_c_for_l1_lies_inside(small: Study) -> None:
+def test_the_best_c_for_l1_lies_inside(small: NonparametricStudy) -> None:
     for law in LAWS:
         medians = [b.middle for b in small.distances[f"L1 distance | {law.name} | c"]]
         assert 0 < int(np.argmin(medians)) < len(medians) - 1
 
 
-def test_a_simulation_stays_below_the_worst_pair(small: Study) -> None:
+def test_a_simulation_stays_below_the_worst_pair(small: NonparametricStudy) -> None:
     tree = small.failures[0].curves
     names = list(tree)
     assert all(b <= a + 1e-12 for a, b in zip(tree[names[0]], tree[names[1]], strict=True))
@@ -102,7 +102,7 @@ def test_distances_by_hand() -> None:
     """With c so large that every draw is uniform: L1 from uniform(¼, ¾) is 1, and Hellinger² is 1 − 1/√2."""
     law, rng = LAWS[0], np.random.default_rng(2)
     posterior = PolyaPrior(1e12, 6).posterior(law.sample(10, rng))
-    l1, hellinger = densities_apart(law, posterior, Size(measures=3), rng)
+    l1, hellinger = densities_apart(law, posterior, NonparametricSize(measures=3), rng)
     assert np.allclose(l1, 1.0, atol=1e-4) and np.allclose(hellinger**2, 1 - math.sqrt(0.5), atol=1e-4)
     assert rows_apart(law, 20_000, 1e-3, 12, rng) < 0.02
 
@@ -121,7 +121,7 @@ def test_a_box_has_the_quantiles_of_its_values() -> None:
 
 
 def test_the_page_is_self_contained_and_says_what_was_missed(
-    small: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: NonparametricStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = render(small)
     assert page == render(small) and small.missed.replace("'", "&#39;") in page
@@ -131,7 +131,7 @@ def test_the_page_is_self_contained_and_says_what_was_missed(
     assert write(tmp_path / "page.html").read_text() == page
 
 
-def test_real_columns_have_a_table_of_their_own(small: Study) -> None:
-    columns = Grid("Distances of real columns", ("column", "by noise"), (("charges", "3.2"),), "Lower is better.")
+def test_real_columns_have_a_table_of_their_own(small: NonparametricStudy) -> None:
+    columns = TextTable("Distances of real columns", ("column", "by noise"), (("charges", "3.2"),), "Lower is better.")
     page = render(dataclasses.replace(small, columns=columns))
     assert "On real columns" in page and "charges" in page and "On real columns" not in render(small)

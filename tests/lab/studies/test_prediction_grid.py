@@ -18,7 +18,7 @@ from understudy.datasets import schema
 from understudy.errors import InputError
 from understudy.lab.studies.documents.billionaire import LARGEST, town
 from understudy.lab.studies.documents.census import ADULT_BINNED, EDUCATION, grouped_education
-from understudy.lab.studies.documents.prediction_grid import Data, EncodedTable, prediction_grid, save
+from understudy.lab.studies.documents.prediction_grid import EncodedTable, PredictionData, prediction_grid, save
 from understudy.lab.studies.documents.prediction_page import (
     FOREST,
     GREEDY,
@@ -97,7 +97,7 @@ def test_encoded_rows_are_a_table() -> None:
 def test_balancing_keeps_as_many_of_each_class() -> None:
     domain = Domain.of(ADD_REMOVE)
     classes = np.repeat([0, 1, 2], [7, 3, 5]).astype(np.int32)
-    data = Data("made", domain, TARGET, {TARGET: classes, "age": np.arange(15, dtype=np.int32)})
+    data = PredictionData("made", domain, TARGET, {TARGET: classes, "age": np.arange(15, dtype=np.int32)})
     even = data.balanced(np.random.default_rng(0))
     assert np.bincount(even.codes[TARGET]).tolist() == [3, 3, 3]
     assert data.baseline == 7 / 15 and all(p.rows in (5, 10) for p in data.split(3))

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from understudy.errors import ReleaseError
-from understudy.lab.evaluation.measure import Figure, Part
+from understudy.lab.evaluation.measure import MeasurePart, MeasureResult
 from understudy.lab.studies.record import (
     FILE,
     KEY,
@@ -30,14 +30,14 @@ from understudy.lab.studies.study import Trial
 
 QUESTION = StudyQuestion("d" * 64, "20 % of the rows, seed 0", "5" * 64, 1e-6, None, (), ("tv1", "tv2"), "1.0")
 PARTS = (
-    Part("a \u2028 line", 0.5, note="p = 0.1"),
-    Part("b", None, "constant"),
-    Part("c", 1.0, raw=2.0, reference=3.0),
+    MeasurePart("a \u2028 line", 0.5, note="p = 0.1"),
+    MeasurePart("b", None, "constant"),
+    MeasurePart("c", 1.0, raw=2.0, reference=3.0),
 )
 
 
 def trial(seed: int) -> Trial:
-    return Trial("mst", 0.1, seed, 1.25, 170.5, {"tv1": Figure(0.25, parts=PARTS, note="three columns")})
+    return Trial("mst", 0.1, seed, 1.25, 170.5, {"tv1": MeasureResult(0.25, parts=PARTS, note="three columns")})
 
 
 def recorded(folder: Path, question: StudyQuestion = QUESTION) -> list[Trial]:
@@ -156,9 +156,13 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path):
 
 
 def test_what_is_not_finite_is_recorded_as_undefined():
-    odd = Figure(math.nan, parts=(Part("a", math.inf, raw=-math.inf), Part("b", 1.0, reference=math.nan)))
+    odd = MeasureResult(
+        math.nan, parts=(MeasurePart("a", math.inf, raw=-math.inf), MeasurePart("b", 1.0, reference=math.nan))
+    )
     read = from_dict(json.loads(json.dumps(to_dict(Trial("mst", 1.0, 0, 1.0, 1.0, {"x": odd})), allow_nan=False)))
-    assert read.figures["x"] == Figure(None, UNDEFINED, (Part("a", None, UNDEFINED), Part("b", 1.0)))
+    assert read.figures["x"] == MeasureResult(
+        None, UNDEFINED, (MeasurePart("a", None, UNDEFINED), MeasurePart("b", 1.0))
+    )
 
 
 def test_a_study_keeps_its_key_to_itself(tmp_path: Path):

@@ -21,13 +21,13 @@ from understudy.lab.studies.documents.selection_page import (
     POOL,
     PUBLISHED,
     SELECT,
-    Case,
-    Results,
-    Trial,
+    SelectionCase,
+    SelectionResults,
+    SelectionTrial,
     render,
     verdict,
 )
-from understudy.lab.studies.documents.selection_study import Size, attempt, cases, compared, sweeps, write
+from understudy.lab.studies.documents.selection_study import SelectionSize, attempt, cases, compared, sweeps, write
 
 pytestmark = pytest.mark.usefixtures("small_pools")
 
@@ -47,7 +47,7 @@ min = 0
 max = 1
 """
 )
-SMALL = Size(("independent",), (2.0,), 1, "independent", 2.0, 1)
+SMALL = SelectionSize(("independent",), (2.0,), 1, "independent", 2.0, 1)
 
 
 def table(rows: int, seed: int) -> pa.Table:
@@ -82,8 +82,8 @@ def test_selection_finds_what_its_pool_does_not_know(folder: Path) -> None:
 
     Age decides for nine of ten rows: the pool's AUC is ½ by construction, the other's about 0.9.
     """
-    data = selection.Data.read("adult", folder, SCHEMA)
-    pool = attempt(data, Case("adult", POOL, "independent", 8.0))
+    data = selection.SelectionData.read("adult", folder, SCHEMA)
+    pool = attempt(data, SelectionCase("adult", POOL, "independent", 8.0))
     selected = attempt(data, selection.honest("adult", "independent", 8.0))
     assert pool.auc < 0.65 < 0.8 < selected.auc
     assert selected.tv2 < pool.tv2
@@ -92,7 +92,7 @@ def test_selection_finds_what_its_pool_does_not_know(folder: Path) -> None:
 
 
 def test_the_plan_of_a_study() -> None:
-    size = Size(("independent", "mst"), (1.0, 8.0), 3, "mst", 2.0, 1)
+    size = SelectionSize(("independent", "mst"), (1.0, 8.0), 3, "mst", 2.0, 1)
     planned = list(cases(size, ["adult", "covertype"]))
     assert len(list(compared(size, "adult"))) == 2 * 2 * 3
     assert {c.seed for c in planned} == {0, 1, 2}
@@ -103,24 +103,24 @@ def test_the_plan_of_a_study() -> None:
 
 def test_unknown_tables_and_pools_are_refused(folder: Path) -> None:
     with pytest.raises(InputError, match=r"table \('votes'\) must be one of adult, covertype"):
-        selection.Data.read("votes", folder, SCHEMA)
+        selection.SelectionData.read("votes", folder, SCHEMA)
     with pytest.raises(InputError, match=r"pool \('gan'\) must be one of"):
-        selection.pool_of(Case("adult", SELECT, "gan", 1.0), "income")
+        selection.pool_of(SelectionCase("adult", SELECT, "gan", 1.0), "income")
 
 
-def trial(case: Case, tv2: float, auc: float) -> Trial:
-    return Trial(case, 1.0, 0.01, tv2, auc, 0.8, 0.7)
+def trial(case: SelectionCase, tv2: float, auc: float) -> SelectionTrial:
+    return SelectionTrial(case, 1.0, 0.01, tv2, auc, 0.8, 0.7)
 
 
 def test_the_verdict_counts_means_over_seeds() -> None:
-    pool, ours = Case("adult", POOL, "mst", 1.0), selection.honest("adult", "mst", 1.0)
+    pool, ours = SelectionCase("adult", POOL, "mst", 1.0), selection.honest("adult", "mst", 1.0)
     trials = [trial(pool, 0.05, 0.8), trial(ours, 0.06, 0.9), trial(replace(ours, seed=1), 0.02, 0.6)]
-    said = verdict(Results(trials), [pool, ours])
+    said = verdict(SelectionResults(trials), [pool, ours])
     assert "pairs in 1 of 1" in said and "boosting in 0 of 1" in said
 
 
 def test_a_page_escapes_and_shows_what_it_is_given() -> None:
-    case = Case("<adult>", POOL, "mst", 1.0)
+    case = SelectionCase("<adult>", POOL, "mst", 1.0)
     page = render([trial(case, 0.0512, 0.8)], [], "mst")
     assert "&lt;adult&gt;" in page and "<adult>" not in page
     assert "0.0512" in page and "Internal" in page
@@ -131,10 +131,10 @@ def test_a_trial_survives_its_record(tmp_path: Path) -> None:
     made = trial(selection.honest("adult", "mst", 1.0), 0.1, 0.2)
     (tmp_path / "x.jsonl").write_text(json.dumps({"case": vars(made.case), **_figures(made)}) + "\n")
     with JobRecord.open(tmp_path / "x.jsonl") as record:
-        assert [Trial.from_dict(line) for line in record.values] == [made]
+        assert [SelectionTrial.from_dict(line) for line in record.values] == [made]
 
 
-def _figures(made: Trial) -> dict[str, float]:
+def _figures(made: SelectionTrial) -> dict[str, float]:
     return {name: value for name, value in vars(made).items() if name != "case"}
 
 

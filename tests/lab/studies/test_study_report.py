@@ -10,7 +10,7 @@ import pytest
 
 from helpers.made_results import BUDGETS, EVIL, METHODS, study, study_figures
 from understudy.errors import InputError
-from understudy.lab.evaluation.measure import Figure, Part
+from understudy.lab.evaluation.measure import MeasurePart, MeasureResult
 from understudy.lab.studies.layout import LAYOUTS, lay_out
 from understudy.lab.studies.report import pictures, render, render_brief
 from understudy.lab.studies.study import Trial, summarize
@@ -128,8 +128,10 @@ def test_what_the_document_prints_as_infinite():
     """Native country on Adult at ε = 0.1; our part of it has no value, and says why."""
     adult = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
     figures = {
-        "wasserstein-1": Figure(1.0, parts=tuple(Part(c, 1.0) for c in adult)),
-        "chi2-one-sided": Figure.undefined("none", [Part("native-country", None, "it is infinite"), Part("sex", 2.0)]),
+        "wasserstein-1": MeasureResult(1.0, parts=tuple(MeasurePart(c, 1.0) for c in adult)),
+        "chi2-one-sided": MeasureResult.undefined(
+            "none", [MeasurePart("native-country", None, "it is infinite"), MeasurePart("sex", 2.0)]
+        ),
     }
     grids = {
         g.title: g for g in lay_out(study(trials=(Trial("rake", 0.1, 0, 1.0, 1.0, figures),)), "adversarial-forests")

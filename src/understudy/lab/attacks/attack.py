@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from understudy.lab.attacks.confidence import LEVEL, Interval, newcombe
 
 if TYPE_CHECKING:
-    from understudy.lab.attacks.threat import Setting
+    from understudy.lab.attacks.threat import Threat
 
 ADVANTAGE, NO_ADVANTAGE, NOT_DEFINED = "advantage", "no advantage seen", "not defined"
 SHARE, AREA, DISTANCE = "share", "area", "distance"
@@ -71,7 +71,7 @@ class Finding:
         return {**plain, "verdict": self.verdict, "parts": {name: p.to_dict() for name, p in self.parts.items()}}
 
 
-Compute = Callable[["Setting"], Finding]
+Compute = Callable[["Threat"], Finding]
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,9 @@ class Attack:
     compute: Compute
     unit: str = SHARE
 
-    def of(self, setting: Setting) -> Finding:
+    def of(self, threat: Threat) -> Finding:
         """The finding, or why there can't be one."""
-        fewest = min((setting.train, setting.holdout), key=lambda sample: sample.rows)
+        fewest = min((threat.train, threat.holdout), key=lambda sample: sample.rows)
         if fewest.rows < FEWEST:
             return Finding.undefined(f"{fewest.name} has {fewest.rows} rows, and fewer than {FEWEST} say nothing")
-        return self.compute(setting)
+        return self.compute(threat)

@@ -15,7 +15,7 @@ from understudy.lab.attacks.all_attacks import ATTACKS, KNOWN
 from understudy.lab.attacks.attack import ADVANTAGE, Attack, Finding
 from understudy.lab.attacks.confidence import LEVEL
 from understudy.lab.attacks.shadow_models import SHADOW, Shadows
-from understudy.lab.attacks.threat import Setting
+from understudy.lab.attacks.threat import Threat
 from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.evaluation import NOTICE
 from understudy.pages.page import Rendered, Report
@@ -28,7 +28,7 @@ NO_PROOF = (
 
 
 @dataclass(frozen=True)
-class Facts:
+class AttackFacts:
     """What was attacked, and with what."""
 
     train: str
@@ -51,7 +51,7 @@ class Facts:
 class Attacks(Rendered):
     """The findings of all attacks on a synthetic table. It is internal: it was computed from real rows."""
 
-    facts: Facts
+    facts: AttackFacts
     findings: dict[str, Finding]
 
     def __getitem__(self, name: str) -> Finding:
@@ -147,26 +147,26 @@ def attack_tables(
     if holdout is None:
         raise InputError("the attacks need a hold-out: real rows that the method never saw", holdout)
     compared = Comparison.of(train, synthetic, holdout=holdout, schema=schema, seed=seed)
-    setting = Setting.of(compared, secrets)
+    threat = Threat.of(compared, secrets)
     findings = {}
     for attack in (*ATTACKS, *more):
         step(attack.title)
-        findings[attack.name] = attack.of(setting)
-    return Attacks(_facts(setting), findings)
+        findings[attack.name] = attack.of(threat)
+    return Attacks(_facts(threat), findings)
 
 
-def _facts(setting: Setting) -> Facts:
-    compared = setting.comparison
-    return Facts(
-        setting.train.name,
-        setting.holdout.name,
-        setting.synthetic.name,
-        setting.train.rows,
-        setting.holdout.rows,
-        setting.synthetic.rows,
-        tuple(v.name for v in setting.variables),
+def _facts(threat: Threat) -> AttackFacts:
+    compared = threat.comparison
+    return AttackFacts(
+        threat.train.name,
+        threat.holdout.name,
+        threat.synthetic.name,
+        threat.train.rows,
+        threat.holdout.rows,
+        threat.synthetic.rows,
+        tuple(v.name for v in threat.variables),
         compared.left_out,
-        setting.secrets,
+        threat.secrets,
         compared.drafted,
         compared.seed,
     )

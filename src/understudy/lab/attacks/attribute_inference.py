@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from understudy.lab.attacks.attack import Attack, Finding
 from understudy.lab.attacks.confidence import LEVEL, welch
 from understudy.lab.attacks.nearest_rows import Floats, Index, Places
-from understudy.lab.attacks.threat import Setting, matrix, some
-from understudy.lab.evaluation.sample import Sample
+from understudy.lab.attacks.threat import Threat, matrix, some
+from understudy.lab.evaluation.sample import RowSample
 
 NEAREST = 5
 MOST_ROWS = 2_000
@@ -18,15 +18,15 @@ TOUCHING = 1e-6
 PURPOSE = 4
 
 
-def inference(setting: Setting) -> Finding:
+def inference(threat: Threat) -> Finding:
     """The mean over the secrets, and each by itself; intervals of the parts hold all together at the stated level."""
-    if not setting.secrets:
+    if not threat.secrets:
         return Finding.undefined("no column was named as a secret")
-    if len(setting.variables) == 1:
-        return Finding.undefined(f"there is no column beside {setting.variables[0].name!r} to know a person by")
-    rng = setting.generator(PURPOSE)
-    train, holdout = (s.take(some(s.rows, MOST_ROWS, rng)) for s in (setting.train, setting.holdout))
-    right = {name: [guessed_right(setting, name, rows) for rows in (train, holdout)] for name in setting.secrets}
+    if len(threat.variables) == 1:
+        return Finding.undefined(f"there is no column beside {threat.variables[0].name!r} to know a person by")
+    rng = threat.generator(PURPOSE)
+    train, holdout = (s.take(some(s.rows, MOST_ROWS, rng)) for s in (threat.train, threat.holdout))
+    right = {name: [guessed_right(threat, name, rows) for rows in (train, holdout)] for name in threat.secrets}
     level = 1 - (1 - LEVEL) / len(right)
     parts = {name: _part(inside, outside, level) for name, (inside, outside) in right.items()}
     inside, outside = (np.mean([r[kind] for r in right.values()], axis=0) for kind in (0, 1))
@@ -39,11 +39,11 @@ def _part(inside: NDArray[np.bool_], outside: NDArray[np.bool_], level: float) -
     return Finding.shares(int(inside.sum()), len(inside), int(outside.sum()), len(outside), level=level)
 
 
-def guessed_right(setting: Setting, secret: str, rows: Sample) -> NDArray[np.bool_]:
+def guessed_right(threat: Threat, secret: str, rows: RowSample) -> NDArray[np.bool_]:
     """Whether the cell of the secret is guessed: the commonest among the nearest rows, nearer ones counting more."""
-    others = setting.features_of([v.name for v in setting.variables if v.name != secret])
-    near = Index.of(matrix(others, setting.synthetic)).nearest(matrix(others, rows), NEAREST)
-    guessed = elected(setting.synthetic.codes[secret][near.places], 1 / (near.distances + TOUCHING))
+    others = threat.features_of([v.name for v in threat.variables if v.name != secret])
+    near = Index.of(matrix(others, threat.synthetic)).nearest(matrix(others, rows), NEAREST)
+    guessed = elected(threat.synthetic.codes[secret][near.places], 1 / (near.distances + TOUCHING))
     return guessed == rows.codes[secret]
 
 

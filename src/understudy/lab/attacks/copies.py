@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from understudy.lab.attacks.attack import Attack, Finding
 from understudy.lab.attacks.nearest_rows import Index, Places
-from understudy.lab.attacks.threat import Setting, matrix, some
-from understudy.lab.evaluation.sample import Sample
+from understudy.lab.attacks.threat import Threat, matrix, some
+from understudy.lab.evaluation.sample import RowSample
 
 NEAR = 0.01
 """A near copy is nearer than all but this share of the training rows are to one another."""
@@ -18,11 +18,11 @@ MOST_ROWS = 4_000
 PURPOSE = 3
 
 
-def copies(setting: Setting) -> Finding:
+def copies(threat: Threat) -> Finding:
     """The share of rows that have a copy, in both kinds; equal rows are counted apart too."""
-    equal = equal_rows([setting.train, setting.holdout], setting.synthetic)
-    radius = near_radius(setting)
-    either = [e | (n.distances[:, 0] < radius) for e, n in zip(equal, setting.near, strict=True)]
+    equal = equal_rows([threat.train, threat.holdout], threat.synthetic)
+    radius = near_radius(threat)
+    either = [e | (n.distances[:, 0] < radius) for e, n in zip(equal, threat.near, strict=True)]
     parts = {"equal rows": _shares(*equal), "equal or near rows": _shares(*either)}
     note = f"near means within {radius:.3g}, as the nearest {NEAR:.0%} of training rows are to each other"
     return _shares(*either).with_parts(parts, note)
@@ -32,15 +32,15 @@ def _shares(train: NDArray[np.bool_], holdout: NDArray[np.bool_]) -> Finding:
     return Finding.shares(int(train.sum()), len(train), int(holdout.sum()), len(holdout))
 
 
-def near_radius(setting: Setting) -> float:
+def near_radius(threat: Threat) -> float:
     """The first percentile of the distances from training rows to the nearest other one."""
-    rows = matrix(setting.features, setting.train)
-    chosen = some(len(rows), MOST_ROWS, setting.generator(PURPOSE))
+    rows = matrix(threat.features, threat.train)
+    chosen = some(len(rows), MOST_ROWS, threat.generator(PURPOSE))
     distances = Index.of(rows).nearest(rows[chosen], 1, own=chosen).distances[:, 0]
     return float(np.quantile(distances, NEAR))
 
 
-def equal_rows(asked: Sequence[Sample], among: Sample) -> list[NDArray[np.bool_]]:
+def equal_rows(asked: Sequence[RowSample], among: RowSample) -> list[NDArray[np.bool_]]:
     """Which rows of each table are equal to one of these, in all columns and in full precision."""
     tables = [*asked, among]
     numbered = np.zeros(sum(t.rows for t in tables), dtype=np.int64)

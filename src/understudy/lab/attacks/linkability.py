@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from understudy.lab.attacks.attack import Attack, Finding
 from understudy.lab.attacks.nearest_rows import Index, Places
-from understudy.lab.attacks.threat import Setting, matrix, some
+from understudy.lab.attacks.threat import Threat, matrix, some
 from understudy.lab.evaluation.row_features import Features
-from understudy.lab.evaluation.sample import Sample
+from understudy.lab.evaluation.sample import RowSample
 
 NEAREST = 5
 MOST_ROWS = 4_000
@@ -17,29 +17,29 @@ MOST_ROWS = 4_000
 PURPOSE = 5
 
 
-def linkability(setting: Setting) -> Finding:
+def linkability(threat: Threat) -> Finding:
     """The share of rows whose two halves have one of their nearest synthetic rows in common."""
-    if len(setting.variables) == 1:
-        return Finding.undefined(f"{setting.variables[0].name!r} is the only column, so there are no two halves")
-    rng = setting.generator(PURPOSE)
-    halves = _halves(setting, rng)
-    train, holdout = (s.take(some(s.rows, MOST_ROWS, rng)) for s in (setting.train, setting.holdout))
-    inside, outside = (linked(setting, halves, rows) for rows in (train, holdout))
+    if len(threat.variables) == 1:
+        return Finding.undefined(f"{threat.variables[0].name!r} is the only column, so there are no two halves")
+    rng = threat.generator(PURPOSE)
+    halves = _halves(threat, rng)
+    train, holdout = (s.take(some(s.rows, MOST_ROWS, rng)) for s in (threat.train, threat.holdout))
+    inside, outside = (linked(threat, halves, rows) for rows in (train, holdout))
     first, second = (", ".join(v.name for v in half.variables) for half in halves)
     note = f"{first} on one side, {second} on the other"
     return Finding.shares(int(inside.sum()), train.rows, int(outside.sum()), holdout.rows, note=note)
 
 
-def _halves(setting: Setting, rng: np.random.Generator) -> tuple[Features, Features]:
+def _halves(threat: Threat, rng: np.random.Generator) -> tuple[Features, Features]:
     """The columns, divided at random."""
-    names = [setting.variables[i].name for i in rng.permutation(len(setting.variables))]
+    names = [threat.variables[i].name for i in rng.permutation(len(threat.variables))]
     middle = (len(names) + 1) // 2
-    return setting.features_of(names[:middle]), setting.features_of(names[middle:])
+    return threat.features_of(names[:middle]), threat.features_of(names[middle:])
 
 
-def linked(setting: Setting, halves: tuple[Features, Features], rows: Sample) -> NDArray[np.bool_]:
+def linked(threat: Threat, halves: tuple[Features, Features], rows: RowSample) -> NDArray[np.bool_]:
     first, second = (
-        Index.of(matrix(half, setting.synthetic)).nearest(matrix(half, rows), NEAREST).places for half in halves
+        Index.of(matrix(half, threat.synthetic)).nearest(matrix(half, rows), NEAREST).places for half in halves
     )
     return share_one(first, second)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from understudy.lab.attacks.attack import AREA, Attack, Finding
 from understudy.lab.attacks.confidence import clopper_pearson, ranked_above, ranking
 from understudy.lab.attacks.nearest_rows import Floats, Index
-from understudy.lab.attacks.threat import NEAREST, Setting, matrix, some
+from understudy.lab.attacks.threat import NEAREST, Threat, matrix, some
 from understudy.lab.evaluation.row_features import quietly
 
 MOST_ROWS = 20_000
@@ -21,14 +21,14 @@ TOUCHING = 1e-3
 BY_DISTANCE, BY_DENSITY = 1, 2
 
 
-def by_distance(setting: Setting) -> Finding:
+def by_distance(threat: Threat) -> Finding:
     """Logistic regression on one number: half of the rows teach it, the others test it; half of both are members.
 
     Not cross-validated: errors of the folds go together, so that an interval from all of them would be too narrow.
     """
-    rng = setting.generator(BY_DISTANCE)
-    most = min(setting.train.rows, setting.holdout.rows, MOST_ROWS)
-    kinds = [n.distances[:, 0][rng.permutation(len(n.distances))[:most]] for n in setting.near]
+    rng = threat.generator(BY_DISTANCE)
+    most = min(threat.train.rows, threat.holdout.rows, MOST_ROWS)
+    kinds = [n.distances[:, 0][rng.permutation(len(n.distances))[:most]] for n in threat.near]
     learnt = most // 2
     predicted = _predicted([k[:learnt] for k in kinds], np.concatenate([k[learnt:] for k in kinds]))
     tested = len(predicted)
@@ -50,23 +50,23 @@ def _predicted(kinds: Sequence[Floats], asked: Floats) -> NDArray[np.bool_]:
         return model.predict(asked[:, np.newaxis] / scale)
 
 
-def by_density(setting: Setting) -> Finding:
+def by_density(threat: Threat) -> Finding:
     """How much denser synthetic rows lie about a row than real ones that were not in training (after DOMIAS)."""
-    rng = setting.generator(BY_DENSITY)
-    order = rng.permutation(setting.holdout.rows)
+    rng = threat.generator(BY_DENSITY)
+    order = rng.permutation(threat.holdout.rows)
     reference, others = np.sort(order[: len(order) // 2]), order[len(order) // 2 :]
-    members = some(setting.train.rows, 2 * MOST_ROWS, rng)
-    real = Index.of(matrix(setting.features, setting.holdout.take(reference)))
-    near_train, near_holdout = setting.near
+    members = some(threat.train.rows, 2 * MOST_ROWS, rng)
+    real = Index.of(matrix(threat.features, threat.holdout.take(reference)))
+    near_train, near_holdout = threat.near
     asked = (
-        (setting.train.take(members), near_train.distances[members]),
+        (threat.train.take(members), near_train.distances[members]),
         (
-            setting.holdout.take(others),
+            threat.holdout.take(others),
             near_holdout.distances[others],
         ),
     )
     inside, outside = (
-        _nearness(synthetic) - _nearness(real.nearest(matrix(setting.features, rows), NEAREST).distances)
+        _nearness(synthetic) - _nearness(real.nearest(matrix(threat.features, rows), NEAREST).distances)
         for rows, synthetic in asked
     )
     area = ranked_above(inside, outside)

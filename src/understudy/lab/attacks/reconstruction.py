@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from understudy.lab.attacks.attack import DISTANCE, Attack, Finding
 from understudy.lab.attacks.confidence import welch
-from understudy.lab.attacks.threat import NEAREST, Setting
+from understudy.lab.attacks.threat import NEAREST, Threat
 
 
-def reconstruction(setting: Setting) -> Finding:
+def reconstruction(threat: Threat) -> Finding:
     """The mean distance to the nearest synthetic rows, in standard deviations, of both kinds of rows."""
-    train, holdout = (n.distances.mean(axis=1) for n in setting.near)
+    train, holdout = (n.distances.mean(axis=1) for n in threat.near)
     success, baseline = float(train.mean()), float(holdout.mean())
-    note = f"mean distance to {min(NEAREST, setting.synthetic.rows)} synthetic rows; smaller is nearer"
+    note = f"mean distance to {min(NEAREST, threat.synthetic.rows)} synthetic rows; smaller is nearer"
     return Finding(success, baseline, baseline - success, welch(holdout, train), note=note)
 
 

@@ -9,9 +9,9 @@ from understudy.lab.attacks.attack import DISTANCE, NOT_DEFINED, Attack, Finding
 from understudy.lab.attacks.attacks import NO_PROOF, Attacks
 from understudy.lab.attacks.shadow_models import SHADOW
 from understudy.lab.evaluation.evaluation import NOTICE
-from understudy.pages import figure
 from understudy.pages.axis import percent, valued
 from understudy.pages.dial import gauge
+from understudy.pages.figure import Figure
 from understudy.pages.page import counted, fill
 
 RANGES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -20,13 +20,13 @@ MARK = "no advantage"
 
 
 @dataclass(frozen=True)
-class Entry:
+class AttackEntry:
     """An attack as the page tells it."""
 
     attack: Attack
     finding: Finding
     words: str
-    figure: figure.Figure
+    figure: Figure
     parts: tuple[tuple[str, Finding, str], ...]
     """Name, finding, and the same in words."""
 
@@ -54,7 +54,7 @@ def render_brief(attacks: Attacks) -> str:
     return fill("attacks-brief.html.j2", notice=NOTICE, facts=attacks.facts, summary=summary(attacks), rows=rows)
 
 
-def pictures(attacks: Attacks) -> list[figure.Figure]:
+def pictures(attacks: Attacks) -> list[Figure]:
     """Every picture of the report, in its order."""
     return [e.figure for e in _entries(attacks) if e.finding.verdict != NOT_DEFINED]
 
@@ -89,16 +89,16 @@ def _signed(value: float, attack: Attack) -> str:
     return f"−{shown}" if value < 0 else shown
 
 
-def _entries(attacks: Attacks) -> list[Entry]:
+def _entries(attacks: Attacks) -> list[AttackEntry]:
     return [_entry(attack, attacks.findings[attack.name]) for attack in attacks.attacks]
 
 
-def _entry(attack: Attack, finding: Finding) -> Entry:
+def _entry(attack: Attack, finding: Finding) -> AttackEntry:
     parts = tuple((name, part, spoken(attack, part)) for name, part in finding.parts.items())
-    return Entry(attack, finding, spoken(attack, finding), _gauge(attack, finding), parts)
+    return AttackEntry(attack, finding, spoken(attack, finding), _gauge(attack, finding), parts)
 
 
-def _gauge(attack: Attack, finding: Finding) -> figure.Figure:
+def _gauge(attack: Attack, finding: Finding) -> Figure:
     """The advantage with its interval, on a range whose middle is none at all."""
     reach = _reach(max((abs(end) for end in finding.interval or ()), default=1.0))
     return gauge(

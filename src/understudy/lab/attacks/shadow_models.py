@@ -27,11 +27,11 @@ from understudy.errors import InputError
 from understudy.lab.attacks.attack import AREA, FEWEST, Attack, Finding
 from understudy.lab.attacks.confidence import ranked_above, ranking
 from understudy.lab.attacks.nearest_rows import Index, Matrix, Places
-from understudy.lab.attacks.threat import NEAREST, Setting, matrix, some
+from understudy.lab.attacks.threat import NEAREST, Threat, matrix, some
 from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.holdout import people
 from understudy.lab.evaluation.row_features import quietly
-from understudy.lab.evaluation.sample import Sample
+from understudy.lab.evaluation.sample import RowSample
 from understudy.methods.method import Options
 from understudy.parameters import whole_number
 from understudy.progress import Advance, Listener, Progress, listening
@@ -112,7 +112,7 @@ def _around(rows: pa.Table, row: int, made: Sequence[pa.Table], schema: Schema |
     return counts[::2], counts[1::2]
 
 
-def agreeing(real: Sample, row: int, synthetic: Sample) -> Floats:
+def agreeing(real: RowSample, row: int, synthetic: RowSample) -> Floats:
     agreed = np.zeros(synthetic.rows, dtype=np.int64)
     for name, codes in synthetic.codes.items():
         agreed += codes == real.codes[name][row]
@@ -135,13 +135,13 @@ def _told_apart(inside: Floats, outside: Floats) -> Finding:
     return Finding.beside_guessing(area, ranking(area, tested, tested), note)
 
 
-def most_exposed(setting: Setting) -> int:
+def most_exposed(threat: Threat) -> int:
     """The training row that is farthest from its neighbours in the training table: a method can hide it least.
 
     Neighbours among a few rows are no nearer than those among all, so few rows need be compared with all others.
     """
-    rows = matrix(setting.features, setting.train)
-    index, bounds = Index.of(rows), _bounds(rows, some(len(rows), AT_ONCE, setting.generator(PURPOSE)))
+    rows = matrix(threat.features, threat.train)
+    index, bounds = Index.of(rows), _bounds(rows, some(len(rows), AT_ONCE, threat.generator(PURPOSE)))
     order = np.argsort(-bounds, kind="stable")
     best, farthest = 0, -np.inf
     for start in range(0, len(rows), AT_ONCE):
@@ -168,7 +168,7 @@ SHADOW = Attack(
     "that person was in the table; this attacks the method, not the table.",
     "How often what the method makes with the person looks more like it than what it makes without them, for the "
     "person most at risk; guessing is right half of the time.",
-    lambda setting: Finding.undefined("no method was named"),
+    lambda threat: Finding.undefined("no method was named"),
     AREA,
 )
 """Its computation comes from whoever can run the method."""
@@ -209,10 +209,10 @@ class Shadows:
             open_table(train, known)
         return cls(train, known, plan.choice.method.name, budget, count, progress)
 
-    def found(self, setting: Setting) -> Finding:
+    def found(self, threat: Threat) -> Finding:
         """How well it is told whether the person who is farthest from all others was in the method's table."""
-        rows, seed = Rows.of(self.train, "the training table").everything(), setting.comparison.seed
-        places = worlds(people(rows, self.schema), most_exposed(setting), self.schema, setting.generator(PURPOSE))
+        rows, seed = Rows.of(self.train, "the training table").everything(), threat.comparison.seed
+        places = worlds(people(rows, self.schema), most_exposed(threat), self.schema, threat.generator(PURPOSE))
         others = len(places[1])
         if others < FEWEST:
             return Finding.undefined(f"of the others there are {others} rows, and fewer than {FEWEST} say nothing")

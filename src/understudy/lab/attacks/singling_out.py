@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from understudy.lab.attacks.attack import Attack, Finding
 from understudy.lab.attacks.confidence import LEVEL
-from understudy.lab.attacks.threat import Setting, some
-from understudy.lab.evaluation.sample import Sample, Variable
+from understudy.lab.attacks.threat import Threat, some
+from understudy.lab.evaluation.sample import RowSample, Variable
 
 MOST_GUESSES = 1_000
 """Of descriptions by one column, and of those by several."""
@@ -28,14 +28,14 @@ EQUAL, AT_MOST, AT_LEAST, UNKNOWN = "=", "≤", "≥", "missing"
 
 
 @dataclass(frozen=True)
-class Condition:
+class Predicate:
     """What a column shall be: a code or a number."""
 
     column: str
     relation: str
     value: float = 0.0
 
-    def holds(self, sample: Sample) -> NDArray[np.bool_]:
+    def holds(self, sample: RowSample) -> NDArray[np.bool_]:
         values = sample.values.get(self.column)
         column = sample.codes[self.column] if values is None else values
         if self.relation == UNKNOWN:
@@ -45,17 +45,17 @@ class Condition:
         return column <= self.value if self.relation == AT_MOST else column >= self.value
 
 
-Description = tuple[Condition, ...]
+Description = tuple[Predicate, ...]
 
 
-def singling(setting: Setting) -> Finding:
+def singling(threat: Threat) -> Finding:
     """By one column and by several, and both together."""
-    rng = setting.generator(PURPOSE)
-    size = min(setting.train.rows, setting.holdout.rows)
-    tables = [s.take(some(s.rows, size, rng)) for s in (setting.train, setting.holdout)]
+    rng = threat.generator(PURPOSE)
+    size = min(threat.train.rows, threat.holdout.rows)
+    tables = [s.take(some(s.rows, size, rng)) for s in (threat.train, threat.holdout)]
     kinds = {
-        "by one column": _unique(single(setting, rng), setting.synthetic),
-        "by several columns": _unique(several(setting, rng), setting.synthetic),
+        "by one column": _unique(single(threat, rng), threat.synthetic),
+        "by several columns": _unique(several(threat, rng), threat.synthetic),
     }
     everything = [d for found in kinds.values() for d in found]
     if not everything:
@@ -66,73 +66,73 @@ def singling(setting: Setting) -> Finding:
     return _finding(everything, tables).with_parts(parts, note)
 
 
-def _finding(descriptions: Sequence[Description], tables: Sequence[Sample], level: float = LEVEL) -> Finding:
+def _finding(descriptions: Sequence[Description], tables: Sequence[RowSample], level: float = LEVEL) -> Finding:
     if not descriptions:
         return Finding.undefined("no such description fits a single synthetic row")
     train, holdout = (singled_out(descriptions, table) for table in tables)
     return Finding.shares(train, len(descriptions), holdout, len(descriptions), level=level)
 
 
-def _unique(descriptions: Iterator[Description], synthetic: Sample) -> list[Description]:
+def _unique(descriptions: Iterator[Description], synthetic: RowSample) -> list[Description]:
     """The first ones that fit exactly one synthetic row."""
     found = (d for d in descriptions if matches(d, synthetic).sum() == 1)
     return [d for _, d in zip(range(MOST_GUESSES), found, strict=False)]
 
 
-def singled_out(descriptions: Sequence[Description], table: Sample) -> int:
+def singled_out(descriptions: Sequence[Description], table: RowSample) -> int:
     """How many rows are the only one that some description fits."""
     fits = (np.flatnonzero(matches(d, table)) for d in descriptions)
     return len({int(rows[0]) for rows in fits if len(rows) == 1})
 
 
-def matches(description: Description, table: Sample) -> NDArray[np.bool_]:
+def matches(description: Description, table: RowSample) -> NDArray[np.bool_]:
     return reduce(np.logical_and, (c.holds(table) for c in description))
 
 
-def single(setting: Setting, rng: np.random.Generator) -> Iterator[Description]:
+def single(threat: Threat, rng: np.random.Generator) -> Iterator[Description]:
     """Every extreme of a number, then values that one synthetic row has, in a random order of the columns' turns."""
-    rare: list[Condition] = []
-    most = -(-MOST_GUESSES // len(setting.variables))
-    for variable in setting.variables:
-        values, counts = np.unique(_known(setting.synthetic, variable), return_counts=True)
+    rare: list[Predicate] = []
+    most = -(-MOST_GUESSES // len(threat.variables))
+    for variable in threat.variables:
+        values, counts = np.unique(_known(threat.synthetic, variable), return_counts=True)
         if variable.on_line and len(values):
-            yield (Condition(variable.name, AT_MOST, float(values[0])),)
-            yield (Condition(variable.name, AT_LEAST, float(values[-1])),)
+            yield (Predicate(variable.name, AT_MOST, float(values[0])),)
+            yield (Predicate(variable.name, AT_LEAST, float(values[-1])),)
         once = values[counts == 1]
-        rare += [Condition(variable.name, EQUAL, float(v)) for v in once[some(len(once), most, rng)]]
+        rare += [Predicate(variable.name, EQUAL, float(v)) for v in once[some(len(once), most, rng)]]
     yield from ((rare[i],) for i in rng.permutation(len(rare)))
 
 
-def _known(sample: Sample, variable: Variable) -> NDArray[np.generic]:
+def _known(sample: RowSample, variable: Variable) -> NDArray[np.generic]:
     return sample.present(variable.name) if variable.on_line else sample.codes[variable.name]
 
 
-def several(setting: Setting, rng: np.random.Generator) -> Iterator[Description]:
+def several(threat: Threat, rng: np.random.Generator) -> Iterator[Description]:
     """A few columns of a synthetic row: categories as they are, numbers as an end of the range they are nearer to."""
-    count = len(setting.variables)
+    count = len(threat.variables)
     if count < FEWEST_COLUMNS:
         return
-    middles = {v.name: _middle(setting.synthetic, v) for v in setting.variables if v.on_line}
+    middles = {v.name: _middle(threat.synthetic, v) for v in threat.variables if v.on_line}
     for _ in range(TRIES * MOST_GUESSES):
-        row = int(rng.integers(setting.synthetic.rows))
+        row = int(rng.integers(threat.synthetic.rows))
         size = int(rng.integers(FEWEST_COLUMNS, min(MOST_COLUMNS, count) + 1))
-        chosen = [setting.variables[i] for i in rng.choice(count, size, replace=False)]
-        yield tuple(_condition(setting.synthetic, v, row, middles) for v in chosen)
+        chosen = [threat.variables[i] for i in rng.choice(count, size, replace=False)]
+        yield tuple(_condition(threat.synthetic, v, row, middles) for v in chosen)
 
 
-def _middle(sample: Sample, variable: Variable) -> float:
+def _middle(sample: RowSample, variable: Variable) -> float:
     known = sample.present(variable.name)
     return float(np.quantile(known, 0.5, method="lower")) if len(known) else 0.0
 
 
-def _condition(sample: Sample, variable: Variable, row: int, middles: dict[str, float]) -> Condition:
+def _condition(sample: RowSample, variable: Variable, row: int, middles: dict[str, float]) -> Predicate:
     name = variable.name
     if not variable.on_line:
-        return Condition(name, EQUAL, float(sample.codes[name][row]))
+        return Predicate(name, EQUAL, float(sample.codes[name][row]))
     value = float(sample.values[name][row])
     if np.isnan(value):
-        return Condition(name, UNKNOWN)
-    return Condition(name, AT_MOST if value <= middles[name] else AT_LEAST, value)
+        return Predicate(name, UNKNOWN)
+    return Predicate(name, AT_MOST if value <= middles[name] else AT_LEAST, value)
 
 
 ATTACKS: tuple[Attack, ...] = (

@@ -12,7 +12,7 @@ from understudy.errors import InputError
 from understudy.lab.attacks.nearest_rows import Index, Matrix, Neighbours, Places
 from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.row_features import Features, join
-from understudy.lab.evaluation.sample import Sample, Variable
+from understudy.lab.evaluation.sample import RowSample, Variable
 
 NEAREST = 3
 """Synthetic rows that are looked at around a real one, as in the printed reconstruction attack."""
@@ -21,14 +21,14 @@ AT_ONCE = 8_192
 
 
 @dataclass(frozen=True)
-class Setting:
+class Threat:
     """The tables in common codes, and the columns that an attacker would like to learn."""
 
     comparison: Comparison
     secrets: tuple[str, ...]
 
     @classmethod
-    def of(cls, comparison: Comparison, secrets: Sequence[str] | None = None) -> Setting:
+    def of(cls, comparison: Comparison, secrets: Sequence[str] | None = None) -> Threat:
         """All columns are secrets, unless some are named."""
         names = [v.name for v in comparison.variables]
         strange = next((s for s in secrets or () if s not in names), None)
@@ -44,15 +44,15 @@ class Setting:
         return self.comparison.variables
 
     @property
-    def train(self) -> Sample:
+    def train(self) -> RowSample:
         return self.comparison.real
 
     @property
-    def holdout(self) -> Sample:
+    def holdout(self) -> RowSample:
         return self.comparison.test
 
     @property
-    def synthetic(self) -> Sample:
+    def synthetic(self) -> RowSample:
         return self.comparison.synthetic
 
     def generator(self, purpose: int) -> np.random.Generator:
@@ -77,7 +77,7 @@ class Setting:
         return train, holdout
 
 
-def matrix(features: Features, sample: Sample) -> Matrix:
+def matrix(features: Features, sample: RowSample) -> Matrix:
     """Numbers in standard deviations, an indicator for every category."""
     starts = range(0, sample.rows, AT_ONCE)
     blocks = (sample.take(np.arange(i, min(i + AT_ONCE, sample.rows))) for i in starts)

@@ -15,7 +15,7 @@ from understudy.boundary.tables.draft import draft_schema
 from understudy.boundary.tables.rows import Rows
 from understudy.errors import InputError
 from understudy.lab.evaluation.measure import GROUPS, HOLDOUT, SCHEMA, TARGET
-from understudy.lab.evaluation.sample import Sample, Variable, encode, is_on_line
+from understudy.lab.evaluation.sample import RowSample, Variable, encode, is_on_line
 
 REAL, SYNTHETIC, HELD_OUT = "real", "synthetic", "hold-out"
 
@@ -25,9 +25,9 @@ class Comparison:
     """Everything that a measure may look at."""
 
     variables: tuple[Variable, ...]
-    real: Sample
-    synthetic: Sample
-    holdout: Sample | None
+    real: RowSample
+    synthetic: RowSample
+    holdout: RowSample | None
     schema: Schema
     target: str | None = None
     groups: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ class Comparison:
         return tuple(v for v in self.variables if not v.on_line)
 
     @property
-    def test(self) -> Sample:
+    def test(self) -> RowSample:
         """Real rows to test a classifier on: the hold-out."""
         assert self.holdout is not None
         return self.holdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from understudy.lab.evaluation.picture import Cloud, Density, Shares
+from understudy.lab.evaluation.picture import DensityPicture, ScatterPicture, SharesPicture
 from understudy.pages.axis import Scale, bottom_axis, percent, round_percent, ticks, written
 from understudy.pages.figure import (
     SMALL,
@@ -52,7 +52,7 @@ def head(title: str, distance: float | None = None, width: float = WIDTH) -> lis
 # --- shares of categories
 
 
-def bars(shares: Shares) -> Figure:
+def bars(shares: SharesPicture) -> Figure:
     """Two bars for each value: the share of the real rows, filled, over that of the synthetic ones, outlined."""
     every = _rows(shares)
     rows = _shown(every)
@@ -71,7 +71,7 @@ def bars(shares: Shares) -> Figure:
     return figure(marks, WIDTH, bottom + 20, shares.column, _bars_words(shares, every), numbers)
 
 
-def _rows(shares: Shares) -> list[Row]:
+def _rows(shares: SharesPicture) -> list[Row]:
     return [
         (label, _share(real), _share(other))
         for label, real, other in zip(shares.labels, shares.real, shares.synthetic, strict=True)
@@ -108,7 +108,7 @@ def _pair(row: Row, y: float, pitch: float, room: float, scale: Scale) -> str:
     return tip(marks, f"{label}: {percent(real)} real, {percent(other)} synthetic")
 
 
-def _bars_words(shares: Shares, rows: Sequence[Row]) -> str:
+def _bars_words(shares: SharesPicture, rows: Sequence[Row]) -> str:
     if not rows:
         return f"{shares.column} has no values."
     label, real, other = max(rows, key=lambda row: abs(row[1] - row[2]))
@@ -121,7 +121,7 @@ def _bars_words(shares: Shares, rows: Sequence[Row]) -> str:
 # --- densities of numbers and dates
 
 
-def density(curve: Density) -> Figure:
+def density(curve: DensityPicture) -> Figure:
     """Two curves over the same line: the real one filled, the synthetic one outlined and dashed."""
     found = [
         (x, r, s)
@@ -156,7 +156,7 @@ def _edge(points: Sequence[tuple[float, float]], **style: str | float) -> list[s
     return [element("path", d=path(points), fill="none", stroke_linejoin="round", **style)] if points else []
 
 
-def _line_axis(curve: Density, across: Scale, bottom: float) -> list[str]:
+def _line_axis(curve: DensityPicture, across: Scale, bottom: float) -> list[str]:
     """Round numbers where the points are what their labels say; else the labels, such as dates."""
     if _are_numbers(curve):
         return bottom_axis(across, bottom, HEAD + 4)
@@ -170,7 +170,7 @@ def _line_axis(curve: Density, across: Scale, bottom: float) -> list[str]:
     return marks
 
 
-def _are_numbers(curve: Density) -> bool:
+def _are_numbers(curve: DensityPicture) -> bool:
     try:
         first, last = (float(curve.labels[i].replace(",", "")) for i in (0, -1))
     except (ValueError, IndexError):
@@ -179,7 +179,7 @@ def _are_numbers(curve: Density) -> bool:
     return abs(first - curve.points[0]) <= near and abs(last - curve.points[-1]) <= near
 
 
-def _thinned(curve: Density, found: Sequence[tuple[float, float, float]]) -> tuple[tuple[str, ...], ...]:
+def _thinned(curve: DensityPicture, found: Sequence[tuple[float, float, float]]) -> tuple[tuple[str, ...], ...]:
     """About twenty of the points, as the table of a picture shows them."""
     named = _are_numbers(curve)
     step = max(1, math.ceil(len(found) / 20))
@@ -187,14 +187,14 @@ def _thinned(curve: Density, found: Sequence[tuple[float, float, float]]) -> tup
     return tuple((_place(curve, i, found, named), f"{found[i][1]:.3g}", f"{found[i][2]:.3g}") for i in places)
 
 
-def _place(curve: Density, index: int, found: Sequence[tuple[float, float, float]], named: bool) -> str:
+def _place(curve: DensityPicture, index: int, found: Sequence[tuple[float, float, float]], named: bool) -> str:
     if named or not curve.labels or len(found) < 2:
         return written(found[index][0])
     way = f"{100 * index / (len(found) - 1):.0f} %"
     return f"{way} of the way from {curve.labels[0]} to {curve.labels[-1]}"
 
 
-def _density_words(curve: Density) -> str:
+def _density_words(curve: DensityPicture) -> str:
     ends = f" from {curve.labels[0]} to {curve.labels[-1]}" if curve.labels else ""
     return f"Density of {curve.column}{ends} in the real and the synthetic table, over the same line."
 
@@ -202,7 +202,7 @@ def _density_words(curve: Density) -> str:
 # --- rows on two axes
 
 
-def scatter(cloud: Cloud) -> Figure:
+def scatter(cloud: ScatterPicture) -> Figure:
     """Real rows as dots, synthetic ones as rings, on the two axes along which the real rows vary most."""
     width, size = 560.0, 400.0
     rows = [(x, y) for x, y in (*cloud.real, *cloud.synthetic) if math.isfinite(x) and math.isfinite(y)]
@@ -243,7 +243,7 @@ def _cloud(spots: str, **style: str | float) -> str:
     return element("path", d=spots, fill="none", **style) if spots else ""
 
 
-def _cloud_numbers(cloud: Cloud) -> Numbers:
+def _cloud_numbers(cloud: ScatterPicture) -> Numbers:
     """Single rows are no use in a table; where each cloud lies is."""
     rows = []
     for name, points in (("real", cloud.real), ("synthetic", cloud.synthetic)):

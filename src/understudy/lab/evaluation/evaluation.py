@@ -12,7 +12,7 @@ from typing import Any
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.evaluation.measure import Figure, Measure
+from understudy.lab.evaluation.measure import Measure, MeasureResult
 from understudy.lab.evaluation.measures import (
     association,
     distances,
@@ -52,7 +52,7 @@ MEASURES: tuple[Measure, ...] = (
 
 
 @dataclass(frozen=True)
-class Facts:
+class EvaluationFacts:
     """What was compared."""
 
     real: str
@@ -73,11 +73,11 @@ class Facts:
 class Evaluation(Rendered):
     """The figures of all measures on two tables. It is internal: it was computed from real rows."""
 
-    facts: Facts
-    figures: dict[str, Figure]
+    facts: EvaluationFacts
+    figures: dict[str, MeasureResult]
     pictures: Pictures
 
-    def __getitem__(self, name: str) -> Figure:
+    def __getitem__(self, name: str) -> MeasureResult:
         try:
             return self.figures[name]
         except KeyError:
@@ -152,9 +152,9 @@ def evaluate(
     return Evaluation(_facts(comparison), figures, draw(comparison))
 
 
-def _facts(comparison: Comparison) -> Facts:
+def _facts(comparison: Comparison) -> EvaluationFacts:
     holdout = comparison.holdout
-    return Facts(
+    return EvaluationFacts(
         comparison.real.name,
         comparison.synthetic.name,
         holdout.name if holdout else None,

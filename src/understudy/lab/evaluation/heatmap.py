@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from understudy.lab.evaluation.picture import Matrix
+from understudy.lab.evaluation.picture import AssociationPicture
 from understudy.pages.axis import written
 from understudy.pages.figure import SMALL, Figure, Numbers, element, figure, line, shortened, text, tip, width_of
 from understudy.pages.palette import var
@@ -42,7 +42,7 @@ class _Panel:
         return min(max((width_of(c, SMALL) for c in self.columns), default=0.0) + 8, LABEL_ROOM)
 
 
-def heatmaps(matrix: Matrix) -> tuple[Figure, Figure, Figure]:
+def heatmaps(matrix: AssociationPicture) -> tuple[Figure, Figure, Figure]:
     """Real, synthetic, and synthetic minus real. Colour tells the sign, its strength the size."""
     shown = matrix.columns[:MOST_COLUMNS]
     real, synthetic = _cut(matrix.real), _cut(matrix.synthetic)
@@ -69,7 +69,7 @@ def _difference(real: Cells, synthetic: Cells) -> Cells:
     ]
 
 
-def _draw(panel: _Panel, matrix: Matrix) -> Figure:
+def _draw(panel: _Panel, matrix: AssociationPicture) -> Figure:
     size = panel.side * len(panel.columns)
     turned = panel.side < 18
     below = HEAD + size + (panel.room + 6 if turned else 0.75 * panel.room + 10)
@@ -153,7 +153,7 @@ def _numbers(panel: _Panel) -> Numbers:
     return Numbers(("column", "column", panel.title.lower()), rows)
 
 
-def _said(panel: _Panel, matrix: Matrix) -> str:
+def _said(panel: _Panel, matrix: AssociationPicture) -> str:
     known = [p for p in _pairs(panel) if p[2] is not None]
     if not known:
         return f"{matrix.name.capitalize()} of {len(panel.columns)} columns; no two of them have a value."

@@ -26,7 +26,7 @@ FEWEST_ROWS = 10
 
 
 @dataclass(frozen=True)
-class Split:
+class HoldoutSplit:
     """Real rows, as they are stored, in two parts."""
 
     name: str
@@ -36,7 +36,7 @@ class Split:
     """Whether the hold-out was given; otherwise it was chosen at random."""
 
     @classmethod
-    def of(cls, data: Any, schema: Schema, holdout: Any = None) -> Split:
+    def of(cls, data: Any, schema: Schema, holdout: Any = None) -> HoldoutSplit:
         """Reads the data, and the hold-out where one is given; both must have the columns of the schema."""
         name, rows = _read(data, schema, "the data")
         if holdout is not None:

@@ -22,7 +22,7 @@ INFINITY = math.inf
 
 
 @dataclass(frozen=True)
-class Part:
+class MeasurePart:
     """A figure of one column, of one pair, of one classifier …; `reason` says why there is none."""
 
     name: str
@@ -37,20 +37,20 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Figure:
+class MeasureResult:
     """What a measure gives: one number, or the reason why there is none; and the parts that it is made of."""
 
     value: float | None
     reason: str = ""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[MeasurePart, ...] = ()
     note: str = ""
 
     @classmethod
-    def undefined(cls, reason: str, parts: Sequence[Part] = ()) -> Figure:
+    def undefined(cls, reason: str, parts: Sequence[MeasurePart] = ()) -> MeasureResult:
         return cls(None, reason, tuple(parts))
 
     @classmethod
-    def mean(cls, parts: Sequence[Part], nothing: str, note: str = "") -> Figure:
+    def mean(cls, parts: Sequence[MeasurePart], nothing: str, note: str = "") -> MeasureResult:
         """The mean of the parts that have a value; `nothing` is said where no part has one."""
         known = [p.value for p in parts if p.value is not None]
         if not known:
@@ -58,7 +58,7 @@ class Figure:
         return cls(math.fsum(known) / len(known), parts=tuple(parts), note=note)
 
 
-Compute = Callable[["Comparison"], Figure]
+Compute = Callable[["Comparison"], MeasureResult]
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Measure:
     unit: str = ""
     """What one part is about: "column", "pair", "classifier" …"""
 
-    def of(self, comparison: Comparison) -> Figure:
+    def of(self, comparison: Comparison) -> MeasureResult:
         """The figure, or why it can't be had from what was given."""
         lacking = next((n for n in self.needs if not comparison.has(n)), None)
-        return Figure.undefined(NEEDS[lacking]) if lacking else self.compute(comparison)
+        return MeasureResult.undefined(NEEDS[lacking]) if lacking else self.compute(comparison)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Shares:
+class SharesPicture:
     """A column of categories: the share of each in the real and in the synthetic table, most frequent first."""
 
     column: str
@@ -19,7 +19,7 @@ class Shares:
 
 
 @dataclass(frozen=True)
-class Density:
+class DensityPicture:
     """A column on a line: its density in the real and in the synthetic table over the same points."""
 
     column: str
@@ -32,7 +32,7 @@ class Density:
 
 
 @dataclass(frozen=True)
-class Matrix:
+class AssociationPicture:
     """Association of every two columns, from -1 to 1; NaN becomes None, where a column is constant."""
 
     name: str
@@ -42,7 +42,7 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class Cloud:
+class ScatterPicture:
     """Rows of both tables on the two axes along which the real table varies most."""
 
     real: tuple[tuple[float, float], ...]
@@ -51,7 +51,7 @@ class Cloud:
     """The share of the real variance on each axis."""
 
 
-Column = Shares | Density
+Column = SharesPicture | DensityPicture
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class Pictures:
     """Columns come worst first; a picture that can't be had is None, and `reasons` says why."""
 
     columns: tuple[Column, ...]
-    matrix: Matrix | None
-    cloud: Cloud | None
+    matrix: AssociationPicture | None
+    cloud: ScatterPicture | None
     reasons: tuple[tuple[str, str], ...] = ()
 
     def worst(self, most: int) -> Sequence[Column]:

@@ -11,8 +11,15 @@ from understudy.boundary.schema.column import Integer
 from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.measures.association import association_matrix
 from understudy.lab.evaluation.measures.contingency import total_variation
-from understudy.lab.evaluation.picture import Cloud, Column, Density, Matrix, Pictures, Shares
-from understudy.lab.evaluation.sample import Sample, Variable, spoken  # of the same package
+from understudy.lab.evaluation.picture import (
+    AssociationPicture,
+    Column,
+    DensityPicture,
+    Pictures,
+    ScatterPicture,
+    SharesPicture,
+)
+from understudy.lab.evaluation.sample import RowSample, Variable, spoken  # of the same package
 
 MOST_LABELS = 30
 POINTS = 128
@@ -55,7 +62,7 @@ def _column(comparison: Comparison, variable: Variable) -> Column:
     return _shares(comparison, variable, distance)
 
 
-def _finite(sample: Sample, name: str) -> Numbers:
+def _finite(sample: RowSample, name: str) -> Numbers:
     values = sample.values[name]
     return values[np.isfinite(values)]
 
@@ -68,7 +75,7 @@ def _has_curve(values: Numbers) -> bool:
     return bool(counts.max() <= HEAVY * len(values))
 
 
-def _shares(comparison: Comparison, variable: Variable, distance: float) -> Shares:
+def _shares(comparison: Comparison, variable: Variable, distance: float) -> SharesPicture:
     """Bars in the order of the column, if it has one, else by frequency; what does not fit is one bar at the end."""
     real, synthetic = (s.counts([variable]) / s.rows for s in (comparison.real, comparison.synthetic))
     by_frequency = np.lexsort((-synthetic, -real))
@@ -78,10 +85,10 @@ def _shares(comparison: Comparison, variable: Variable, distance: float) -> Shar
     kept = np.sort(kept) if variable.column.ordered else kept
     labels = [variable.all_labels[i] for i in kept] + ([] if fits else [f"{len(rest):,} others"])
     bars = [[*map(float, p[kept])] + ([] if fits else [float(p[rest].sum())]) for p in (real, synthetic)]
-    return Shares(variable.name, tuple(labels), tuple(bars[0]), tuple(bars[1]), distance)
+    return SharesPicture(variable.name, tuple(labels), tuple(bars[0]), tuple(bars[1]), distance)
 
 
-def _density(variable: Variable, real: Numbers, synthetic: Numbers, distance: float) -> Density:
+def _density(variable: Variable, real: Numbers, synthetic: Numbers, distance: float) -> DensityPicture:
     """Both with the same kernel, so that what differs is the data; over the middle 99 % of either table."""
     ends = np.quantile(real, [TAIL, 1 - TAIL]), np.quantile(synthetic, [TAIL, 1 - TAIL])
     points = np.linspace(min(e[0] for e in ends), max(e[1] for e in ends), POINTS)
@@ -89,7 +96,7 @@ def _density(variable: Variable, real: Numbers, synthetic: Numbers, distance: fl
     width = _bandwidth(real, float(points[1] - points[0]))
     curve, other = (_smoothed(values, points, bounds, width) for values in (real, synthetic))
     labels = tuple(_tick(variable, float(points[i]), float(np.ptp(points))) for i in (0, POINTS // 2, -1))
-    return Density(variable.name, tuple(map(float, points)), labels, curve, other, distance)
+    return DensityPicture(variable.name, tuple(map(float, points)), labels, curve, other, distance)
 
 
 def _bandwidth(values: Numbers, step: float) -> float:
@@ -120,19 +127,19 @@ def _tick(variable: Variable, value: float, span: float) -> str:
     return spoken(variable.column, round(value, min(digits, 0) if isinstance(variable.column, Integer) else digits))
 
 
-def _matrix(comparison: Comparison) -> Matrix | None:
+def _matrix(comparison: Comparison) -> AssociationPicture | None:
     names = tuple(v.name for v in comparison.variables)
     if len(names) < 2:
         return None
     real, synthetic = (_rows(association_matrix(comparison, s)) for s in (comparison.real, comparison.synthetic))
-    return Matrix("association", names, real, synthetic)
+    return AssociationPicture("association", names, real, synthetic)
 
 
 def _rows(matrix: Numbers) -> tuple[tuple[float | None, ...], ...]:
     return tuple(tuple(None if math.isnan(x) else float(x) for x in row) for row in matrix)
 
 
-def _cloud(comparison: Comparison) -> Cloud | None:
+def _cloud(comparison: Comparison) -> ScatterPicture | None:
     """Principal components of the real rows: numbers standardised, an indicator for each category."""
     rng = np.random.Generator(np.random.PCG64(comparison.seed))
     real, synthetic = (_some(s, rng) for s in (comparison.real, comparison.synthetic))
@@ -146,14 +153,14 @@ def _cloud(comparison: Comparison) -> Cloud | None:
     explained = np.pad(strengths**2 / (strengths**2).sum(), (0, 1))
     dots = np.pad(both @ axes.T, ((0, 0), (0, 2 - len(axes))))
     shown = _dots(dots[: real.rows]), _dots(dots[real.rows :])
-    return Cloud(*shown, (float(explained[0]), float(explained[1])))
+    return ScatterPicture(*shown, (float(explained[0]), float(explained[1])))
 
 
-def _some(sample: Sample, rng: np.random.Generator) -> Sample:
+def _some(sample: RowSample, rng: np.random.Generator) -> RowSample:
     return sample.take(rng.permutation(sample.rows)[:MOST_ROWS])
 
 
-def _features(variable: Variable, real: Sample, synthetic: Sample) -> list[Numbers]:
+def _features(variable: Variable, real: RowSample, synthetic: RowSample) -> list[Numbers]:
     if variable.on_line:
         return _standardised(*(s.values[variable.name] for s in (real, synthetic)))
     codes = np.concatenate([s.codes[variable.name] for s in (real, synthetic)])

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from understudy.lab.evaluation.distribution_figures import bars, density, scatter
 from understudy.lab.evaluation.evaluation import NOTICE, Evaluation
 from understudy.lab.evaluation.heatmap import MOST_COLUMNS, heatmaps
-from understudy.lab.evaluation.measure import LOWER, Figure, Measure, Part
-from understudy.lab.evaluation.picture import Column, Shares
-from understudy.pages import figure
+from understudy.lab.evaluation.measure import LOWER, Measure, MeasurePart, MeasureResult
+from understudy.lab.evaluation.picture import Column, SharesPicture
 from understudy.pages.axis import percent, written
+from understudy.pages.figure import Figure
 from understudy.pages.page import counted, fill
 
 OPEN_PICTURES, MOST_PICTURES = 12, 60
@@ -40,25 +40,25 @@ SPOKEN = {
 
 
 @dataclass(frozen=True)
-class Headline:
+class MeasureHeadline:
     """A figure that is told in words."""
 
     title: str
     measure: Measure
-    figure: Figure
+    figure: MeasureResult
     words: str
 
 
 @dataclass(frozen=True)
-class Entry:
+class MeasureEntry:
     """A measure as a line of its section: parts come worst first."""
 
     measure: Measure
-    figure: Figure
-    parts: tuple[Part, ...]
+    figure: MeasureResult
+    parts: tuple[MeasurePart, ...]
 
     @property
-    def worst(self) -> tuple[Part, ...]:
+    def worst(self) -> tuple[MeasurePart, ...]:
         return tuple(p for p in self.parts if p.value is not None)[:WORST_PARTS] if len(self.parts) > 1 else ()
 
     @property
@@ -80,18 +80,18 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Section:
+class MeasureSection:
     """Measures of the same kind."""
 
     title: str
-    entries: tuple[Entry, ...]
+    entries: tuple[MeasureEntry, ...]
 
     @property
-    def defined(self) -> tuple[Entry, ...]:
+    def defined(self) -> tuple[MeasureEntry, ...]:
         return tuple(e for e in self.entries if e.figure.value is not None)
 
     @property
-    def undefined(self) -> tuple[Entry, ...]:
+    def undefined(self) -> tuple[MeasureEntry, ...]:
         return tuple(e for e in self.entries if e.figure.value is None)
 
 
@@ -117,7 +117,7 @@ def render(evaluation: Evaluation) -> str:
     )
 
 
-def pictures(evaluation: Evaluation) -> list[figure.Figure]:
+def pictures(evaluation: Evaluation) -> list[Figure]:
     """Every picture of the report, in its order."""
     matrix, cloud = evaluation.pictures.matrix, evaluation.pictures.cloud
     columns = [_column(c) for c in evaluation.pictures.columns[:MOST_PICTURES]]
@@ -129,40 +129,40 @@ def render_brief(evaluation: Evaluation) -> str:
     return fill("brief.html.j2", notice=NOTICE, facts=evaluation.facts, headlines=_headlines(evaluation))
 
 
-def _column(column: Column) -> figure.Figure:
-    return bars(column) if isinstance(column, Shares) else density(column)
+def _column(column: Column) -> Figure:
+    return bars(column) if isinstance(column, SharesPicture) else density(column)
 
 
-def _headlines(evaluation: Evaluation) -> list[Headline]:
+def _headlines(evaluation: Evaluation) -> list[MeasureHeadline]:
     """Those that were computed; where somebody asked for other measures only, the first of these."""
     known = {m.name: m for m in evaluation.measures}
     spoken = [_spoken(evaluation, known[name]) for name in SPOKEN if name in known]
-    others = [Headline(m.title, m, evaluation.figures[m.name], m.explanation) for m in evaluation.measures]
+    others = [MeasureHeadline(m.title, m, evaluation.figures[m.name], m.explanation) for m in evaluation.measures]
     return spoken or others[: len(SPOKEN)]
 
 
-def _spoken(evaluation: Evaluation, measure: Measure) -> Headline:
+def _spoken(evaluation: Evaluation, measure: Measure) -> MeasureHeadline:
     title, sentence = SPOKEN[measure.name]
     found = evaluation.figures[measure.name]
     if found.value is None:
-        return Headline(title, measure, found, found.reason)
-    real = evaluation.figures.get(TRAINED_ON_REAL, Figure(None))
+        return MeasureHeadline(title, measure, found, found.reason)
+    real = evaluation.figures.get(TRAINED_ON_REAL, MeasureResult(None))
     beside = "" if real.value is None else f"; from real rows, {percent(real.value)}"
-    return Headline(title, measure, found, sentence.format(share=percent(found.value), beside=beside))
+    return MeasureHeadline(title, measure, found, sentence.format(share=percent(found.value), beside=beside))
 
 
-def _sections(evaluation: Evaluation) -> list[Section]:
+def _sections(evaluation: Evaluation) -> list[MeasureSection]:
     """In the order in which the measures name them first."""
     titles = dict.fromkeys(m.section for m in evaluation.measures)
     entries = [_entry(m, evaluation.figures[m.name]) for m in evaluation.measures]
-    return [Section(title, tuple(e for e in entries if e.measure.section == title)) for title in titles]
+    return [MeasureSection(title, tuple(e for e in entries if e.measure.section == title)) for title in titles]
 
 
-def _entry(measure: Measure, found: Figure) -> Entry:
-    return Entry(measure, found, tuple(_worst_first(found.parts, measure.direction)))
+def _entry(measure: Measure, found: MeasureResult) -> MeasureEntry:
+    return MeasureEntry(measure, found, tuple(_worst_first(found.parts, measure.direction)))
 
 
-def _worst_first(parts: Sequence[Part], direction: str) -> list[Part]:
+def _worst_first(parts: Sequence[MeasurePart], direction: str) -> list[MeasurePart]:
     sign = -1.0 if direction == LOWER else 1.0
     return sorted(parts, key=lambda p: math.inf if p.value is None else sign * p.value)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.lab.evaluation.sample import Sample, Variable
+from understudy.lab.evaluation.sample import RowSample, Variable
 
 if TYPE_CHECKING:
     from understudy.lab.evaluation.comparison import Comparison
@@ -35,7 +35,7 @@ MOST_CLASSES = 12
 
 
 @dataclass(frozen=True)
-class Scale:
+class Standardisation:
     """Where the finite numbers of a column lie; of a constant one the spread is 1."""
 
     centre: float = 0.0
@@ -44,7 +44,7 @@ class Scale:
     high: float = 0.0
 
     @classmethod
-    def of(cls, values: Floats) -> Scale:
+    def of(cls, values: Floats) -> Standardisation:
         finite = values[np.isfinite(values)]
         if not len(finite):
             return cls()
@@ -71,29 +71,29 @@ class Features:
     """How rows become a matrix."""
 
     variables: tuple[Variable, ...]
-    scales: dict[str, Scale]
+    scales: dict[str, Standardisation]
     """Of the columns on a line."""
     places: dict[str, NDArray[np.int64]]
     """Of the other columns: which indicator every code has."""
 
     @classmethod
-    def fit(cls, variables: Sequence[Variable], table: Sample) -> Features:
+    def fit(cls, variables: Sequence[Variable], table: RowSample) -> Features:
         listed = [v for v in variables if not v.on_line]
         most = max(2, min(MOST_INDICATORS, WIDEST // max(1, len(listed))))
         return cls(
             tuple(variables),
-            {v.name: Scale.of(table.values[v.name]) for v in variables if v.on_line},
+            {v.name: Standardisation.of(table.values[v.name]) for v in variables if v.on_line},
             {v.name: commonest_first(table.codes[v.name], v.size, most) for v in listed},
         )
 
-    def ordinal(self, table: Sample) -> NDArray[np.float32]:
+    def ordinal(self, table: RowSample) -> NDArray[np.float32]:
         """For trees: one column for each, and one for each in which numbers are missing."""
         columns: list[NDArray[np.generic]] = []
         for v in self.variables:
             columns += self._numbers(v, table, scaled=True) if v.on_line else [table.codes[v.name]]
         return np.column_stack(columns).astype(np.float32)
 
-    def one_hot(self, table: Sample, scaled: bool = True) -> Floats:
+    def one_hot(self, table: RowSample, scaled: bool = True) -> Floats:
         """For linear models and distances: an indicator for every value of a category."""
         blocks: list[Floats] = []
         for v in self.variables:
@@ -103,12 +103,12 @@ class Features:
                 blocks.append(self._indicators(v, table))
         return np.concatenate(blocks, axis=1)
 
-    def _numbers(self, variable: Variable, table: Sample, scaled: bool) -> list[Floats]:
+    def _numbers(self, variable: Variable, table: RowSample, scaled: bool) -> list[Floats]:
         values, scale = table.values[variable.name], self.scales[variable.name]
         numbers = scale.standardise(values) if scaled else scale.complete(values)
         return [numbers, np.isnan(values).astype(np.float64)] if variable.missing else [numbers]
 
-    def _indicators(self, variable: Variable, table: Sample) -> Floats:
+    def _indicators(self, variable: Variable, table: RowSample) -> Floats:
         places = self.places[variable.name]
         block = np.zeros((table.rows, int(places.max()) + 1))
         block[np.arange(table.rows), places[table.codes[variable.name]]] = 1.0
@@ -125,7 +125,7 @@ def commonest_first(codes: NDArray[np.int64], size: int, most: int) -> NDArray[n
     return places
 
 
-def draw(table: Sample, most: int, seed: int) -> Sample:
+def draw(table: RowSample, most: int, seed: int) -> RowSample:
     """At most so many rows, in their order. Tables of the same length lose the same ones."""
     if table.rows <= most:
         return table
@@ -133,11 +133,11 @@ def draw(table: Sample, most: int, seed: int) -> Sample:
     return table.take(np.sort(rng.choice(table.rows, most, replace=False)))
 
 
-def join(first: Sample, second: Sample) -> Sample:
+def join(first: RowSample, second: RowSample) -> RowSample:
     """The rows of both."""
     codes = {name: np.concatenate([c, second.codes[name]]) for name, c in first.codes.items()}
     values = {name: np.concatenate([v, second.values[name]]) for name, v in first.values.items()}
-    return Sample(f"{first.name} and {second.name}", first.rows + second.rows, codes, values)
+    return RowSample(f"{first.name} and {second.name}", first.rows + second.rows, codes, values)
 
 
 @dataclass(frozen=True)
@@ -149,19 +149,19 @@ class Target:
     """Of every code of a category but that of missing values."""
     rarer: int
     """The class that is less frequent in the real table, where there are two."""
-    scale: Scale
+    scale: Standardisation
 
     @classmethod
     def of(cls, comparison: Comparison) -> Target:
         assert comparison.target is not None
         variable, real = comparison[comparison.target], comparison.real
         if variable.on_line:
-            return cls(variable, np.zeros(0, dtype=np.int64), 0, Scale.of(real.values[variable.name]))
+            return cls(variable, np.zeros(0, dtype=np.int64), 0, Standardisation.of(real.values[variable.name]))
         codes = real.codes[variable.name]
         codes, size = codes[codes < len(variable.labels)], len(variable.labels)
         classes = commonest_first(codes, size, MOST_CLASSES)
         counts = np.bincount(classes[codes], minlength=int(classes.max()) + 1)
-        return cls(variable, classes, int(counts.argmin()), Scale())
+        return cls(variable, classes, int(counts.argmin()), Standardisation())
 
     @property
     def name(self) -> str:
@@ -176,7 +176,7 @@ class Target:
     def pooled(self) -> bool:
         return len(self.classes) > MOST_CLASSES
 
-    def known(self, table: Sample) -> Sample:
+    def known(self, table: RowSample) -> RowSample:
         """The rows in which the target is not missing (nor infinite)."""
         if self.variable.on_line:
             known = np.isfinite(table.values[self.name])
@@ -184,13 +184,13 @@ class Target:
             known = table.codes[self.name] < len(self.classes)
         return table if known.all() else table.take(known)
 
-    def read(self, table: Sample) -> NDArray[Any]:
+    def read(self, table: RowSample) -> NDArray[Any]:
         """Of rows where it is known."""
         if self.variable.on_line:
             return self.scale.standardise(table.values[self.name])
         return self.classes[table.codes[self.name]]
 
-    def unlearnable(self, table: Sample) -> str:
+    def unlearnable(self, table: RowSample) -> str:
         """Why no model can learn it from this table; empty if one can."""
         if not table.rows:
             return f"no row of {table.name} has a value of {self.name!r}"
@@ -211,7 +211,7 @@ def quietly() -> Iterator[None]:
         yield
 
 
-class Shared(Generic[T]):
+class SharedResult(Generic[T]):
     """A result that several measures need: computed once for each comparison, and forgotten with it."""
 
     def __init__(self, compute: Callable[[Comparison], T]) -> None:

@@ -57,7 +57,7 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class Sample:
+class RowSample:
     """The rows of one table."""
 
     name: str
@@ -78,18 +78,18 @@ class Sample:
         values = self.values[name]
         return values[~np.isnan(values)]
 
-    def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> Sample:
+    def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> RowSample:
         """Some of the rows."""
         codes = {name: c[rows] for name, c in self.codes.items()}
         count = len(next(iter(codes.values())))
-        return Sample(self.name, count, codes, {name: v[rows] for name, v in self.values.items()})
+        return RowSample(self.name, count, codes, {name: v[rows] for name, v in self.values.items()})
 
 
 def is_on_line(column: Column) -> bool:
     return isinstance(column, Integer | Number | Datetime)
 
 
-def encode(tables: Mapping[str, pa.Table], columns: Sequence[Column]) -> tuple[list[Variable], dict[str, Sample]]:
+def encode(tables: Mapping[str, pa.Table], columns: Sequence[Column]) -> tuple[list[Variable], dict[str, RowSample]]:
     """The tables in common codes; cells of numbers are cut by the first of them, which is the real one."""
     variables: list[Variable] = []
     codes: dict[str, dict[str, NDArray[np.int64]]] = {name: {} for name in tables}
@@ -107,7 +107,7 @@ def encode(tables: Mapping[str, pa.Table], columns: Sequence[Column]) -> tuple[l
             for name in tables:
                 codes[name][column.name] = coded[name]
         variables.append(variable)
-    samples = {name: Sample(name, t.num_rows, codes[name], values[name]) for name, t in tables.items()}
+    samples = {name: RowSample(name, t.num_rows, codes[name], values[name]) for name, t in tables.items()}
     return variables, samples
 
 

@@ -15,7 +15,7 @@ from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError
 from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.evaluation import MEASURES, chosen
-from understudy.lab.evaluation.holdout import Split
+from understudy.lab.evaluation.holdout import HoldoutSplit
 from understudy.lab.studies import long_table as table
 from understudy.lab.studies.case import BASELINE, Case, cases
 from understudy.lab.studies.record import StudyQuestion, StudyRecord, study_key
@@ -93,7 +93,7 @@ def compare(
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     _check_jobs(jobs)
     wanted = _wanted(measures)
-    split = Split.of(data, schema, holdout)
+    split = HoldoutSplit.of(data, schema, holdout)
     task = StudyTask(split.train, split.holdout, schema, delta, target, tuple(groups), wanted)
     _check_columns(task)
     with StudyRecord.open(Path(out), _question(split, task, study_key(Path(out)))) as record:
@@ -123,7 +123,7 @@ def _run(record: StudyRecord, task: StudyTask, planned: Sequence[Case], jobs: in
             progress.advance(TrialAdvance("trial", done, len(planned), recorded=known, trial=trial))
 
 
-def _study(split: Split, task: StudyTask, record: StudyRecord, planned: Sequence[Case]) -> Study:
+def _study(split: HoldoutSplit, task: StudyTask, record: StudyRecord, planned: Sequence[Case]) -> Study:
     return Study(
         table=split.name,
         rows=split.train.num_rows,
@@ -136,7 +136,7 @@ def _study(split: Split, task: StudyTask, record: StudyRecord, planned: Sequence
     )
 
 
-def _question(split: Split, task: StudyTask, key: bytes) -> StudyQuestion:
+def _question(split: HoldoutSplit, task: StudyTask, key: bytes) -> StudyQuestion:
     data, holdout = split.marks(key)
     schema = sha256(task.schema.dumps().encode()).hexdigest()
     return StudyQuestion(

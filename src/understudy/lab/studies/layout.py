@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from understudy.lab.evaluation.measure import Figure, Part
+from understudy.lab.evaluation.measure import MeasurePart, MeasureResult
 from understudy.lab.studies.study import Study, Trial, summarize
 from understudy.parameters import one_of
 
@@ -43,7 +43,7 @@ REMARKS = {
 
 
 @dataclass(frozen=True)
-class Grid:
+class TextTable:
     """A table to be shown: texts, row by row."""
 
     title: str
@@ -58,13 +58,13 @@ def check_layout(layout: str | None) -> None:
         one_of("layout", layout, LAYOUTS)
 
 
-def lay_out(study: Study, layout: str) -> list[Grid]:
+def lay_out(study: Study, layout: str) -> list[TextTable]:
     """The tables of a study as a source document would have printed them."""
     check_layout(layout)
     return list(LAYOUTS[layout](study))
 
 
-def _forest_tables(study: Study) -> Iterator[Grid]:
+def _forest_tables(study: Study) -> Iterator[TextTable]:
     """Merchant §5: seven quantities for each ε, printed ones of its ARF and DP-ARF beside the methods of the study."""
     data = _document(study)
     for epsilon in study.epsilons:
@@ -76,7 +76,7 @@ def _forest_tables(study: Study) -> Iterator[Grid]:
                 heads = ("feature", *real, "printed: ARF", "printed: DP-ARF", *study.methods)
                 where = f" (table {entry['table']})" if entry else ""
                 note = REMARKS.get(entry["table"], "") if entry else "The document prints none at this ε."
-                yield Grid(f"{title}, ε = {epsilon:g}{where}", heads, tuple(rows), note)
+                yield TextTable(f"{title}, ε = {epsilon:g}{where}", heads, tuple(rows), note)
 
 
 def _rows(
@@ -95,17 +95,17 @@ def _rows(
         yield ("all rows" if alone else name, *real, *_printed(row), *ours)
 
 
-def _parts(study: Study, epsilon: float, measure: str) -> dict[str, dict[str, list[Part]]]:
+def _parts(study: Study, epsilon: float, measure: str) -> dict[str, dict[str, list[MeasurePart]]]:
     """Part by part, method by method: one for each seed."""
-    found: dict[str, dict[str, list[Part]]] = {}
+    found: dict[str, dict[str, list[MeasurePart]]] = {}
     for method in study.methods:
         for trial in study.of(method, epsilon):
-            for part in trial.figures.get(measure, Figure(None)).parts:
+            for part in trial.figures.get(measure, MeasureResult(None)).parts:
                 found.setdefault(part.name, {}).setdefault(method, []).append(part)
     return found
 
 
-def _figure(part: Part) -> float | None:
+def _figure(part: MeasurePart) -> float | None:
     return part.value if part.raw is None else part.raw
 
 
@@ -143,8 +143,8 @@ def _document(study: Study) -> str:
     return ""
 
 
-def _parts_of(trial: Trial, measure: str) -> tuple[Part, ...]:
-    return trial.figures.get(measure, Figure(None)).parts
+def _parts_of(trial: Trial, measure: str) -> tuple[MeasurePart, ...]:
+    return trial.figures.get(measure, MeasureResult(None)).parts
 
 
 def _entry(data: str, epsilon: float, quantity: str) -> Mapping[str, Any] | None:
@@ -164,19 +164,19 @@ SELECTION = {
 """Ebrahimianghazani, figure 5.2: accuracy of a tree of depth 10 on Adult, as its text states it."""
 
 
-def _selection_tables(study: Study) -> Iterator[Grid]:
+def _selection_tables(study: Study) -> Iterator[TextTable]:
     """Ebrahimianghazani §5: accuracy of a tree of depth 10, trained on synthetic rows and tested on real ones, by ε."""
     epsilons = sorted({*study.epsilons, *SELECTION})
     heads = ("method", *(f"ε = {e:g}" for e in epsilons))
     names = ("DP-Select", "DP-GAN")
     printed = [(f"printed: {n}", *(_share(SELECTION.get(e, {}).get(n)) for e in epsilons)) for n in names]
     ours = [(m, *(_tree_accuracy(study, m, e) for e in epsilons)) for m in study.methods]
-    yield Grid(
+    yield TextTable(
         "Accuracy of a decision tree of depth 10 (figure 5.2)", heads, (*printed, *ours),
         "The printed figures are of the Adult table, for other rows held out; they compare with nothing else.",
     )  # fmt: skip
     times = [(m, *(_cost(study, m, e) for e in epsilons)) for m in study.methods]
-    yield Grid("Running time in seconds", heads, tuple(times))
+    yield TextTable("Running time in seconds", heads, tuple(times))
 
 
 def _tree_accuracy(study: Study, method: str, epsilon: float) -> str:
@@ -205,7 +205,7 @@ ROADMAP = (
 )
 
 
-def _roadmap_tables(study: Study) -> Iterator[Grid]:
+def _roadmap_tables(study: Study) -> Iterator[TextTable]:
     """§4 of the plan: the two families side by side, one table for each measure of its plan. It prints no figures."""
     heads = ("method", "family", *(f"ε = {e:g}" for e in study.epsilons))
     for measure, title in ROADMAP:
@@ -214,9 +214,9 @@ def _roadmap_tables(study: Study) -> Iterator[Grid]:
         if baseline is not None and baseline.value is not None:
             rows.append(("real rows", NOTHING, *[_spoken(baseline.value)] * len(study.epsilons)))
         if any(cell != NOTHING for row in rows for cell in row[2:]):
-            yield Grid(title, heads, tuple(rows))
+            yield TextTable(title, heads, tuple(rows))
     rows = [(m, study.families[m], *(_cost(study, m, e) for e in study.epsilons)) for m in study.methods]
-    yield Grid("Running time in seconds", heads, tuple(rows))
+    yield TextTable("Running time in seconds", heads, tuple(rows))
 
 
 def _roadmap_row(study: Study, method: str, measure: str) -> tuple[str, ...]:
@@ -231,7 +231,7 @@ def _summary(study: Study, method: str, epsilon: float, measure: str) -> str:
     return f"{found.mean:.4f}" + (f" ± {half:.4f}" if found.seeds > 1 else "")
 
 
-LAYOUTS: dict[str, Callable[[Study], Iterator[Grid]]] = {
+LAYOUTS: dict[str, Callable[[Study], Iterator[TextTable]]] = {
     "adversarial-forests": _forest_tables,
     "selection": _selection_tables,
     "model-or-statistics": _roadmap_tables,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.files import write_atomically
-from understudy.lab.evaluation.measure import Figure
+from understudy.lab.evaluation.measure import MeasureResult
 from understudy.lab.studies.case import BASELINE
 from understudy.lab.studies.study import Study
 from understudy.releases.synthetic_table import parquet_bytes
@@ -52,7 +52,7 @@ def _rows(study: Study) -> Iterator[Row]:
             yield from _figure_rows(trial.key, name, figure, cost)
 
 
-def _figure_rows(key: Row, name: str, figure: Figure, cost: Row) -> Iterator[Row]:
+def _figure_rows(key: Row, name: str, figure: MeasureResult, cost: Row) -> Iterator[Row]:
     yield (*key, name, None, figure.value, figure.reason or None, *cost)
     for part in figure.parts:
         yield (*key, name, part.name, part.value, part.reason or None, *cost)

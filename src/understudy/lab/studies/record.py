@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import ReleaseError
-from understudy.lab.evaluation.measure import Figure, Part
+from understudy.lab.evaluation.measure import MeasurePart, MeasureResult
 from understudy.lab.jobs.job_record import JobRecord
 from understudy.lab.studies.study import Trial
 
@@ -152,17 +152,17 @@ def from_dict(value: dict[str, Any]) -> Trial:
     return Trial(**value | {"figures": {name: _figure(f) for name, f in value["figures"].items()}})
 
 
-def _figure(value: dict[str, Any]) -> Figure:
-    return Figure(**value | {"parts": tuple(Part(**p) for p in value["parts"])})
+def _figure(value: dict[str, Any]) -> MeasureResult:
+    return MeasureResult(**value | {"parts": tuple(MeasurePart(**p) for p in value["parts"])})
 
 
-def _finite(figure: Figure) -> Figure:
+def _finite(figure: MeasureResult) -> MeasureResult:
     parts = tuple(_finite_part(p) for p in figure.parts)
     reason = figure.reason if _is_finite(figure.value) else UNDEFINED
     return dataclasses.replace(figure, value=_known(figure.value), reason=reason, parts=parts)
 
 
-def _finite_part(part: Part) -> Part:
+def _finite_part(part: MeasurePart) -> MeasurePart:
     reason = part.reason if _is_finite(part.value) else UNDEFINED
     value, raw, reference = map(_known, (part.value, part.raw, part.reference))
     return dataclasses.replace(part, value=value, reason=reason, raw=raw, reference=reference)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from understudy.lab.evaluation.evaluation import NOTICE
 from understudy.lab.evaluation.measure import HIGHER, Measure
-from understudy.lab.studies.layout import Grid, lay_out
+from understudy.lab.studies.layout import TextTable, lay_out
 from understudy.lab.studies.study import Study, Summary
 from understudy.methods.method import MODEL_FIRST, STATISTICS_FIRST
 from understudy.pages.axis import valued
@@ -154,9 +154,9 @@ def _cost(study: Study, what: str, title: str) -> Figure:
     return dots(ranking, title=title, across=f"{what} at ε = {epsilon:g}, on one core", width=WIDTH)
 
 
-def _table(study: Study, measure: Measure) -> Grid:
+def _table(study: Study, measure: Measure) -> TextTable:
     heads = ("method", *(f"ε = {e:g}" for e in study.epsilons))
-    return Grid(measure.title, heads, tuple(_rows(study, measure)), _note(measure))
+    return TextTable(measure.title, heads, tuple(_rows(study, measure)), _note(measure))
 
 
 def _rows(study: Study, measure: Measure) -> Iterator[tuple[str, ...]]:

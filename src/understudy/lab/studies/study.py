@@ -9,7 +9,7 @@ from pathlib import Path
 
 from understudy.files import write_atomically
 from understudy.lab.evaluation.evaluation import MEASURES
-from understudy.lab.evaluation.measure import LOWER, Figure, Measure
+from understudy.lab.evaluation.measure import LOWER, Measure, MeasureResult
 from understudy.pages.page import Rendered, Report, report_writer
 
 RANKED = (
@@ -28,7 +28,7 @@ class Trial:
     seed: int
     seconds: float
     megabytes: float
-    figures: dict[str, Figure]
+    figures: dict[str, MeasureResult]
     failed: str = ""
 
     @property
@@ -47,7 +47,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Rank:
+class MethodRank:
     """A method among all at one ε: its mean rank over the measures, 1 being best, and its best and worst."""
 
     method: str
@@ -66,7 +66,7 @@ class Study(Rendered):
     delta: float
     target: str | None
     trials: tuple[Trial, ...]
-    baseline: dict[str, Figure]
+    baseline: dict[str, MeasureResult]
     """The figures of the real training rows in place of synthetic ones: what no release can beat by more than luck."""
     families: dict[str, str]
     """Of every method: model-first or statistics-first."""
@@ -96,7 +96,7 @@ class Study(Rendered):
         found = [t.figures[measure].value for t in self.of(method, epsilon) if measure in t.figures]
         return summarize([v for v in found if v is not None])
 
-    def ranking(self, epsilon: float) -> list[Rank]:
+    def ranking(self, epsilon: float) -> list[MethodRank]:
         """Best first; only methods that have a figure of every measure that some method has one of."""
         wanted = [m for m in self.measures if m.name in RANKED]
         found = {m.name: {k: s.mean for k in self.methods if (s := self.summary(k, epsilon, m.name))} for m in wanted}
@@ -108,7 +108,7 @@ class Study(Rendered):
             for method, value in signed.items():
                 below, equal = (sum(v < value for v in signed.values()), sum(v == value for v in signed.values()))
                 ranks[method].append(below + (equal + 1) / 2)
-        known = [Rank(k, math.fsum(r) / len(r), min(r), max(r)) for k, r in ranks.items() if r]
+        known = [MethodRank(k, math.fsum(r) / len(r), min(r), max(r)) for k, r in ranks.items() if r]
         return sorted(known, key=lambda r: r.mean)
 
     def best(self, epsilon: float, measure: Measure, family: str | None = None) -> tuple[str, Summary] | None:

@@ -19,7 +19,7 @@ from understudy.boundary.tables.sources import open as open_table
 from understudy.errors import UnderstudyError, located
 from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.evaluation import chosen
-from understudy.lab.evaluation.measure import Figure
+from understudy.lab.evaluation.measure import MeasureResult
 from understudy.lab.jobs.worker_pool import Broken, WorkerPool, python_command, serve
 from understudy.lab.studies.case import BASELINE, Case
 from understudy.lab.studies.record import from_dict, to_dict
@@ -79,7 +79,7 @@ class StudyTask:
             ledger=False,
         ).arrow
 
-    def _figures(self, case: Case, synthetic: pa.Table) -> dict[str, Figure]:
+    def _figures(self, case: Case, synthetic: pa.Table) -> dict[str, MeasureResult]:
         comparison = Comparison.of(
             self.train,
             synthetic,

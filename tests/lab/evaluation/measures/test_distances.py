@@ -16,7 +16,7 @@ from scipy.spatial.distance import jensenshannon
 from understudy.boundary.schema.column import Number
 from understudy.boundary.schema.schema import Schema
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.evaluation.measure import Part
+from understudy.lab.evaluation.measure import MeasurePart
 from understudy.lab.evaluation.measures.distances import MEASURES, transport
 
 BY_NAME = {m.name: m for m in MEASURES}
@@ -24,7 +24,7 @@ LINE = Schema((Number("x", minimum=0, maximum=10),))
 NUMBERS = st.lists(st.integers(-50, 50), min_size=1, max_size=30)
 
 
-def parts_of(name: str, comparison: Comparison) -> dict[str, Part]:
+def parts_of(name: str, comparison: Comparison) -> dict[str, MeasurePart]:
     return {p.name: p for p in BY_NAME[name].of(comparison).parts}
 
 

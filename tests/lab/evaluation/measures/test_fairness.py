@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from tables import changed, compared, people, shuffled
 
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.evaluation.measure import NEEDS, Figure
+from understudy.lab.evaluation.measure import NEEDS, MeasureResult
 from understudy.lab.evaluation.measures import prediction
 from understudy.lab.evaluation.measures.fairness import FEWEST, MEASURES
 from understudy.lab.evaluation.row_features import Features
@@ -17,7 +17,7 @@ from understudy.lab.evaluation.row_features import Features
 BY_NAME = {m.name: m for m in MEASURES}
 
 
-def figure(name: str, comparison: Comparison) -> Figure:
+def figure(name: str, comparison: Comparison) -> MeasureResult:
     return BY_NAME[name].of(comparison)
 
 

@@ -12,11 +12,19 @@ from sklearn.preprocessing import StandardScaler
 from tables import changed, compared, people, shuffled
 
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.evaluation.measure import NEEDS, Figure
+from understudy.lab.evaluation.measure import NEEDS, MeasureResult
 from understudy.lab.evaluation.measures import prediction
-from understudy.lab.evaluation.measures.prediction import BOOSTING, FOREST, LINEAR, LOGISTIC, MEASURES, TREE, Answers
-from understudy.lab.evaluation.row_features import Scale, Target
-from understudy.lab.evaluation.sample import Sample
+from understudy.lab.evaluation.measures.prediction import (
+    BOOSTING,
+    FOREST,
+    LINEAR,
+    LOGISTIC,
+    MEASURES,
+    TREE,
+    Predictions,
+)
+from understudy.lab.evaluation.row_features import Standardisation, Target
+from understudy.lab.evaluation.sample import RowSample
 
 BY_NAME = {m.name: m for m in MEASURES}
 CLASSES = ("accuracy", "f1", "auc")
@@ -28,7 +36,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prediction, "ROUNDS", 30)
 
 
-def figure(name: str, comparison: Comparison) -> Figure:
+def figure(name: str, comparison: Comparison) -> MeasureResult:
     return BY_NAME[name].of(comparison)
 
 
@@ -37,14 +45,14 @@ def part(name: str, model: str, comparison: Comparison) -> float | None:
 
 
 def target(classes: int, rarer: int = 0) -> Target:
-    return Target(None, np.arange(classes), rarer, Scale())  # type: ignore[arg-type]
+    return Target(None, np.arange(classes), rarer, Standardisation())  # type: ignore[arg-type]
 
 
-def answers(truth: np.ndarray, said: np.ndarray) -> Answers:
-    return Answers(Sample("rows", len(truth), {}, {}), truth, {"model": said})
+def answers(truth: np.ndarray, said: np.ndarray) -> Predictions:
+    return Predictions(RowSample("rows", len(truth), {}, {}), truth, {"model": said})
 
 
-def random_answers(classes: int) -> Answers:
+def random_answers(classes: int) -> Predictions:
     rng = np.random.default_rng(classes)
     truth = rng.integers(0, classes, 300)
     likely = rng.random((300, classes)) + np.eye(classes)[truth] / 2

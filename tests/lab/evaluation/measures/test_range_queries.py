@@ -16,7 +16,7 @@ from understudy.lab.evaluation.measures.range_queries import (
     QUERIES,
     SANITY,
     Interval,
-    Query,
+    RangeQuery,
     Subset,
     query_error,
     query_relative,
@@ -24,7 +24,7 @@ from understudy.lab.evaluation.measures.range_queries import (
 from understudy.lab.evaluation.measures.range_queries import random_queries as drawn
 
 
-def satisfied(query: Query, comparison: Comparison, row: dict) -> bool:
+def satisfied(query: RangeQuery, comparison: Comparison, row: dict) -> bool:
     for condition in query.conditions:
         value = row[condition.column]
         if isinstance(condition, Interval):
@@ -52,10 +52,10 @@ def test_figures_by_hand(monkeypatch: pytest.MonkeyPatch):
     real = pa.table({"c": ["a", "a", "b", "b"], "x": [1.5, 2.5, 3.5, 4.5]})
     synthetic = pa.table({"c": ["a", "a", "a", "b"], "x": [1.5, 3.0, 3.5, 9.5]})
     asked = [
-        Query((Subset("c", (True, False)),)),  # 2/4 and 3/4
-        Query((Interval("x", 2.5, 3.5),)),  # 2/4 and 2/4
-        Query((Subset("c", (False, True)), Interval("x", 4.0, 4.5))),  # 1/4 and 0
-        Query((Subset("c", (True, False)), Interval("x", 3.0, 4.0))),  # 0 and 2/4
+        RangeQuery((Subset("c", (True, False)),)),  # 2/4 and 3/4
+        RangeQuery((Interval("x", 2.5, 3.5),)),  # 2/4 and 2/4
+        RangeQuery((Subset("c", (False, True)), Interval("x", 4.0, 4.5))),  # 1/4 and 0
+        RangeQuery((Subset("c", (True, False)), Interval("x", 3.0, 4.0))),  # 0 and 2/4
     ]
     monkeypatch.setattr(queries, "random_queries", lambda comparison: asked)
     comparison = Comparison.of(real, synthetic)

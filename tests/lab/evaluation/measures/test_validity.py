@@ -10,7 +10,7 @@ import pytest
 
 from understudy.boundary.schema.schema import Schema
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.evaluation.measure import NEEDS, SCHEMA, Part
+from understudy.lab.evaluation.measure import NEEDS, SCHEMA, MeasurePart
 from understudy.lab.evaluation.measures.validity import MEASURES, expressed
 
 BY_NAME = {m.name: m for m in MEASURES}
@@ -62,7 +62,7 @@ def visits(**columns: list[object]) -> pa.Table:
     return pa.table(table | {"day": pa.array(days, pa.timestamp("us"))})
 
 
-def parts_of(name: str, synthetic: pa.Table, rules: str = "", real: pa.Table | None = None) -> dict[str, Part]:
+def parts_of(name: str, synthetic: pa.Table, rules: str = "", real: pa.Table | None = None) -> dict[str, MeasurePart]:
     comparison = Comparison.of(visits() if real is None else real, synthetic, schema=Schema.loads(VISITS + rules))
     return {p.name: p for p in BY_NAME[name].of(comparison).parts}
 

@@ -20,7 +20,7 @@ from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.draft import draft_schema
 from understudy.boundary.tables.rows import Rows
 from understudy.errors import InputError
-from understudy.lab.evaluation.sample import Sample, Variable, encode
+from understudy.lab.evaluation.sample import RowSample, Variable, encode
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -136,7 +136,7 @@ def _groups(table: pa.Table, columns: Sequence[str]) -> NDArray[np.int64]:
     return group
 
 
-def _encoded(rows: Rows, schema: Schema, sensitive: Sequence[str]) -> tuple[list[Variable], Sample | None]:
+def _encoded(rows: Rows, schema: Schema, sensitive: Sequence[str]) -> tuple[list[Variable], RowSample | None]:
     if not sensitive:
         return [], None
     columns = [schema[name] for name in sensitive]
@@ -148,7 +148,7 @@ def _encoded(rows: Rows, schema: Schema, sensitive: Sequence[str]) -> tuple[list
 
 
 def _sensitive(
-    variable: Variable, sample: Sample | None, group: NDArray[np.int64], sizes: NDArray[np.int64]
+    variable: Variable, sample: RowSample | None, group: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> Sensitive:
     assert sample is not None
     codes = sample.codes[variable.name]

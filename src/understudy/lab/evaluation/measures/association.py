@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.evaluation.measure import LOWER, Figure, Measure, Part
-from understudy.lab.evaluation.sample import Sample, Variable
+from understudy.lab.evaluation.measure import LOWER, Measure, MeasurePart, MeasureResult
+from understudy.lab.evaluation.sample import RowSample, Variable
 
 SECTION = "Columns together"
 FLAT = 1e-10
@@ -43,7 +43,7 @@ def _any(first: Variable, second: Variable) -> bool:
     return True
 
 
-def association_matrix(comparison: Comparison, sample: Sample) -> Numbers:
+def association_matrix(comparison: Comparison, sample: RowSample) -> Numbers:
     """The association of every two columns of one table; NaN where a column is constant or has no numbers."""
     variables = comparison.variables
     matrix = _associations(comparison, sample, _pairs(variables, _any))
@@ -57,7 +57,7 @@ def _pairs(variables: Sequence[Variable], chosen: Chosen) -> list[Pair]:
     return [(i, j) for i, j in every if chosen(variables[i], variables[j])]
 
 
-def _associations(comparison: Comparison, sample: Sample, pairs: Sequence[Pair]) -> Numbers:
+def _associations(comparison: Comparison, sample: RowSample, pairs: Sequence[Pair]) -> Numbers:
     variables = comparison.variables
     matrix = np.full((len(variables), len(variables)), np.nan)
     if any(_both_on_line(variables[i], variables[j]) for i, j in pairs):
@@ -68,12 +68,12 @@ def _associations(comparison: Comparison, sample: Sample, pairs: Sequence[Pair])
     return matrix
 
 
-def _fill_correlations(matrix: Numbers, variables: Sequence[Variable], sample: Sample) -> None:
+def _fill_correlations(matrix: Numbers, variables: Sequence[Variable], sample: RowSample) -> None:
     lines = [i for i, v in enumerate(variables) if v.on_line]
     matrix[np.ix_(lines, lines)] = correlations([sample.values[variables[i].name] for i in lines])
 
 
-def trouble(sample: Sample, variable: Variable) -> str:
+def trouble(sample: RowSample, variable: Variable) -> str:
     """Why a column has no association with any other; empty if it may have."""
     if not variable.on_line:
         codes = sample.codes[variable.name]
@@ -110,7 +110,7 @@ def _standardised(values: Numbers) -> Numbers:
     return np.asarray(scaled / np.nanstd(scaled))
 
 
-def _association(sample: Sample, first: Variable, second: Variable) -> float:
+def _association(sample: RowSample, first: Variable, second: Variable) -> float:
     """Of two columns of which at least one is of categories."""
     if first.on_line:
         return correlation_ratio(_standardised(sample.values[first.name]), sample.codes[second.name])
@@ -153,15 +153,15 @@ def correlation_ratio(values: Numbers, codes: NDArray[np.int64]) -> float:
     return float(np.sqrt(min(between / float((values**2).sum()), 1.0)))
 
 
-def _figure(comparison: Comparison, chosen: Chosen, nothing: str) -> Figure:
+def _figure(comparison: Comparison, chosen: Chosen, nothing: str) -> MeasureResult:
     pairs = _pairs(comparison.variables, chosen)
     if not pairs:
-        return Figure.undefined(nothing)
+        return MeasureResult.undefined(nothing)
     parts = list(_parts(comparison, pairs))
-    return Figure.mean(parts, "no pair has an association in both tables; the pairs say why")
+    return MeasureResult.mean(parts, "no pair has an association in both tables; the pairs say why")
 
 
-def _parts(comparison: Comparison, pairs: Sequence[Pair]) -> Iterator[Part]:
+def _parts(comparison: Comparison, pairs: Sequence[Pair]) -> Iterator[MeasurePart]:
     samples = (comparison.real, comparison.synthetic)
     real, synthetic = (_associations(comparison, s, pairs) for s in samples)
     troubles = [[trouble(s, v) for v in comparison.variables] for s in samples]
@@ -170,9 +170,9 @@ def _parts(comparison: Comparison, pairs: Sequence[Pair]) -> Iterator[Part]:
         name = f"{first.name} × {second.name}"
         there, here = float(real[i, j]), float(synthetic[i, j])
         if np.isnan(there - here):
-            yield Part(name, None, _reason(comparison, (i, j), troubles))
+            yield MeasurePart(name, None, _reason(comparison, (i, j), troubles))
         else:
-            yield Part(
+            yield MeasurePart(
                 name, abs(there - here), note=f"{there:.3f} real, {here:.3f} synthetic", raw=here, reference=there
             )
 

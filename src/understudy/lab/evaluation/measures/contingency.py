@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.evaluation.measure import HIGHER, LOWER, Figure, Measure, Part
-from understudy.lab.evaluation.sample import Sample, Variable
+from understudy.lab.evaluation.measure import HIGHER, LOWER, Measure, MeasurePart, MeasureResult
+from understudy.lab.evaluation.sample import RowSample, Variable
 
 SECTION = "Counts"
 MOST_PAIRS, MOST_TRIPLES = 5_000, 300
@@ -34,7 +34,7 @@ def total_variation(comparison: Comparison, variables: Sequence[Variable]) -> fl
     return min(float(differences.sum()) / 2, 1.0)
 
 
-def joint_counts(real: Sample, synthetic: Sample, variables: Sequence[Variable]) -> tuple[Codes, Codes]:
+def joint_counts(real: RowSample, synthetic: RowSample, variables: Sequence[Variable]) -> tuple[Codes, Codes]:
     """How often each combination of values occurs in either table, in the same order for both."""
     cells = math.prod(v.size for v in variables)
     if cells <= DENSE * (real.rows + synthetic.rows):
@@ -70,30 +70,30 @@ def combinations(count: int, of: int, most: int, seed: int) -> list[tuple[int, .
     return sorted(found)
 
 
-def _parts(comparison: Comparison, sets: Sequence[tuple[int, ...]]) -> Iterator[Part]:
+def _parts(comparison: Comparison, sets: Sequence[tuple[int, ...]]) -> Iterator[MeasurePart]:
     for chosen in sets:
         variables = [comparison.variables[i] for i in chosen]
-        yield Part(" × ".join(v.name for v in variables), total_variation(comparison, variables))
+        yield MeasurePart(" × ".join(v.name for v in variables), total_variation(comparison, variables))
 
 
-def _figure(comparison: Comparison, of: int, most: int) -> Figure:
+def _figure(comparison: Comparison, of: int, most: int) -> MeasureResult:
     count = len(comparison.variables)
     if count < of:
-        return Figure.undefined(f"it needs {of} columns, and the tables share {count}")
+        return MeasureResult.undefined(f"it needs {of} columns, and the tables share {count}")
     total = math.comb(count, of)
     sets = combinations(count, of, most, comparison.seed)
     what = {1: "columns", 2: "pairs", 3: "triples"}[of]
     note = f"over all {total:,} {what}" if len(sets) == total else f"over {len(sets):,} random ones of {total:,} {what}"
-    return Figure.mean(list(_parts(comparison, sets)), "there is nothing to count", note)
+    return MeasureResult.mean(list(_parts(comparison, sets)), "there is nothing to count", note)
 
 
-def _marks(comparison: Comparison) -> Figure:
+def _marks(comparison: Comparison) -> MeasureResult:
     """1000·(1 − mean L1/2): half of the L1 distance is the total variation."""
     figure = _figure(comparison, 3, MOST_TRIPLES)
     if figure.value is None:
         return figure
-    parts = tuple(Part(p.name, FULL_MARKS * (1 - p.value)) for p in figure.parts if p.value is not None)
-    return Figure(FULL_MARKS * (1 - figure.value), parts=parts, note=figure.note)
+    parts = tuple(MeasurePart(p.name, FULL_MARKS * (1 - p.value)) for p in figure.parts if p.value is not None)
+    return MeasureResult(FULL_MARKS * (1 - figure.value), parts=parts, note=figure.note)
 
 
 MEASURES: tuple[Measure, ...] = (

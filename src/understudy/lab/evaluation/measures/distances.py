@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.column import Datetime
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.evaluation.measure import INFINITY, LOWER, Compute, Figure, Measure, Part
-from understudy.lab.evaluation.sample import Sample, Variable
+from understudy.lab.evaluation.measure import INFINITY, LOWER, Compute, Measure, MeasurePart, MeasureResult
+from understudy.lab.evaluation.sample import RowSample, Variable
 
 SECTION = "Single columns"
 NO_LINES = "no column holds numbers or dates"
@@ -22,7 +22,7 @@ COLUMNS_SAY = "no column has a figure; the columns say why"
 TOO_LARGE = "the numbers are too large to be computed with"
 
 Numbers = NDArray[np.float64]
-OfColumn = Callable[[Comparison, Variable], Part]
+OfColumn = Callable[[Comparison, Variable], MeasurePart]
 
 
 class NoFigureError(ValueError):
@@ -54,18 +54,18 @@ def line_of(comparison: Comparison, variable: Variable) -> Line:
     return Line(real, synthetic, deviation(real))
 
 
-def _both(comparison: Comparison) -> tuple[tuple[Sample, str], tuple[Sample, str]]:
+def _both(comparison: Comparison) -> tuple[tuple[RowSample, str], tuple[RowSample, str]]:
     return (comparison.real, "real"), (comparison.synthetic, "synthetic")
 
 
-def _finite(sample: Sample, name: str, which: str) -> Numbers:
+def _finite(sample: RowSample, name: str, which: str) -> Numbers:
     values = np.sort(_present(sample, name, which))
     if np.isinf(values[[0, -1]]).any():
         raise NoFigureError(f"the {which} table has infinite values")
     return values
 
 
-def _present(sample: Sample, name: str, which: str) -> Numbers:
+def _present(sample: RowSample, name: str, which: str) -> Numbers:
     values = sample.present(name)
     if not len(values):
         raise NoFigureError(f"all values are missing in the {which} table")
@@ -80,28 +80,30 @@ def deviation(values: Numbers) -> float:
     return float((values / largest).std()) * largest
 
 
-def part_of(variable: Variable, compute: OfColumn, comparison: Comparison) -> Part:
+def part_of(variable: Variable, compute: OfColumn, comparison: Comparison) -> MeasurePart:
     """What is computed of a column, or the reason why it can't be."""
     try:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             part = compute(comparison, variable)
     except NoFigureError as reason:
-        return Part(variable.name, None, str(reason))
+        return MeasurePart(variable.name, None, str(reason))
     numbers = (part.value, part.raw, part.reference)
-    return part if all(math.isfinite(x) for x in numbers if x is not None) else Part(variable.name, None, TOO_LARGE)
+    return (
+        part if all(math.isfinite(x) for x in numbers if x is not None) else MeasurePart(variable.name, None, TOO_LARGE)
+    )
 
 
-def mean_over(comparison: Comparison, variables: Sequence[Variable], none: str, compute: OfColumn) -> Figure:
+def mean_over(comparison: Comparison, variables: Sequence[Variable], none: str, compute: OfColumn) -> MeasureResult:
     """The mean over some columns; `none` is said where there are none of them."""
     if not variables:
-        return Figure.undefined(none)
-    return Figure.mean([part_of(v, compute, comparison) for v in variables], COLUMNS_SAY)
+        return MeasureResult.undefined(none)
+    return MeasureResult.mean([part_of(v, compute, comparison) for v in variables], COLUMNS_SAY)
 
 
-def in_deviations(variable: Variable, line: Line, raw: float) -> Part:
+def in_deviations(variable: Variable, line: Line, raw: float) -> MeasurePart:
     """A distance in standard deviations of the real column, beside the distance in the units of the column."""
     unit = f" {variable.column.resolution}s" if isinstance(variable.column, Datetime) else ""
-    return Part(variable.name, line.scaled(raw), note=f"{_spoken(raw)}{unit}", raw=raw)
+    return MeasurePart(variable.name, line.scaled(raw), note=f"{_spoken(raw)}{unit}", raw=raw)
 
 
 def _spoken(raw: float) -> str:
@@ -124,18 +126,18 @@ def transport(real: Numbers, synthetic: Numbers, power: int) -> float:
     return largest * float(weights @ (gaps / largest) ** power) ** (1 / power)
 
 
-def _wasserstein(comparison: Comparison, variable: Variable, power: int) -> Part:
+def _wasserstein(comparison: Comparison, variable: Variable, power: int) -> MeasurePart:
     line = line_of(comparison, variable)
     return in_deviations(variable, line, transport(line.real, line.synthetic, power))
 
 
-def _largest_gap(comparison: Comparison, variable: Variable) -> Part:
+def _largest_gap(comparison: Comparison, variable: Variable) -> MeasurePart:
     """Kolmogorov and Smirnov: where the distribution functions are furthest apart. Infinite values have an order."""
     real, synthetic = (np.sort(_present(s, variable.name, which)) for s, which in _both(comparison))
     points = np.concatenate([real, synthetic])
     below = np.searchsorted(real, points, side="right") / len(real)
     gaps = np.abs(below - np.searchsorted(synthetic, points, side="right") / len(synthetic))
-    return Part(variable.name, float(gaps.max()))
+    return MeasurePart(variable.name, float(gaps.max()))
 
 
 def _shares(comparison: Comparison, variable: Variable) -> tuple[Numbers, Numbers]:
@@ -143,11 +145,11 @@ def _shares(comparison: Comparison, variable: Variable) -> tuple[Numbers, Number
     return real, synthetic
 
 
-def _jensen_shannon(comparison: Comparison, variable: Variable) -> Part:
+def _jensen_shannon(comparison: Comparison, variable: Variable) -> MeasurePart:
     p, q = _shares(comparison, variable)
     middle = (p + q) / 2
     bits = (_divergence(p, middle) + _divergence(q, middle)) / 2
-    return Part(variable.name, math.sqrt(min(max(bits, 0.0), 1.0)))
+    return MeasurePart(variable.name, math.sqrt(min(max(bits, 0.0), 1.0)))
 
 
 def _divergence(p: Numbers, q: Numbers) -> float:
@@ -156,25 +158,25 @@ def _divergence(p: Numbers, q: Numbers) -> float:
     return float((p[some] * np.log2(p[some] / q[some])).sum())
 
 
-def _hellinger(comparison: Comparison, variable: Variable) -> Part:
+def _hellinger(comparison: Comparison, variable: Variable) -> MeasurePart:
     p, q = _shares(comparison, variable)
-    return Part(variable.name, math.sqrt(min(float(((np.sqrt(p) - np.sqrt(q)) ** 2).sum()) / 2, 1.0)))
+    return MeasurePart(variable.name, math.sqrt(min(float(((np.sqrt(p) - np.sqrt(q)) ** 2).sum()) / 2, 1.0)))
 
 
-def _density_distance(comparison: Comparison, variable: Variable) -> Part:
+def _density_distance(comparison: Comparison, variable: Variable) -> MeasurePart:
     """∫|p − q| of two histograms over the same cells is the sum of |p − q| over them, whatever their widths."""
     p, q = (_shares_of_present(s, variable, which) for s, which in _both(comparison))
-    return Part(variable.name, min(float(np.abs(p - q).sum()), 2.0), note=f"{len(p)} cells")
+    return MeasurePart(variable.name, min(float(np.abs(p - q).sum()), 2.0), note=f"{len(p)} cells")
 
 
-def _shares_of_present(sample: Sample, variable: Variable, which: str) -> Numbers:
+def _shares_of_present(sample: RowSample, variable: Variable, which: str) -> Numbers:
     counts = sample.counts([variable])[: len(variable.labels)]
     if not counts.sum():
         raise NoFigureError(f"all values are missing in the {which} table")
     return np.asarray(counts / counts.sum())
 
 
-def _homogeneity(comparison: Comparison, variable: Variable) -> Part:
+def _homogeneity(comparison: Comparison, variable: Variable) -> MeasurePart:
     """Pearson's test that two samples come from one population; cells that both lack are no cells."""
     from scipy.special import chdtrc
 
@@ -186,28 +188,28 @@ def _homogeneity(comparison: Comparison, variable: Variable) -> Part:
     expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / counts.sum()
     statistic = float(((counts - expected) ** 2 / expected).sum())
     note = f"χ² = {statistic:.4g} with {freedom} degrees of freedom, p = {float(chdtrc(freedom, statistic)):.3g}"
-    return Part(variable.name, statistic / freedom, note=note, raw=statistic)
+    return MeasurePart(variable.name, statistic / freedom, note=note, raw=statistic)
 
 
-def _one_sided(comparison: Comparison, variable: Variable) -> Part:
+def _one_sided(comparison: Comparison, variable: Variable) -> MeasurePart:
     """The real counts, brought to as many rows, against the synthetic ones, as if these were the truth."""
     real, synthetic = (s.counts([variable]).astype(np.float64) for s in (comparison.real, comparison.synthetic))
     real *= comparison.synthetic.rows / comparison.real.rows
     some = synthetic > 0
     if real[~some].any():
         raise NoFigureError("the synthetic table lacks a real category, which makes it infinite")
-    return Part(variable.name, float(((real[some] - synthetic[some]) ** 2 / synthetic[some]).sum()))
+    return MeasurePart(variable.name, float(((real[some] - synthetic[some]) ** 2 / synthetic[some]).sum()))
 
 
-def over_all(comparison: Comparison, compute: OfColumn) -> Figure:
+def over_all(comparison: Comparison, compute: OfColumn) -> MeasureResult:
     return mean_over(comparison, comparison.variables, "there is no column", compute)
 
 
-def over_lines(comparison: Comparison, compute: OfColumn) -> Figure:
+def over_lines(comparison: Comparison, compute: OfColumn) -> MeasureResult:
     return mean_over(comparison, comparison.on_line, NO_LINES, compute)
 
 
-def over_lists(comparison: Comparison, compute: OfColumn) -> Figure:
+def over_lists(comparison: Comparison, compute: OfColumn) -> MeasureResult:
     return mean_over(comparison, comparison.listed, NO_LISTS, compute)
 
 

@@ -9,28 +9,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.lab.evaluation.comparison import HELD_OUT, Comparison
-from understudy.lab.evaluation.measure import GROUPS, HOLDOUT, LOWER, TARGET, Figure, Measure, Part
+from understudy.lab.evaluation.measure import GROUPS, HOLDOUT, LOWER, TARGET, Measure, MeasurePart, MeasureResult
 from understudy.lab.evaluation.measures.prediction import (
     BOOSTING,
-    Answers,
-    Training,
+    Predictions,
+    TrainingRows,
     trained_on_real,
     trained_on_synthetic,
 )
 from understudy.lab.evaluation.row_features import Floats, Target
-from understudy.lab.evaluation.sample import Sample, Variable
+from understudy.lab.evaluation.sample import RowSample, Variable
 
 SECTION = "Groups"
 FEWEST = 30
 """Real rows of a group, below which chance decides."""
 
 
-def group_tv(comparison: Comparison) -> Figure:
+def group_tv(comparison: Comparison) -> MeasureResult:
     parts = [part for name in comparison.groups for part in _group_distances(comparison, comparison[name])]
     return _worst(parts, f"no group has {FEWEST} real rows and a synthetic one")
 
 
-def _group_distances(comparison: Comparison, group: Variable) -> Iterator[Part]:
+def _group_distances(comparison: Comparison, group: Variable) -> Iterator[MeasurePart]:
     others = [v for v in comparison.variables if v.name != group.name]
     sizes = [table.counts([group]) for table in (comparison.real, comparison.synthetic)]
     distances = np.array([_distances(comparison, group, v) for v in others]).reshape(-1, group.size)
@@ -38,7 +38,7 @@ def _group_distances(comparison: Comparison, group: Variable) -> Iterator[Part]:
         reason = _too_small(int(real), int(synthetic)) or ("" if others else "there is no other column to compare")
         if real or synthetic:
             value = None if reason else float(distances[:, code].mean())
-            yield Part(f"{group.name} = {label}", value, reason, f"{real:,} real rows, {synthetic:,} synthetic")
+            yield MeasurePart(f"{group.name} = {label}", value, reason, f"{real:,} real rows, {synthetic:,} synthetic")
 
 
 def _distances(comparison: Comparison, group: Variable, other: Variable) -> Floats:
@@ -56,18 +56,22 @@ def _too_small(real: int, synthetic: int) -> str:
     return "" if synthetic else "the group has no synthetic rows"
 
 
-def group_size(comparison: Comparison) -> Figure:
+def group_size(comparison: Comparison) -> MeasureResult:
     parts = []
     for group in (comparison[name] for name in comparison.groups):
         real, synthetic = (t.counts([group]) / t.rows for t in (comparison.real, comparison.synthetic))
         for label, a, b in zip(group.all_labels, real, synthetic, strict=True):
-            parts.append(Part(f"{group.name} = {label}", abs(float(a - b)), note=f"real {a:.4f}, synthetic {b:.4f}"))
+            parts.append(
+                MeasurePart(f"{group.name} = {label}", abs(float(a - b)), note=f"real {a:.4f}, synthetic {b:.4f}")
+            )
     return _worst(parts, "the tables have no groups")
 
 
-def _worst(parts: list[Part], nothing: str, note: str = "") -> Figure:
+def _worst(parts: list[MeasurePart], nothing: str, note: str = "") -> MeasureResult:
     known = [p.value for p in parts if p.value is not None]
-    return Figure(max(known), parts=tuple(parts), note=note) if known else Figure.undefined(nothing, parts)
+    return (
+        MeasureResult(max(known), parts=tuple(parts), note=note) if known else MeasureResult.undefined(nothing, parts)
+    )
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ class Rates:
     holds: NDArray[np.int64]
 
     @classmethod
-    def of(cls, group: Variable, table: Sample, holds: NDArray[np.bool_]) -> Rates:
+    def of(cls, group: Variable, table: RowSample, holds: NDArray[np.bool_]) -> Rates:
         codes = table.codes[group.name]
         return cls(np.bincount(codes, minlength=group.size), np.bincount(codes[holds], minlength=group.size))
 
@@ -90,61 +94,61 @@ class Rates:
         return float(np.ptp(self.among(groups)))
 
 
-def parity_gap(comparison: Comparison) -> Figure:
+def parity_gap(comparison: Comparison) -> MeasureResult:
     target = Target.of(comparison)
     if target.variable.on_line:
-        return Figure.undefined(f"the target {target.name!r} is a number; parity is about classes")
+        return MeasureResult.undefined(f"the target {target.name!r} is a number; parity is about classes")
     real, synthetic = target.known(comparison.real), target.known(comparison.synthetic)
     if not real.rows:
-        return Figure.undefined(f"no row of {real.name} has a value of {target.name!r}")
+        return MeasureResult.undefined(f"no row of {real.name} has a value of {target.name!r}")
     common = int(np.bincount(target.read(real)).argmax())
 
-    def part(group: Variable) -> Part:
+    def part(group: Variable) -> MeasurePart:
         rates = [Rates.of(group, t, target.read(t) != common) for t in (real, synthetic)]
         large = (rates[0].rows >= FEWEST) & (rates[1].rows > 0)
         if large.sum() < 2:
-            return Part(group.name, None, f"fewer than two groups have {FEWEST} real rows and a synthetic one")
+            return MeasurePart(group.name, None, f"fewer than two groups have {FEWEST} real rows and a synthetic one")
         a, b = (r.gap(large) for r in rates)
-        return Part(group.name, abs(a - b), note=f"real {a:.4f}, synthetic {b:.4f}")
+        return MeasurePart(group.name, abs(a - b), note=f"real {a:.4f}, synthetic {b:.4f}")
 
     return _by_column(comparison, part)
 
 
-def _by_column(comparison: Comparison, part: Callable[[Variable], Part], note: str = "") -> Figure:
+def _by_column(comparison: Comparison, part: Callable[[Variable], MeasurePart], note: str = "") -> MeasureResult:
     """Of every column of groups but the target itself; the worst is the figure."""
     parts = []
     for name in comparison.groups:
         same = name == comparison.target
-        parts.append(Part(name, None, "it is the target itself") if same else part(comparison[name]))
+        parts.append(MeasurePart(name, None, "it is the target itself") if same else part(comparison[name]))
     return _worst(parts, parts[0].reason, note)
 
 
-def tstr_gap_groups(comparison: Comparison) -> Figure:
+def tstr_gap_groups(comparison: Comparison) -> MeasureResult:
     target = Target.of(comparison)
     if target.variable.on_line:
-        return Figure.undefined(f"the target {target.name!r} is a number; accuracy is about classes")
+        return MeasureResult.undefined(f"the target {target.name!r} is a number; accuracy is about classes")
     training = trained_on_synthetic(comparison)
     if training.answers is None:
-        return Figure.undefined(training.reason)
+        return MeasureResult.undefined(training.reason)
     answers = training.answers[HELD_OUT]
     if not answers.said:
-        return Figure.undefined(f"no row of {answers.rows.name} has a value of {target.name!r}")
+        return MeasureResult.undefined(f"no row of {answers.rows.name} has a value of {target.name!r}")
     with_real = _by_column(comparison, lambda group: _accuracy_gap(group, trained_on_real(comparison)))
     beside = "" if with_real.value is None else f"trained on real rows, the largest difference is {with_real.value:.4f}"
     return _by_column(comparison, lambda group: _accuracy_gap(group, training), beside)
 
 
-def _accuracy_gap(group: Variable, training: Training) -> Part:
+def _accuracy_gap(group: Variable, training: TrainingRows) -> MeasurePart:
     if training.answers is None:
-        return Part(group.name, None, training.reason)
-    answers: Answers = training.answers[HELD_OUT]
+        return MeasurePart(group.name, None, training.reason)
+    answers: Predictions = training.answers[HELD_OUT]
     rates = Rates.of(group, answers.rows, answers.chosen(BOOSTING) == answers.truth)
     large = rates.rows >= FEWEST
     if large.sum() < 2:
-        return Part(group.name, None, f"fewer than two groups have {FEWEST} rows of the hold-out")
+        return MeasurePart(group.name, None, f"fewer than two groups have {FEWEST} rows of the hold-out")
     named = [label for label, kept in zip(group.all_labels, large, strict=True) if kept]
     note = ", ".join(f"{label} {rate:.4f}" for label, rate in zip(named, rates.among(large), strict=True))
-    return Part(group.name, rates.gap(large), note=note)
+    return MeasurePart(group.name, rates.gap(large), note=note)
 
 
 MEASURES: tuple[Measure, ...] = (

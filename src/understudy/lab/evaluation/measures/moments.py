@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.evaluation.measure import INFINITY, LOWER, Measure, Part
+from understudy.lab.evaluation.measure import INFINITY, LOWER, Measure, MeasurePart
 from understudy.lab.evaluation.measures.distances import (
     SECTION,
     NoFigureError,
@@ -25,23 +25,23 @@ from understudy.lab.evaluation.sample import Variable
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-def _mean(comparison: Comparison, variable: Variable) -> Part:
+def _mean(comparison: Comparison, variable: Variable) -> MeasurePart:
     line = line_of(comparison, variable)
     raw = abs(float(line.real.mean()) - float(line.synthetic.mean()))
     return in_deviations(variable, line, raw)
 
 
-def _variance(comparison: Comparison, variable: Variable) -> Part:
+def _variance(comparison: Comparison, variable: Variable) -> MeasurePart:
     line = line_of(comparison, variable)
     real, synthetic = line.deviation, deviation(line.synthetic)
     if real != synthetic and min(real, synthetic) == 0:
         which = "real" if real == 0 else "synthetic"
         raise NoFigureError(f"the {which} column is constant, so the variances have no ratio")
     value = 0.0 if real == synthetic else 2 * abs(math.log(synthetic) - math.log(real))
-    return Part(variable.name, value, raw=synthetic * synthetic, reference=real * real)
+    return MeasurePart(variable.name, value, raw=synthetic * synthetic, reference=real * real)
 
 
-def _quantiles(comparison: Comparison, variable: Variable) -> Part:
+def _quantiles(comparison: Comparison, variable: Variable) -> MeasurePart:
     line = line_of(comparison, variable)
     raw = float(np.abs(np.quantile(line.real, LEVELS) - np.quantile(line.synthetic, LEVELS)).mean())
     return in_deviations(variable, line, raw)
@@ -54,7 +54,7 @@ def _sampled(comparison: Comparison) -> np.ndarray[tuple[int], np.dtype[np.int64
     return rng.choice(rows, wanted, replace=wanted > rows)
 
 
-def _in_file_order(comparison: Comparison, variable: Variable, power: int) -> Part:
+def _in_file_order(comparison: Comparison, variable: Variable, power: int) -> MeasurePart:
     line = line_of(comparison, variable)
     real = comparison.real.values[variable.name][_sampled(comparison)]
     gaps = np.abs(real - comparison.synthetic.values[variable.name])
@@ -69,7 +69,7 @@ def _power_mean(gaps: Numbers, power: int) -> float:
     return float((gaps**power).mean() ** (1 / power))
 
 
-def _sorted(comparison: Comparison, variable: Variable, power: int) -> Part:
+def _sorted(comparison: Comparison, variable: Variable, power: int) -> MeasurePart:
     """Of the same rows. Missing values may leave different numbers of values, which quantile functions don't mind."""
     line = line_of(comparison, variable)
     real = comparison.real.values[variable.name][_sampled(comparison)]

@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.evaluation.measure import HIGHER, INFINITY, Figure, Measure, Part
+from understudy.lab.evaluation.measure import HIGHER, INFINITY, Measure, MeasurePart, MeasureResult
 from understudy.lab.evaluation.row_features import Features, Floats, draw
-from understudy.lab.evaluation.sample import Sample
+from understudy.lab.evaluation.sample import RowSample
 
 SECTION = "Reconstruction"
 NEAREST = 3
@@ -17,16 +17,16 @@ MOST_REAL, MOST_SYNTHETIC = 2_000, 10_000
 """Rows; more are drawn from by the seed."""
 
 
-def reconstruction(comparison: Comparison, scaled: bool) -> Figure:
+def reconstruction(comparison: Comparison, scaled: bool) -> MeasureResult:
     """On all columns but the target; and, as a part, on all but the number that spreads widest, which outweighs all."""
     left_out = [comparison.target, *([] if scaled else _widest(comparison))]
     found = {name: _distance(comparison, name, scaled) for name in dict.fromkeys(left_out)}
     value = found[comparison.target]
     if value is None:
-        return Figure.undefined(f"there is no column beside {comparison.target!r} to measure a distance on")
-    parts = tuple(Part(f"without {n}" if n else "all columns", v) for n, v in found.items() if v is not None)
+        return MeasureResult.undefined(f"there is no column beside {comparison.target!r} to measure a distance on")
+    parts = tuple(MeasurePart(f"without {n}" if n else "all columns", v) for n, v in found.items() if v is not None)
     real, synthetic = (min(s.rows, most) for s, most in _drawn_from(comparison))
-    return Figure(value, parts=parts, note=f"{real:,} real rows against {synthetic:,} synthetic ones")
+    return MeasureResult(value, parts=parts, note=f"{real:,} real rows against {synthetic:,} synthetic ones")
 
 
 def _widest(comparison: Comparison) -> list[str]:
@@ -39,7 +39,7 @@ def _spread(values: Floats) -> float:
     return float(np.std(finite / (scale := float(np.abs(finite).max()) or 1.0)) * scale) if len(finite) else 0.0
 
 
-def _drawn_from(comparison: Comparison) -> tuple[tuple[Sample, int], tuple[Sample, int]]:
+def _drawn_from(comparison: Comparison) -> tuple[tuple[RowSample, int], tuple[RowSample, int]]:
     return (comparison.real, MOST_REAL), (comparison.synthetic, MOST_SYNTHETIC)
 
 

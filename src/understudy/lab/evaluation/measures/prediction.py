@@ -15,9 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.lab.evaluation.comparison import HELD_OUT, SYNTHETIC, Comparison
-from understudy.lab.evaluation.measure import HIGHER, HOLDOUT, INFINITY, LOWER, TARGET, Figure, Measure, Part
-from understudy.lab.evaluation.row_features import Features, Floats, Shared, Target, draw, quietly
-from understudy.lab.evaluation.sample import Sample
+from understudy.lab.evaluation.measure import (
+    HIGHER,
+    HOLDOUT,
+    INFINITY,
+    LOWER,
+    TARGET,
+    Measure,
+    MeasurePart,
+    MeasureResult,
+)
+from understudy.lab.evaluation.row_features import Features, Floats, SharedResult, Target, draw, quietly
+from understudy.lab.evaluation.sample import RowSample
 
 SECTION = "Prediction"
 LOGISTIC, LINEAR = "logistic regression", "linear regression"
@@ -28,10 +37,10 @@ MOST_TRAINED, MOST_TESTED = 20_000, 50_000
 
 
 @dataclass(frozen=True)
-class Answers:
+class Predictions:
     """What trained models say of the rows of another table."""
 
-    rows: Sample
+    rows: RowSample
     truth: NDArray[Any]
     said: Mapping[str, Floats]
     """By model: the probability of every class, or the number that is expected."""
@@ -42,43 +51,43 @@ class Answers:
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingRows:
     """Models that learnt from one table, and what they say of others; or why they could not learn."""
 
     target: Target
     reason: str = ""
-    answers: Mapping[str, Answers] | None = None
+    answers: Mapping[str, Predictions] | None = None
     note: str = ""
 
 
-def _train_on_real(comparison: Comparison) -> Training:
+def _train_on_real(comparison: Comparison) -> TrainingRows:
     return _train(comparison, comparison.real, _tables(comparison))
 
 
-def _train_on_synthetic(comparison: Comparison) -> Training:
+def _train_on_synthetic(comparison: Comparison) -> TrainingRows:
     return _train(comparison, comparison.synthetic, {HELD_OUT: comparison.test})
 
 
-trained_on_real, trained_on_synthetic = Shared(_train_on_real), Shared(_train_on_synthetic)
+trained_on_real, trained_on_synthetic = SharedResult(_train_on_real), SharedResult(_train_on_synthetic)
 
 
-def _tables(comparison: Comparison) -> dict[str, Sample]:
+def _tables(comparison: Comparison) -> dict[str, RowSample]:
     tested = {HELD_OUT: comparison.holdout, SYNTHETIC: comparison.synthetic}
     return {role: table for role, table in tested.items() if table is not None}
 
 
-def _train(comparison: Comparison, table: Sample, tested: Mapping[str, Sample]) -> Training:
+def _train(comparison: Comparison, table: RowSample, tested: Mapping[str, RowSample]) -> TrainingRows:
     target, seed = Target.of(comparison), comparison.seed
     others = [v for v in comparison.variables if v.name != target.name]
     if not others:
-        return Training(target, f"there is no column beside {target.name!r} to predict it from")
+        return TrainingRows(target, f"there is no column beside {target.name!r} to predict it from")
     known = target.known(table)
     rows = draw(known, MOST_TRAINED, seed)
     if reason := target.unlearnable(rows):
-        return Training(target, reason)
+        return TrainingRows(target, reason)
     questions = {role: draw(target.known(t), MOST_TESTED, seed) for role, t in tested.items()}
     answers = _answers(target, Features.fit(others, rows), rows, questions, seed)
-    return Training(target, answers=answers, note=_note(target, rows.rows, known.rows))
+    return TrainingRows(target, answers=answers, note=_note(target, rows.rows, known.rows))
 
 
 def _note(target: Target, learnt: int, known: int) -> str:
@@ -88,8 +97,8 @@ def _note(target: Target, learnt: int, known: int) -> str:
 
 
 def _answers(
-    target: Target, features: Features, rows: Sample, questions: Mapping[str, Sample], seed: int
-) -> dict[str, Answers]:
+    target: Target, features: Features, rows: RowSample, questions: Mapping[str, RowSample], seed: int
+) -> dict[str, Predictions]:
     asked = {role: table for role, table in questions.items() if table.rows}
     said: dict[str, dict[str, Floats]] = {role: {} for role in questions}
     for lay_out, models in ((features.one_hot, _linear(target)), (features.ordinal, _trees(target, seed))):
@@ -99,7 +108,7 @@ def _answers(
                 model.fit(learnt, target.read(rows))
                 for role, matrix in matrices.items():
                     said[role][name] = _predicted(target, model, matrix)
-    return {role: Answers(table, target.read(table), said[role]) for role, table in questions.items()}
+    return {role: Predictions(table, target.read(table), said[role]) for role, table in questions.items()}
 
 
 def _linear(target: Target) -> Iterator[tuple[str, Any]]:
@@ -133,23 +142,23 @@ def _predicted(target: Target, model: Any, matrix: NDArray[Any]) -> Floats:
 
 
 @dataclass(frozen=True)
-class Score:
+class PredictionScore:
     """How well answers fit the truth; None where that can't be said, for the same reason for all models."""
 
     name: str
     title: str
     on_line: bool
-    of: Callable[[Target, Answers, str], float | None]
+    of: Callable[[Target, Predictions, str], float | None]
     lacking: str
     about: str
     low: float = 0.0
 
 
-def accuracy(target: Target, answers: Answers, model: str) -> float | None:
+def accuracy(target: Target, answers: Predictions, model: str) -> float | None:
     return float(np.mean(answers.chosen(model) == answers.truth))
 
 
-def f1(target: Target, answers: Answers, model: str) -> float | None:
+def f1(target: Target, answers: Predictions, model: str) -> float | None:
     """Of the rarer of two classes; of more, the mean over those that are there or that the model names."""
     from sklearn.metrics import f1_score
 
@@ -161,7 +170,7 @@ def f1(target: Target, answers: Answers, model: str) -> float | None:
     return 2.0 * int((here & named).sum()) / either if either else None
 
 
-def auc(target: Target, answers: Answers, model: str) -> float | None:
+def auc(target: Target, answers: Predictions, model: str) -> float | None:
     """Of one of two classes; of more, the mean over each class that is there against the rest."""
     from sklearn.metrics import roc_auc_score
 
@@ -173,18 +182,18 @@ def auc(target: Target, answers: Answers, model: str) -> float | None:
     return float(np.mean(each))
 
 
-def r2(target: Target, answers: Answers, model: str) -> float | None:
+def r2(target: Target, answers: Predictions, model: str) -> float | None:
     left, whole = np.square(answers.truth - answers.said[model]), np.square(answers.truth - answers.truth.mean())
     return 1.0 - float(left.sum()) / float(whole.sum()) if np.ptp(answers.truth) > 0 else None
 
 
 SCORES = (
-    Score("accuracy", "accuracy", False, accuracy, "", "The share of rows whose class is predicted rightly"),
-    Score("f1", "F1", False, f1, "neither a tested row nor an answer is of the rarer class",
+    PredictionScore("accuracy", "accuracy", False, accuracy, "", "The share of rows whose class is predicted rightly"),
+    PredictionScore("f1", "F1", False, f1, "neither a tested row nor an answer is of the rarer class",
           "The balance of found and rightly named rows of the rarer class (with more than two classes, of all)"),
-    Score("auc", "AUC", False, auc, "the tested rows are all of one class",
+    PredictionScore("auc", "AUC", False, auc, "the tested rows are all of one class",
           "How often a row of a class is ranked before one of another, where 0.5 is chance"),
-    Score("r2", "R²", True, r2, "the target is the same in all tested rows",
+    PredictionScore("r2", "R²", True, r2, "the target is the same in all tested rows",
           "The part of the target's variance that is predicted, where 0 is no better than the mean", -INFINITY),
 )  # fmt: skip
 
@@ -195,7 +204,7 @@ class Route:
 
     name: str
     title: str
-    train: Shared[Training]
+    train: SharedResult[TrainingRows]
     tested: str
     about: str
 
@@ -210,20 +219,20 @@ ROUTES = (
 )  # fmt: skip
 
 
-def scored(comparison: Comparison, route: Route, score: Score) -> Figure:
+def scored(comparison: Comparison, route: Route, score: PredictionScore) -> MeasureResult:
     """The mean over the models; the parts are the models."""
     assert comparison.target is not None
     if comparison[comparison.target].on_line != score.on_line:
-        return Figure.undefined(_other_kind(comparison.target, score.on_line))
+        return MeasureResult.undefined(_other_kind(comparison.target, score.on_line))
     training = route.train(comparison)
     if training.answers is None:
-        return Figure.undefined(training.reason)
+        return MeasureResult.undefined(training.reason)
     answers = training.answers[route.tested]
     if not answers.said:
-        return Figure.undefined(f"no row of {answers.rows.name} has a value of {comparison.target!r}")
+        return MeasureResult.undefined(f"no row of {answers.rows.name} has a value of {comparison.target!r}")
     found = {model: score.of(training.target, answers, model) for model in answers.said}
-    parts = [Part(model, value, "" if value is not None else score.lacking) for model, value in found.items()]
-    return Figure.mean(parts, score.lacking, training.note)
+    parts = [MeasurePart(model, value, "" if value is not None else score.lacking) for model, value in found.items()]
+    return MeasureResult.mean(parts, score.lacking, training.note)
 
 
 def _other_kind(name: str, on_line: bool) -> str:
@@ -232,22 +241,24 @@ def _other_kind(name: str, on_line: bool) -> str:
     return f"the target {name!r} is a number; R² says how well it is predicted"
 
 
-def tstr_gap(comparison: Comparison) -> Figure:
+def tstr_gap(comparison: Comparison) -> MeasureResult:
     """The loss of every model; that of gradient boosting, mostly the best of them, is the figure."""
     with_real, with_synthetic = (scored(comparison, route, AUC) for route in (TRTR, TSTR))
     for figure in (with_real, with_synthetic):
         if figure.value is None:
-            return Figure.undefined(figure.reason)
+            return MeasureResult.undefined(figure.reason)
     both = zip(with_real.parts, with_synthetic.parts, strict=True)
     gaps = {a.name: a.value - b.value for a, b in both if a.value is not None and b.value is not None}
-    return Figure(gaps[BOOSTING], parts=tuple(Part(name, gap) for name, gap in gaps.items()), note=with_real.note)
+    return MeasureResult(
+        gaps[BOOSTING], parts=tuple(MeasurePart(name, gap) for name, gap in gaps.items()), note=with_real.note
+    )
 
 
 TSTR, TRTR, TRTS = ROUTES
 AUC = SCORES[2]
 
 
-def _measure(route: Route, score: Score) -> Measure:
+def _measure(route: Route, score: PredictionScore) -> Measure:
     return Measure(
         f"{route.name}-{score.name}",
         f"{route.title}: {score.title}",

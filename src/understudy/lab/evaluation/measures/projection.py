@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.evaluation.measure import HIGHER, LOWER, Figure, Measure, Part
-from understudy.lab.evaluation.row_features import Features, Floats, Shared
+from understudy.lab.evaluation.measure import HIGHER, LOWER, Measure, MeasurePart, MeasureResult
+from understudy.lab.evaluation.row_features import Features, Floats, SharedResult
 
 SECTION = "Columns together"
 CELLS, LEADING = 12, 5
@@ -65,16 +65,16 @@ def _project(comparison: Comparison) -> Projection:
     return Projection(axes.place(real), axes.place(synthetic), axes.shares, Axes.of(synthetic).shares)
 
 
-project = Shared(_project)
+project = SharedResult(_project)
 
 
-def pca_overlap(comparison: Comparison) -> Figure:
+def pca_overlap(comparison: Comparison) -> MeasureResult:
     found = project(comparison)
     if found.constant:
-        return Figure.undefined(CONSTANT)
+        return MeasureResult.undefined(CONSTANT)
     cells = [_quantiles(axis) for axis in found.real.T]
     shares = [_histogram(places, cells) / len(places) for places in (found.real, found.synthetic)]
-    return Figure(max(0.0, 1.0 - float(np.abs(shares[0] - shares[1]).sum()) / 2))
+    return MeasureResult(max(0.0, 1.0 - float(np.abs(shares[0] - shares[1]).sum()) / 2))
 
 
 def _quantiles(axis: Floats) -> Floats:
@@ -87,16 +87,16 @@ def _histogram(places: Floats, cells: list[Floats]) -> NDArray[np.int64]:
     return np.bincount(np.ravel_multi_index(codes, shape), minlength=int(np.prod(shape)))
 
 
-def pca_variance(comparison: Comparison) -> Figure:
+def pca_variance(comparison: Comparison) -> MeasureResult:
     found = project(comparison)
     if found.constant:
-        return Figure.undefined(CONSTANT)
+        return MeasureResult.undefined(CONSTANT)
     both = list(zip(found.real_shares[:LEADING], found.synthetic_shares[:LEADING], strict=True))
     parts = [
-        Part(f"axis {i}", abs(float(real - synthetic)), note=f"real {real:.3f}, synthetic {synthetic:.3f}")
+        MeasurePart(f"axis {i}", abs(float(real - synthetic)), note=f"real {real:.3f}, synthetic {synthetic:.3f}")
         for i, (real, synthetic) in enumerate(both, start=1)
     ]
-    return Figure.mean(parts, CONSTANT)
+    return MeasureResult.mean(parts, CONSTANT)
 
 
 MEASURES: tuple[Measure, ...] = (

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.evaluation.measure import INFINITY, LOWER, Figure, Measure
-from understudy.lab.evaluation.row_features import Features, Floats, Shared, draw, join, quietly
-from understudy.lab.evaluation.sample import Sample
+from understudy.lab.evaluation.measure import INFINITY, LOWER, Measure, MeasureResult
+from understudy.lab.evaluation.row_features import Features, Floats, SharedResult, draw, join, quietly
+from understudy.lab.evaluation.sample import RowSample
 
 SECTION = "Telling apart"
 MOST_ROWS = 20_000
@@ -27,7 +27,7 @@ NEGLIGIBLE = 1e-9
 class Mixture:
     """Rows of both tables in one."""
 
-    rows: Sample
+    rows: RowSample
     synthetic: NDArray[np.int64]
     """1 for a synthetic row, 0 for a real one."""
     features: Features
@@ -75,29 +75,29 @@ def _rank(matrix: Floats) -> int:
     return int((variances > NEGLIGIBLE * variances.max(initial=0.0)).sum()) if variances.max(initial=0.0) > 0 else 0
 
 
-propensity = Shared(_estimate)
+propensity = SharedResult(_estimate)
 
 
-def pmse(comparison: Comparison) -> Figure:
-    return Figure(propensity(comparison).error)
+def pmse(comparison: Comparison) -> MeasureResult:
+    return MeasureResult(propensity(comparison).error)
 
 
-def pmse_ratio(comparison: Comparison) -> Figure:
+def pmse_ratio(comparison: Comparison) -> MeasureResult:
     found = propensity(comparison)
     if not found.by_chance:
-        return Figure.undefined(
+        return MeasureResult.undefined(
             "all columns are constant in both tables, so that there is nothing to tell them apart by"
         )
-    return Figure(found.error / found.by_chance)
+    return MeasureResult(found.error / found.by_chance)
 
 
-def propensity_auc(comparison: Comparison) -> Figure:
+def propensity_auc(comparison: Comparison) -> MeasureResult:
     """Each half of the rows is judged by a model that learnt from the other half."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.metrics import roc_auc_score
 
     if min(comparison.real.rows, comparison.synthetic.rows) < FOLDS:
-        return Figure.undefined("both tables need at least two rows, to learn from one and to test on the other")
+        return MeasureResult.undefined("both tables need at least two rows, to learn from one and to test on the other")
     mixture, seed = Mixture.of(comparison), comparison.seed
     matrix, origin = mixture.features.ordinal(mixture.rows), mixture.synthetic
     first = _half(origin, seed)
@@ -107,7 +107,7 @@ def propensity_auc(comparison: Comparison) -> Figure:
         with quietly():
             likely = model.fit(matrix[learnt], origin[learnt]).predict_proba(matrix[~learnt])[:, 1]
         found.append(roc_auc_score(origin[~learnt], likely))
-    return Figure(max(0.5, float(np.mean(found))), note=f"{len(origin):,} rows")
+    return MeasureResult(max(0.5, float(np.mean(found))), note=f"{len(origin):,} rows")
 
 
 def _half(origin: NDArray[np.int64], seed: int) -> NDArray[np.bool_]:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.evaluation.measure import INFINITY, LOWER, Figure, Measure, Part
-from understudy.lab.evaluation.row_features import Floats, Shared
-from understudy.lab.evaluation.sample import Sample, Variable
+from understudy.lab.evaluation.measure import INFINITY, LOWER, Measure, MeasurePart, MeasureResult
+from understudy.lab.evaluation.row_features import Floats, SharedResult
+from understudy.lab.evaluation.sample import RowSample, Variable
 
 SECTION = "Counts"
 QUERIES, MOST_COLUMNS = 500, 3
@@ -28,7 +28,7 @@ class Interval:
     low: float
     high: float
 
-    def holds(self, table: Sample) -> NDArray[np.bool_]:
+    def holds(self, table: RowSample) -> NDArray[np.bool_]:
         values = table.values[self.column]
         return (values >= self.low) & (values <= self.high)
 
@@ -41,24 +41,24 @@ class Subset:
     accepted: tuple[bool, ...]
     """Of each code."""
 
-    def holds(self, table: Sample) -> NDArray[np.bool_]:
+    def holds(self, table: RowSample) -> NDArray[np.bool_]:
         return np.array(self.accepted)[table.codes[self.column]]
 
 
 @dataclass(frozen=True)
-class Query:
+class RangeQuery:
     """Conditions that hold together."""
 
     conditions: tuple[Interval | Subset, ...]
 
-    def share(self, table: Sample) -> float:
+    def share(self, table: RowSample) -> float:
         kept = self.conditions[0].holds(table)
         for condition in self.conditions[1:]:
             kept = kept & condition.holds(table)
         return float(np.count_nonzero(kept)) / table.rows
 
 
-def random_queries(comparison: Comparison, count: int = QUERIES) -> list[Query]:
+def random_queries(comparison: Comparison, count: int = QUERIES) -> list[RangeQuery]:
     """From the seed of the comparison; of one column, of two, of three, in turn. None where no column can be asked."""
     rng = np.random.Generator(np.random.PCG64(comparison.seed))
     finite = {name: np.sort(values[np.isfinite(values)]) for name, values in comparison.real.values.items()}
@@ -67,7 +67,7 @@ def random_queries(comparison: Comparison, count: int = QUERIES) -> list[Query]:
         return []
     sizes = [min(1 + i % MOST_COLUMNS, len(askable)) for i in range(count)]
     chosen = [rng.choice(len(askable), size, replace=False) for size in sizes]
-    return [Query(tuple(_condition(askable[i], finite, rng) for i in columns)) for columns in chosen]
+    return [RangeQuery(tuple(_condition(askable[i], finite, rng) for i in columns)) for columns in chosen]
 
 
 def _condition(variable: Variable, finite: Mapping[str, Floats], rng: np.random.Generator) -> Interval | Subset:
@@ -87,7 +87,7 @@ def _condition(variable: Variable, finite: Mapping[str, Floats], rng: np.random.
 
 
 @dataclass(frozen=True)
-class Answers:
+class QueryAnswers:
     """The shares that the queries have in both tables."""
 
     columns: NDArray[np.int64]
@@ -96,34 +96,34 @@ class Answers:
     synthetic: Floats
 
 
-def _ask(comparison: Comparison) -> Answers:
+def _ask(comparison: Comparison) -> QueryAnswers:
     queries = random_queries(comparison)
-    return Answers(
+    return QueryAnswers(
         np.array([len(q.conditions) for q in queries], dtype=np.int64),
         np.array([q.share(comparison.real) for q in queries]),
         np.array([q.share(comparison.synthetic) for q in queries]),
     )
 
 
-answers = Shared(_ask)
+answers = SharedResult(_ask)
 
 
-def query_error(comparison: Comparison) -> Figure:
+def query_error(comparison: Comparison) -> MeasureResult:
     found = answers(comparison)
     return _summed_up(found, np.abs(found.synthetic - found.real), np.mean)
 
 
-def query_relative(comparison: Comparison) -> Figure:
+def query_relative(comparison: Comparison) -> MeasureResult:
     found = answers(comparison)
     return _summed_up(found, np.abs(found.synthetic - found.real) / np.maximum(found.real, SANITY), np.median)
 
 
-def _summed_up(found: Answers, errors: Floats, middle: Callable[[Floats], np.floating]) -> Figure:
+def _summed_up(found: QueryAnswers, errors: Floats, middle: Callable[[Floats], np.floating]) -> MeasureResult:
     if not len(errors):
-        return Figure.undefined(NOTHING)
+        return MeasureResult.undefined(NOTHING)
     sizes = sorted(set(found.columns.tolist()))
-    parts = [Part(_spoken(size), float(middle(errors[found.columns == size]))) for size in sizes]
-    return Figure(float(middle(errors)), parts=tuple(parts), note=f"{len(errors)} random queries")
+    parts = [MeasurePart(_spoken(size), float(middle(errors[found.columns == size]))) for size in sizes]
+    return MeasureResult(float(middle(errors)), parts=tuple(parts), note=f"{len(errors)} random queries")
 
 
 def _spoken(size: int) -> str:

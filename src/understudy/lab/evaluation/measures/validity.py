@@ -13,27 +13,27 @@ from understudy.boundary.schema.column import Boolean, Categorical, Column, Date
 from understudy.boundary.schema.expression import Kind, Values
 from understudy.boundary.schema.schema import Rule
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.evaluation.measure import HIGHER, LOWER, SCHEMA, Compute, Figure, Measure, Part
+from understudy.lab.evaluation.measure import HIGHER, LOWER, SCHEMA, Compute, Measure, MeasurePart, MeasureResult
 from understudy.lab.evaluation.measures.distances import NoFigureError, over_all, over_lines, over_lists
-from understudy.lab.evaluation.sample import Sample, Variable
+from understudy.lab.evaluation.sample import RowSample, Variable
 
 SECTION = "Validity"
 
 
-def _covered_categories(comparison: Comparison, variable: Variable) -> Part:
+def _covered_categories(comparison: Comparison, variable: Variable) -> MeasurePart:
     """A missing value is no category."""
     real, synthetic = (_occurring(s, variable) for s in (comparison.real, comparison.synthetic))
     if not real.any():
         raise NoFigureError("all values are missing in the real table")
     found = int((real & synthetic).sum())
-    return Part(variable.name, found / int(real.sum()), note=f"{found:,} of {int(real.sum()):,}")
+    return MeasurePart(variable.name, found / int(real.sum()), note=f"{found:,} of {int(real.sum()):,}")
 
 
-def _occurring(sample: Sample, variable: Variable) -> NDArray[np.bool_]:
+def _occurring(sample: RowSample, variable: Variable) -> NDArray[np.bool_]:
     return np.asarray(sample.counts([variable])[: len(variable.labels)] > 0)
 
 
-def _covered_range(comparison: Comparison, variable: Variable) -> Part:
+def _covered_range(comparison: Comparison, variable: Variable) -> MeasurePart:
     real, synthetic = (
         _ends(s, variable, w) for s, w in ((comparison.real, "real"), (comparison.synthetic, "synthetic"))
     )
@@ -42,17 +42,17 @@ def _covered_range(comparison: Comparison, variable: Variable) -> Part:
     if real[0] == real[1]:
         raise NoFigureError("the real column is constant, so it has no range")
     span = min(real[1] / 2, synthetic[1] / 2) - max(real[0] / 2, synthetic[0] / 2)
-    return Part(variable.name, max(span, 0.0) / (real[1] / 2 - real[0] / 2))
+    return MeasurePart(variable.name, max(span, 0.0) / (real[1] / 2 - real[0] / 2))
 
 
-def _ends(sample: Sample, variable: Variable, which: str) -> tuple[float, float]:
+def _ends(sample: RowSample, variable: Variable, which: str) -> tuple[float, float]:
     values = sample.present(variable.name)
     if not len(values):
         raise NoFigureError(f"all values are missing in the {which} table")
     return float(values.min()), float(values.max())
 
 
-def _outside(comparison: Comparison, variable: Variable) -> Part:
+def _outside(comparison: Comparison, variable: Variable) -> MeasurePart:
     low, high = _bounds(comparison.schema[variable.name])
     if low is None and high is None:
         raise NoFigureError("the schema declares no bounds of it")
@@ -83,11 +83,11 @@ def _synthetic_values(comparison: Comparison, variable: Variable) -> NDArray[np.
     return np.floor(values) if variable.is_date else values
 
 
-def _share(name: str, mask: NDArray[np.bool_]) -> Part:
-    return Part(name, float(mask.mean()), note=f"{int(mask.sum()):,} of {len(mask):,}")
+def _share(name: str, mask: NDArray[np.bool_]) -> MeasurePart:
+    return MeasurePart(name, float(mask.mean()), note=f"{int(mask.sum()):,} of {len(mask):,}")
 
 
-def _unlisted(comparison: Comparison, variable: Variable) -> Part:
+def _unlisted(comparison: Comparison, variable: Variable) -> MeasurePart:
     declared = _declared(comparison.schema[variable.name])
     codes = comparison.synthetic.codes[variable.name]
     codes = codes[codes < len(variable.labels)]
@@ -105,31 +105,31 @@ def _declared(column: Column) -> frozenset[str]:
     return frozenset(map(str, column.labels))
 
 
-def _violations(comparison: Comparison) -> Figure:
+def _violations(comparison: Comparison) -> MeasureResult:
     schema, rows = comparison.schema, comparison.synthetic.rows
     if not schema.rules:
-        return Figure.undefined("the schema has no constraints")
+        return MeasureResult.undefined("the schema has no constraints")
     values = {v.name: expressed(v, comparison.synthetic) for v in comparison.variables}
     broken, parts = np.zeros(rows, dtype=bool), []
     for rule, constraint in zip(schema.rules, schema.constraints, strict=True):
         lacking = sorted(constraint.columns - set(values))
         if lacking:
-            parts.append(Part(_written(rule), None, f"the tables do not share {', '.join(map(repr, lacking))}"))
+            parts.append(MeasurePart(_written(rule), None, f"the tables do not share {', '.join(map(repr, lacking))}"))
             continue
         violated = constraint.violated(values, rows)
         broken |= violated
         parts.append(_share(_written(rule), violated))
     if all(p.value is None for p in parts):
-        return Figure.undefined("no constraint can be checked; each says why", parts)
+        return MeasureResult.undefined("no constraint can be checked; each says why", parts)
     whole = _share("rows", broken)
-    return Figure(whole.value, parts=tuple(parts), note=f"{whole.note} rows")
+    return MeasureResult(whole.value, parts=tuple(parts), note=f"{whole.note} rows")
 
 
 def _written(rule: Rule) -> str:
     return rule.then if rule.condition is None else f"if {rule.condition} then {rule.then}"
 
 
-def expressed(variable: Variable, sample: Sample) -> Values:
+def expressed(variable: Variable, sample: RowSample) -> Values:
     """The values of a column as an expression reads them."""
     match variable.column.kind:
         case Kind.DATETIME:
@@ -158,12 +158,12 @@ def _moments(column: Column, units: NDArray[np.float64]) -> NDArray[np.datetime6
     return np.where(known, np.datetime64(column.start, "us") + steps, np.datetime64("NaT", "us"))
 
 
-def _missing_difference(comparison: Comparison, variable: Variable) -> Part:
+def _missing_difference(comparison: Comparison, variable: Variable) -> MeasurePart:
     real, synthetic = (
         float((s.codes[variable.name] == len(variable.labels)).mean()) for s in (comparison.real, comparison.synthetic)
     )
     note = f"{real:.1%} real, {synthetic:.1%} synthetic" if variable.missing else ""
-    return Part(variable.name, abs(real - synthetic), note=note, raw=synthetic, reference=real)
+    return MeasurePart(variable.name, abs(real - synthetic), note=note, raw=synthetic, reference=real)
 
 
 def _measure(

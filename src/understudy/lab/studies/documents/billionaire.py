@@ -22,7 +22,7 @@ from understudy.boundary.schema.column import Integer
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.sources import open as open_table
-from understudy.lab.studies.documents.prediction_page import Town
+from understudy.lab.studies.documents.prediction_page import IncomeExample
 
 RESIDENTS, TYPICAL, SPREAD = 100, 20_000.0, 0.6
 LARGEST = 1_000_000_000
@@ -32,13 +32,13 @@ CUTS = (*range(1_000, 100_000, 1_000), *(d * 10**e for e in range(5, 9) for d in
 SCHEMA = Schema((Integer("income", minimum=0, maximum=LARGEST, cuts=tuple(float(c) for c in CUTS)),))
 
 
-def town(epsilon: float = EPSILON, repeats: int = REPEATS, seed: int = 0) -> Town:
+def town(epsilon: float = EPSILON, repeats: int = REPEATS, seed: int = 0) -> IncomeExample:
     """Both towns, asked `repeats` times for their mean and their median; the noise is seeded, for a study."""
     incomes = np.round(np.random.default_rng(seed).lognormal(math.log(TYPICAL), SPREAD, RESIDENTS)).astype(np.int64)
     with_one = np.append(incomes, LARGEST)
     means = tuple(_noisy_means(people, epsilon, repeats, seed) for people in (incomes, with_one))
     medians = tuple(_medians(people, epsilon, repeats, seed) for people in (incomes, with_one))
-    return Town(
+    return IncomeExample(
         epsilon,
         RESIDENTS,
         (float(incomes.mean()), float(with_one.mean())),

@@ -21,7 +21,7 @@ from understudy.boundary.privacy.mechanisms.posterior import least_concentration
 from understudy.files import write_atomically
 from understudy.inference.polya.pitman_yor import least_delta, simulated_delta
 from understudy.inference.polya.polya_prior import PolyaPosterior, PolyaPrior
-from understudy.lab.studies.documents.nonparametric_page import Failures, Study, Supremum, render
+from understudy.lab.studies.documents.nonparametric_page import Failures, NonparametricStudy, Supremum, render
 from understudy.lab.studies.documents.polya_loss import worst_pair
 from understudy.pages.boxes import Band, Box
 
@@ -35,7 +35,7 @@ POINTS = 128
 
 
 @dataclass(frozen=True)
-class Law:
+class SampledDistribution:
     """A distribution on [0, 1] that rows are made from."""
 
     name: str
@@ -44,17 +44,17 @@ class Law:
 
 
 LAWS = (
-    Law(
+    SampledDistribution(
         "uniform(¼, ¾)",
         lambda n, rng: rng.uniform(0.25, 0.75, n),
         lambda x: np.where((x > 0.25) & (x < 0.75), 2.0, 0.0),
     ),
-    Law("Beta(2, 2)", lambda n, rng: rng.beta(2, 2, n), lambda x: 6 * x * (1 - x)),
+    SampledDistribution("Beta(2, 2)", lambda n, rng: rng.beta(2, 2, n), lambda x: 6 * x * (1 - x)),
 )
 
 
 @dataclass(frozen=True)
-class Size:
+class NonparametricSize:
     """How much is computed: rows, depth of trees, posterior draws, repetitions and random neighbours."""
 
     rows: int = 10_000
@@ -65,12 +65,12 @@ class Size:
     runs: int = 2_000
 
 
-def study(seed: int = 0, size: Size | None = None) -> Study:
+def study(seed: int = 0, size: NonparametricSize | None = None) -> NonparametricStudy:
     """Everything that the page shows."""
-    size = size or Size()
+    size = size or NonparametricSize()
     rng = np.random.Generator(np.random.PCG64(seed))
     suprema = list(_suprema(size, rng))
-    return Study(
+    return NonparametricStudy(
         bands={law.name: [(c, learned(law, c, size, rng)) for c in SHOWN] for law in LAWS},
         distances=dict(_distances(size, rng)),
         suprema=suprema,
@@ -82,7 +82,7 @@ def study(seed: int = 0, size: Size | None = None) -> Study:
     )
 
 
-def write(path: str | Path, seed: int = 0, size: Size | None = None) -> Path:
+def write(path: str | Path, seed: int = 0, size: NonparametricSize | None = None) -> Path:
     """The page as a file."""
     write_atomically(Path(path), render(study(seed, size)).encode())
     return Path(path)
@@ -91,7 +91,7 @@ def write(path: str | Path, seed: int = 0, size: Size | None = None) -> Path:
 # --- What is learned, and how far it is from the truth
 
 
-def learned(law: Law, c: float, size: Size, rng: Generator) -> Band:
+def learned(law: SampledDistribution, c: float, size: NonparametricSize, rng: Generator) -> Band:
     """Predictive density and the band of nine of ten posterior draws, on a line of a few points."""
     posterior = PolyaPrior(c, size.depth).posterior(law.sample(size.rows, rng))
     points = min(POINTS, posterior.tree.leaves)
@@ -107,7 +107,7 @@ def _coarse(masses: Floats, points: int) -> Floats:
     return np.asarray(masses.reshape(len(masses), points, -1).sum(axis=2) * points)
 
 
-def _distances(size: Size, rng: Generator) -> Iterator[tuple[str, list[Box]]]:
+def _distances(size: NonparametricSize, rng: Generator) -> Iterator[tuple[str, list[Box]]]:
     for law in LAWS:
         rows = law.sample(size.rows, rng)
         found = {c: densities_apart(law, PolyaPrior(c, size.depth).posterior(rows), size, rng) for c in CONCENTRATIONS}
@@ -120,7 +120,9 @@ def _distances(size: Size, rng: Generator) -> Iterator[tuple[str, list[Box]]]:
         yield f"Wasserstein-2 distance | {law.name} | c", [Box.of(c, values) for c, values in some]
 
 
-def densities_apart(law: Law, posterior: PolyaPosterior, size: Size, rng: Generator) -> tuple[Floats, Floats]:
+def densities_apart(
+    law: SampledDistribution, posterior: PolyaPosterior, size: NonparametricSize, rng: Generator
+) -> tuple[Floats, Floats]:
     """L1 and Hellinger distances of posterior draws from the truth, over the leaves."""
     leaves = posterior.tree.leaves
     truth = law.density((np.arange(leaves) + 0.5) / leaves)
@@ -129,7 +131,7 @@ def densities_apart(law: Law, posterior: PolyaPosterior, size: Size, rng: Genera
     return np.abs(draws - truth).mean(axis=1), hellinger
 
 
-def rows_apart(law: Law, rows: int, c: float, depth: int, rng: Generator) -> float:
+def rows_apart(law: SampledDistribution, rows: int, c: float, depth: int, rng: Generator) -> float:
     """Wasserstein-2 between rows and half as many draws: on a line, between their quantiles."""
     values = law.sample(rows, rng)
     made = PolyaPrior(c, depth).posterior(values).draw(max(1, rows // 2), rng)
@@ -140,7 +142,7 @@ def rows_apart(law: Law, rows: int, c: float, depth: int, rng: Generator) -> flo
 # --- The price
 
 
-def _suprema(size: Size, rng: Generator) -> Iterator[Supremum]:
+def _suprema(size: NonparametricSize, rng: Generator) -> Iterator[Supremum]:
     """Over c, n (with m = n/2), depth and m; the others as in n = 100, m = 50, c = 10, depth 10."""
     base = {"c": 10.0, "n": 100, "depth": size.depth, "m": 50}
     grids: dict[str, Sequence[float]] = {
@@ -206,7 +208,7 @@ def missed(suprema: Sequence[Supremum]) -> str:
 # --- δ
 
 
-def _tree_failures(size: Size, rng: Generator) -> Failures:
+def _tree_failures(size: NonparametricSize, rng: Generator) -> Failures:
     """A small tree, whose worst neighbours can be enumerated."""
     tree, rows, draws = PolyaPrior(1.0, 4), 20, 20
     limit = tree.log_ratio_limit(draws)
@@ -234,7 +236,7 @@ def _random_loss(tree: PolyaPrior, rows: int, draws: int, rng: Generator) -> flo
     return posterior.log_probability(drawn) - tree.posterior(y).log_probability(drawn)
 
 
-def _urn_failures(size: Size, rng: Generator) -> Failures:
+def _urn_failures(size: NonparametricSize, rng: Generator) -> Failures:
     """The printed Pitman–Yor urn: rows that share values hide each other in a simulation, a row of its own does not."""
     rows, theta, sigma = 50, 1.0, 0.25
     epsilons = tuple(map(float, np.geomspace(0.1, 8.0, 10)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from understudy.lab.studies.layout import Grid
+from understudy.lab.studies.layout import TextTable
 from understudy.pages.axis import valued
 from understudy.pages.boxes import Band, Box, band, boxes
 from understudy.pages.curves import Series, curves
@@ -40,7 +40,7 @@ class Failures:
 
 
 @dataclass(frozen=True)
-class Study:
+class NonparametricStudy:
     """All that the page shows."""
 
     bands: Mapping[str, Sequence[tuple[float, Band]]]
@@ -55,11 +55,11 @@ class Study:
     """What the simulation missed, in a sentence."""
     rows: int
     depth: int
-    columns: Grid | None = None
+    columns: TextTable | None = None
     """How trees fare on real columns, beside other ways to bin them; where somebody has measured it."""
 
 
-def render(study: Study) -> str:
+def render(study: NonparametricStudy) -> str:
     """One self-contained page; same input, same bytes."""
     return fill(
         "nonparametric.html.j2",
@@ -72,7 +72,7 @@ def render(study: Study) -> str:
     )
 
 
-def pictures(study: Study) -> list[Figure]:
+def pictures(study: NonparametricStudy) -> list[Figure]:
     """Every picture of the page, in its order."""
     found = [_band(law, c, b) for law, some in study.bands.items() for c, b in some]
     found += [_boxes(title, some) for title, some in study.distances.items()]
@@ -107,9 +107,9 @@ def _failures(found: Failures) -> Figure:
     return curves(series, title=found.title, across="ε", up="δ", note=found.note, width=WIDTH)
 
 
-def _prices(study: Study) -> Grid:
+def _prices(study: NonparametricStudy) -> TextTable:
     rows = tuple((f"{e:g}", str(d), valued(c), f"{100 * 2 * c / (2 * c + 1):.0f} %") for e, d, c in study.prices)
-    return Grid(
+    return TextTable(
         "What as many draws as rows need",
         ("ε", "depth", "c per draw", "prior's weight at the root"),
         rows,

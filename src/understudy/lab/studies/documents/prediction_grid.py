@@ -33,8 +33,8 @@ from understudy.lab.studies.documents.prediction_page import (
     PRIVATE_FOREST,
     PRIVATE_TREE,
     TREE,
-    Outcome,
     PredictionGrid,
+    PredictionOutcome,
     render,
 )
 from understudy.parameters import one_of
@@ -52,7 +52,7 @@ HELD_OUT = 1 / 3
 
 
 @dataclass(frozen=True)
-class Data:
+class PredictionData:
     """A table with classes, as codes."""
 
     name: str
@@ -61,7 +61,7 @@ class Data:
     codes: dict[str, NDArray[np.int32]]
 
     @classmethod
-    def read(cls, name: str, folder: Path, schema: Schema, seed: int = 0) -> Data:
+    def read(cls, name: str, folder: Path, schema: Schema, seed: int = 0) -> PredictionData:
         """As Hanisch has it: Adult binned and balanced, the others as they are."""
         rows = Rows.of(folder / FILES.get(name, f"{name}.csv")).everything()
         schema = ADULT_BINNED if name == "adult" else schema
@@ -79,17 +79,17 @@ class Data:
     def baseline(self) -> float:
         return float(np.bincount(self.codes[self.target]).max() / self.rows)
 
-    def take(self, places: NDArray[np.int64]) -> Data:
-        return Data(self.name, self.domain, self.target, {c: v[places] for c, v in self.codes.items()})
+    def take(self, places: NDArray[np.int64]) -> PredictionData:
+        return PredictionData(self.name, self.domain, self.target, {c: v[places] for c, v in self.codes.items()})
 
-    def balanced(self, rng: np.random.Generator) -> Data:
+    def balanced(self, rng: np.random.Generator) -> PredictionData:
         """As many rows of each class as the rarest has."""
         classes = self.codes[self.target]
         fewest = int(np.bincount(classes).min())
         kept = [rng.permutation(np.flatnonzero(classes == c))[:fewest] for c in range(self.domain.size(self.target))]
         return self.take(np.sort(np.concatenate(kept)))
 
-    def split(self, seed: int) -> tuple[Data, Data]:
+    def split(self, seed: int) -> tuple[PredictionData, PredictionData]:
         order = np.random.default_rng(seed).permutation(self.rows)
         cut = round(HELD_OUT * self.rows)
         return self.take(order[cut:]), self.take(order[:cut])
@@ -111,11 +111,11 @@ def prediction_grid(
     progress: Listener | None = None,
 ) -> PredictionGrid:
     """Every predictor of every size on every table that has a schema, `repeats` splits each."""
-    told, outcomes = listening(progress), list[Outcome]()
+    told, outcomes = listening(progress), list[PredictionOutcome]()
     baselines, rows = {}, {}
     for name, schema in schemas.items():
         one_of("table", name, TARGETS)
-        data = Data.read(name, Path(folder), schema)
+        data = PredictionData.read(name, Path(folder), schema)
         baselines[name], rows[name] = data.baseline, data.rows
         splits = [data.split(seed) for seed in range(repeats)]
         for outcome in _outcomes(name, splits, depths, trees, epsilons):
@@ -131,23 +131,25 @@ def sizes(depths: Sequence[int], trees: Sequence[int], epsilons: Sequence[float]
 
 def _outcomes(
     name: str,
-    splits: Sequence[tuple[Data, Data]],
+    splits: Sequence[tuple[PredictionData, PredictionData]],
     depths: Sequence[int],
     trees: Sequence[int],
     epsilons: Sequence[float],
-) -> Iterator[Outcome]:
+) -> Iterator[PredictionOutcome]:
     for depth in depths:
-        yield Outcome(name, TREE, depth, 1, None, _plain(splits, depth, None))
-        yield from (Outcome(name, FOREST, depth, count, None, _plain(splits, depth, count)) for count in trees)
+        yield PredictionOutcome(name, TREE, depth, 1, None, _plain(splits, depth, None))
+        yield from (
+            PredictionOutcome(name, FOREST, depth, count, None, _plain(splits, depth, count)) for count in trees
+        )
     for depth, epsilon in itertools.product(depths, epsilons):
         printed = partial(PrivateDecisionTree, epsilon, depth=depth, leaves=MOST_LEAVES, shrink=False)
         one = _private(splits, printed)
-        yield Outcome(name, PRIVATE_TREE, depth, 1, epsilon, one)
+        yield PredictionOutcome(name, PRIVATE_TREE, depth, 1, epsilon, one)
         greedy = _private(splits, partial(PrivateGreedyTree, epsilon, depth=depth))
-        yield Outcome(name, GREEDY, depth, 1, epsilon, greedy)
+        yield PredictionOutcome(name, GREEDY, depth, 1, epsilon, greedy)
         for count in trees:
             many = _private(splits, partial(_printed_forest, epsilon, depth, count))
-            yield Outcome(name, PRIVATE_FOREST, depth, count, epsilon, many)
+            yield PredictionOutcome(name, PRIVATE_FOREST, depth, count, epsilon, many)
 
 
 def _printed_forest(epsilon: float, depth: int, trees: int) -> PrivateForest:
@@ -156,7 +158,9 @@ def _printed_forest(epsilon: float, depth: int, trees: int) -> PrivateForest:
     )
 
 
-def _private(splits: Sequence[tuple[Data, Data]], make: Callable[[], PrivatePredictor]) -> tuple[float, ...]:
+def _private(
+    splits: Sequence[tuple[PredictionData, PredictionData]], make: Callable[[], PrivatePredictor]
+) -> tuple[float, ...]:
     """Accuracies of private predictors. Declared rows spare the twentieth of the budget that they would cost."""
     found = []
     for train, test in splits:
@@ -167,7 +171,7 @@ def _private(splits: Sequence[tuple[Data, Data]], make: Callable[[], PrivatePred
     return tuple(found)
 
 
-def _plain(splits: Sequence[tuple[Data, Data]], depth: int, trees: int | None) -> tuple[float, ...]:
+def _plain(splits: Sequence[tuple[PredictionData, PredictionData]], depth: int, trees: int | None) -> tuple[float, ...]:
     """Accuracies of scikit-learn's, which protect nobody."""
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.tree import DecisionTreeClassifier

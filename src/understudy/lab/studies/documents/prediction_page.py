@@ -19,7 +19,7 @@ MEAN, VARIANCE = "mean", "variance"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PredictionOutcome:
     """One size of one predictor on one table, over several splits and draws."""
 
     table: str
@@ -39,7 +39,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Town:
+class IncomeExample:
     """The billionaire example: a town's income by a noisy mean and by a private median, without and with one."""
 
     epsilon: float
@@ -57,20 +57,20 @@ class Town:
 class PredictionGrid:
     """All that the page shows. `baselines` are the shares of the commonest class."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[PredictionOutcome, ...]
     baselines: dict[str, float]
     rows: dict[str, int]
     repeats: int
-    town: Town
+    town: IncomeExample
 
     @property
     def tables(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(o.table for o in self.outcomes))
 
-    def of(self, table: str, method: str) -> list[Outcome]:
+    def of(self, table: str, method: str) -> list[PredictionOutcome]:
         return [o for o in self.outcomes if o.table == table and o.method == method]
 
-    def best(self, table: str, method: str) -> Outcome:
+    def best(self, table: str, method: str) -> PredictionOutcome:
         return max(self.of(table, method), key=lambda o: o.mean)
 
 
@@ -103,7 +103,7 @@ def pictures(grid: PredictionGrid, table: str) -> list[Figure]:
     return drawn
 
 
-def heat(outcomes: Sequence[Outcome], across: str, quantity: str, title: str) -> Figure:
+def heat(outcomes: Sequence[PredictionOutcome], across: str, quantity: str, title: str) -> Figure:
     """A cell for each depth (from below to above) and each number of trees, or ε; darker is more."""
     columns = sorted({_across(o, across) for o in outcomes})
     depths = sorted({o.depth for o in outcomes}, reverse=True)
@@ -127,7 +127,7 @@ def heat(outcomes: Sequence[Outcome], across: str, quantity: str, title: str) ->
     return figure([*marks, *names, axis], width, height, f"{title}, {quantity}", said, table)
 
 
-def _across(outcome: Outcome, across: str) -> float:
+def _across(outcome: PredictionOutcome, across: str) -> float:
     return float(outcome.trees) if across == "trees" else float(outcome.epsilon or 0.0)
 
 
@@ -145,7 +145,7 @@ def _cell(x: float, y: float, value: float | None, low: float, high: float, quan
     return tip(ground + colour + shown, f"{words}{unit}")
 
 
-def town_rows(town: Town) -> list[tuple[str, ...]]:
+def town_rows(town: IncomeExample) -> list[tuple[str, ...]]:
     """What the two towns look like, in money."""
     rows: list[tuple[str, ...]] = []
     for place, name in enumerate(("without the billionaire", "with the billionaire")):

@@ -8,7 +8,7 @@ from typing import Any
 
 from understudy.lab.evaluation.evaluation import NOTICE
 from understudy.lab.specimens import published_select
-from understudy.lab.studies.layout import NOTHING, SELECTION, Grid
+from understudy.lab.studies.layout import NOTHING, SELECTION, TextTable
 from understudy.lab.studies.study import Summary, summarize
 from understudy.methods import dp_select
 from understudy.pages.curves import Dot, Reference, Series, curves, dots
@@ -21,7 +21,7 @@ WIDTH = 420
 
 
 @dataclass(frozen=True)
-class Case:
+class SelectionCase:
     """One way to make rows: a pool alone, or selected from."""
 
     table: str
@@ -35,15 +35,15 @@ class Case:
     seed: int = 0
 
     @property
-    def of_any_seed(self) -> Case:
+    def of_any_seed(self) -> SelectionCase:
         return replace(self, seed=0)
 
 
 @dataclass(frozen=True)
-class Trial:
+class SelectionTrial:
     """What the rows of a case are worth."""
 
-    case: Case
+    case: SelectionCase
     seconds: float
     tv1: float
     tv2: float
@@ -52,8 +52,8 @@ class Trial:
     balanced: float
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> Trial:
-        return cls(**facts | {"case": Case(**facts["case"])})
+    def from_dict(cls, facts: dict[str, Any]) -> SelectionTrial:
+        return cls(**facts | {"case": SelectionCase(**facts["case"])})
 
     @property
     def spoken(self) -> str:
@@ -72,7 +72,7 @@ class Sweep:
     table: str
     method: str
     parameter: str
-    cases: Mapping[str, Case]
+    cases: Mapping[str, SelectionCase]
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Quantity:
 
     title: str
     short: str
-    of: Callable[[Trial], float]
+    of: Callable[[SelectionTrial], float]
     scale: float = 1.0
     digits: int = 4
 
@@ -103,47 +103,47 @@ QUANTITIES = (PAIRS, AUC, ACCURACY, BALANCED, SINGLE, SECONDS)
 
 
 @dataclass(frozen=True)
-class Results:
+class SelectionResults:
     """All trials of a page."""
 
-    trials: Sequence[Trial]
+    trials: Sequence[SelectionTrial]
 
-    def summary(self, case: Case, quantity: Quantity) -> Summary | None:
+    def summary(self, case: SelectionCase, quantity: Quantity) -> Summary | None:
         """Over all seeds; none where there is no trial."""
         wanted = case.of_any_seed
         return summarize([quantity.of(t) for t in self.trials if t.case.of_any_seed == wanted])
 
-    def compared(self, table: str) -> list[Case]:
+    def compared(self, table: str) -> list[SelectionCase]:
         """The cases of the comparison: of each method, pool and ε the first, which comes before all sweeps."""
-        first: dict[tuple[str, str, float], Case] = {}
+        first: dict[tuple[str, str, float], SelectionCase] = {}
         for case in (t.case.of_any_seed for t in self.trials if t.case.table == table):
             first.setdefault((case.method, case.pool, case.epsilon), case)
         return list(first.values())
 
 
 @dataclass(frozen=True)
-class Chapter:
+class SelectionChapter:
     """One table of rows."""
 
     name: str
     verdict: str
-    grids: tuple[Grid, ...]
+    grids: tuple[TextTable, ...]
     figures: tuple[Figure, ...]
-    swept: tuple[tuple[str, tuple[Figure, ...], Grid], ...]
+    swept: tuple[tuple[str, tuple[Figure, ...], TextTable], ...]
 
 
-def render(trials: Sequence[Trial], sweeps: Sequence[Sweep], swept: str) -> str:
+def render(trials: Sequence[SelectionTrial], sweeps: Sequence[Sweep], swept: str) -> str:
     """One self-contained page; same input, same bytes."""
-    results = Results(trials)
+    results = SelectionResults(trials)
     tables = dict.fromkeys(t.case.table for t in trials)
     chapters = [_chapter(results, table, [s for s in sweeps if s.table == table]) for table in tables]
     seeds = len({t.case.seed for t in trials})
     return fill("selection.html.j2", notice=NOTICE, chapters=chapters, seeds=seeds, swept=swept)
 
 
-def _chapter(results: Results, table: str, sweeps: Sequence[Sweep]) -> Chapter:
+def _chapter(results: SelectionResults, table: str, sweeps: Sequence[Sweep]) -> SelectionChapter:
     cases = results.compared(table)
-    return Chapter(
+    return SelectionChapter(
         table,
         verdict(results, cases),
         tuple(_grid(results, cases, q) for q in QUANTITIES),
@@ -152,7 +152,7 @@ def _chapter(results: Results, table: str, sweeps: Sequence[Sweep]) -> Chapter:
     )
 
 
-def verdict(results: Results, cases: Sequence[Case]) -> str:
+def verdict(results: SelectionResults, cases: Sequence[SelectionCase]) -> str:
     """How often honest selection has a smaller mean error than its pool with the whole budget, and a larger AUC."""
     pools = {(c.pool, c.epsilon): c for c in cases if c.method == POOL}
     selected = [c for c in cases if c.method == SELECT and (c.pool, c.epsilon) in pools]
@@ -161,13 +161,13 @@ def verdict(results: Results, cases: Sequence[Case]) -> str:
     return f"Selected rows are better than their pool with all of the budget in {said} combinations of pool and ε."
 
 
-def _better(results: Results, case: Case, pool: Case, quantity: Quantity) -> bool:
+def _better(results: SelectionResults, case: SelectionCase, pool: SelectionCase, quantity: Quantity) -> bool:
     ours, theirs = results.summary(case, quantity), results.summary(pool, quantity)
     assert ours and theirs
     return ours.mean < theirs.mean if quantity is PAIRS else ours.mean > theirs.mean
 
 
-def _grid(results: Results, cases: Sequence[Case], quantity: Quantity) -> Grid:
+def _grid(results: SelectionResults, cases: Sequence[SelectionCase], quantity: Quantity) -> TextTable:
     epsilons = sorted({c.epsilon for c in cases})
     by = {(c.pool, c.method, c.epsilon): c for c in cases}
     rows = []
@@ -179,7 +179,7 @@ def _grid(results: Results, cases: Sequence[Case], quantity: Quantity) -> Grid:
             rows.append((name, *said))
     if quantity is ACCURACY and any(c.table == "adult" for c in cases):
         rows += [_printed(name, epsilons) for name in ("DP-GAN", "DP-Select")]
-    return Grid(quantity.title, ("rows", *(f"ε = {e:g}" for e in epsilons)), tuple(rows))
+    return TextTable(quantity.title, ("rows", *(f"ε = {e:g}" for e in epsilons)), tuple(rows))
 
 
 def _printed(name: str, epsilons: Sequence[float]) -> tuple[str, ...]:
@@ -187,7 +187,7 @@ def _printed(name: str, epsilons: Sequence[float]) -> tuple[str, ...]:
     return (f"in the document: {name}", *(NOTHING if v is None else f"{100 * v:.2f}" for v in known))
 
 
-def _curves(results: Results, cases: Sequence[Case], table: str) -> Iterator[Figure]:
+def _curves(results: SelectionResults, cases: Sequence[SelectionCase], table: str) -> Iterator[Figure]:
     for pool in dict.fromkeys(c.pool for c in cases):
         for quantity in (PAIRS, AUC):
             series = [
@@ -201,7 +201,7 @@ def _name(method: str) -> str:
 
 
 def _points(
-    results: Results, cases: Sequence[Case], pool: str, method: str, quantity: Quantity
+    results: SelectionResults, cases: Sequence[SelectionCase], pool: str, method: str, quantity: Quantity
 ) -> Iterator[tuple[float, float, float, float]]:
     for case in cases:
         if (case.pool, case.method) == (pool, method):
@@ -210,28 +210,28 @@ def _points(
                 yield case.epsilon, found.mean, found.low, found.high
 
 
-def _swept(results: Results, sweeps: Sequence[Sweep]) -> Iterator[tuple[str, tuple[Figure, ...], Grid]]:
+def _swept(results: SelectionResults, sweeps: Sequence[Sweep]) -> Iterator[tuple[str, tuple[Figure, ...], TextTable]]:
     for parameter in dict.fromkeys(s.parameter for s in sweeps):
         some = [s for s in sweeps if s.parameter == parameter]
         yield parameter, tuple(_dots(results, s) for s in some), _sweep_grid(results, parameter, some)
 
 
-def _dots(results: Results, sweep: Sweep) -> Figure:
+def _dots(results: SelectionResults, sweep: Sweep) -> Figure:
     """Accuracy as the document has it; for sections their running time stands in the table below."""
     found = {value: results.summary(case, ACCURACY) for value, case in sweep.cases.items()}
     shown = [Dot(value, s.mean, s.low, s.high) for value, s in found.items() if s]
     case = next(iter(sweep.cases.values()))
-    pool = results.summary(Case(case.table, POOL, case.pool, case.epsilon), ACCURACY)
+    pool = results.summary(SelectionCase(case.table, POOL, case.pool, case.epsilon), ACCURACY)
     reference = Reference("pool alone", pool.mean) if pool else None
     title = f"{_name(sweep.method)}: {sweep.parameter}"
     return dots(shown, title=title, across="accuracy of a tree of depth 10", reference=reference, width=WIDTH)
 
 
-def _sweep_grid(results: Results, parameter: str, sweeps: Sequence[Sweep]) -> Grid:
+def _sweep_grid(results: SelectionResults, parameter: str, sweeps: Sequence[Sweep]) -> TextTable:
     rows = [
         (_name(s.method), value, *(q.written(results.summary(case, q)) for q in QUANTITIES))
         for s in sweeps
         for value, case in s.cases.items()
     ]
     heads = ("rows", parameter, *(q.short for q in QUANTITIES))
-    return Grid(f"All figures by {parameter}", heads, tuple(rows))
+    return TextTable(f"All figures by {parameter}", heads, tuple(rows))

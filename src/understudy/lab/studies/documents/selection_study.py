@@ -29,7 +29,15 @@ from understudy.inference.model import CodeColumns
 from understudy.lab.jobs.job_record import JobRecord
 from understudy.lab.specimens import published_select
 from understudy.lab.studies.documents.closeness import auc_and_accuracy, total_variation
-from understudy.lab.studies.documents.selection_page import POOL, PUBLISHED, SELECT, Case, Sweep, Trial, render
+from understudy.lab.studies.documents.selection_page import (
+    POOL,
+    PUBLISHED,
+    SELECT,
+    SelectionCase,
+    SelectionTrial,
+    Sweep,
+    render,
+)
 from understudy.methods import independent, mst, privbayes
 from understudy.methods.dp_select.dp_select import ENTROPY, POOL_SHARE, DpSelect
 from understudy.methods.method import Options, Recipe
@@ -52,7 +60,7 @@ PRINTED_RATIO, PRINTED_FACTOR, PRINTED_SECTIONS = 0.2, 20.0, 5
 
 
 @dataclass(frozen=True)
-class Size:
+class SelectionSize:
     """How much is tried: tables, pools and ε, seeds of the comparison and of the sweeps, and the ε of the sweeps."""
 
     pools: tuple[str, ...] = (independent.METHOD.name, privbayes.METHOD.name, mst.METHOD.name)
@@ -66,7 +74,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Data:
+class SelectionData:
     """A public table, split: rows to learn from, as they are and as codes, and rows to test with."""
 
     name: str
@@ -78,7 +86,7 @@ class Data:
     test: CodeColumns
 
     @classmethod
-    def read(cls, name: str, folder: Path, schema: Schema, most: int | None = None) -> Data:
+    def read(cls, name: str, folder: Path, schema: Schema, most: int | None = None) -> SelectionData:
         one_of("table", name, TARGETS)
         tables = [Rows.of(folder / file).everything() for file in FILES.get(name, (f"{name}.csv",))]
         train, test = tables if len(tables) == 2 else _split(tables[0])
@@ -103,28 +111,28 @@ def write(
     folder: str | Path,
     schemas: Mapping[str, Schema],
     seed: int = 0,
-    size: Size | None = None,
+    size: SelectionSize | None = None,
     progress: Listener | None = None,
 ) -> Path:
     """The page as a file; what was found so far is read from, and added to, the file of the same name in .jsonl."""
-    size, path = size or Size(), Path(path)
+    size, path = size or SelectionSize(), Path(path)
     trials = list(study(path.with_suffix(".jsonl"), Path(folder), schemas, seed, size, listening(progress)))
     write_atomically(path, render(trials, sweeps(size, list(schemas)), size.swept).encode())
     return path
 
 
 def study(
-    record: Path, folder: Path, schemas: Mapping[str, Schema], seed: int, size: Size, progress: Progress
-) -> Iterator[Trial]:
+    record: Path, folder: Path, schemas: Mapping[str, Schema], seed: int, size: SelectionSize, progress: Progress
+) -> Iterator[SelectionTrial]:
     """Every trial of the page, recorded or made now."""
     wanted = list(dict.fromkeys(replace(c, seed=c.seed + seed) for c in cases(size, list(schemas))))
-    data: dict[str, Data] = {}
+    data: dict[str, SelectionData] = {}
     with JobRecord.open(record) as lines:
-        known = {t.case: t for t in map(Trial.from_dict, lines.values)}
+        known = {t.case: t for t in map(SelectionTrial.from_dict, lines.values)}
         for number, case in enumerate(wanted, 1):
             if case not in known:
                 if case.table not in data:
-                    data = {case.table: Data.read(case.table, folder, schemas[case.table], size.rows)}
+                    data = {case.table: SelectionData.read(case.table, folder, schemas[case.table], size.rows)}
                 known[case] = attempt(data[case.table], case)
                 lines.append(asdict(known[case]))
             progress(f"{number} of {len(wanted)}: {known[case].spoken}")
@@ -134,7 +142,7 @@ def study(
 # --- What is tried
 
 
-def cases(size: Size, tables: Sequence[str]) -> Iterator[Case]:
+def cases(size: SelectionSize, tables: Sequence[str]) -> Iterator[SelectionCase]:
     """The comparison at every ε, and each sweep; by seed, so that a study that is stopped has the first of them all."""
     for seed in range(size.seeds):
         for table in tables:
@@ -143,29 +151,29 @@ def cases(size: Size, tables: Sequence[str]) -> Iterator[Case]:
                 yield from (replace(c, seed=seed) for s in sweeps(size, [table]) for c in s.cases.values())
 
 
-def compared(size: Size, table: str) -> Iterator[Case]:
+def compared(size: SelectionSize, table: str) -> Iterator[SelectionCase]:
     """Each pool with all of the budget, and both selections out of a pool with a part of it."""
     for epsilon, pool in itertools.product(size.epsilons, size.pools):
-        yield Case(table, POOL, pool, epsilon)
+        yield SelectionCase(table, POOL, pool, epsilon)
         yield honest(table, pool, epsilon)
         yield printed(table, pool, epsilon)
 
 
-def honest(table: str, pool: str, epsilon: float) -> Case:
-    return Case(table, SELECT, pool, epsilon, POOL_SHARE, 10.0, ENTROPY)
+def honest(table: str, pool: str, epsilon: float) -> SelectionCase:
+    return SelectionCase(table, SELECT, pool, epsilon, POOL_SHARE, 10.0, ENTROPY)
 
 
-def printed(table: str, pool: str, epsilon: float) -> Case:
-    return Case(table, PUBLISHED, pool, epsilon, PRINTED_RATIO, PRINTED_FACTOR, "L1", PRINTED_SECTIONS)
+def printed(table: str, pool: str, epsilon: float) -> SelectionCase:
+    return SelectionCase(table, PUBLISHED, pool, epsilon, PRINTED_RATIO, PRINTED_FACTOR, "L1", PRINTED_SECTIONS)
 
 
-def sweeps(size: Size, tables: Sequence[str]) -> list[Sweep]:
+def sweeps(size: SelectionSize, tables: Sequence[str]) -> list[Sweep]:
     """§5.2.2 to §5.2.5: one parameter is varied, the others stay; sections are for rows that are chosen one by one."""
     found = []
     for table, make in itertools.product(tables, (honest, printed)):
         base = make(table, size.swept, size.swept_epsilon)
         one_by_one = replace(base, distance="L1")
-        grids: dict[str, dict[str, Case]] = {
+        grids: dict[str, dict[str, SelectionCase]] = {
             "ε-ratio": {f"{r:g}": replace(base, ratio=r) for r in RATIOS},
             "pool size": {f"{f:g}": replace(base, factor=f) for f in FACTORS},
             "distance": {d: replace(base, distance=d) for d in DISTANCES[base.method]},
@@ -178,23 +186,23 @@ def sweeps(size: Size, tables: Sequence[str]) -> list[Sweep]:
 # --- One trial
 
 
-def attempt(data: Data, case: Case) -> Trial:
+def attempt(data: SelectionData, case: SelectionCase) -> SelectionTrial:
     """Time is that of one core, and of making the rows: that of the pool's model is in it."""
     begun = time.process_time()
     made = published(data, case) if case.method == PUBLISHED else learned(data, case)
     seconds = time.process_time() - begun
     auc, accuracy, balanced = auc_and_accuracy(data.domain, data.target, made, data.test, case.seed)
     single, pairs = (total_variation(data.domain, data.train, made, k) for k in (1, 2))
-    return Trial(case, seconds, single, pairs, auc, accuracy, balanced)
+    return SelectionTrial(case, seconds, single, pairs, auc, accuracy, balanced)
 
 
-def pool_of(case: Case, target: str) -> Recipe:
+def pool_of(case: SelectionCase, target: str) -> Recipe:
     """The recipe of the pool; it is told the target, where it can be."""
     one_of("pool", case.pool, METHODS)
     return METHODS[case.pool].recipe(Options((target,)))
 
 
-def learned(data: Data, case: Case) -> CodeColumns:
+def learned(data: SelectionData, case: SelectionCase) -> CodeColumns:
     """The pool itself, or what honest selection makes of it."""
     recipe = pool_of(case, data.target)
     if case.method == SELECT:
@@ -206,7 +214,7 @@ def learned(data: Data, case: Case) -> CodeColumns:
     return model.sample(max(1, round(model.total)), rng)
 
 
-def published(data: Data, case: Case) -> CodeColumns:
+def published(data: SelectionData, case: SelectionCase) -> CodeColumns:
     made = published_select.synthesize(
         data.rows,
         data.schema,
