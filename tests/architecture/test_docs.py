@@ -53,6 +53,14 @@ def test_the_curator_has_one_way_in_and_no_strategy_makes_asks_of_its_own():
     assert any(p.is_relative_to(allowed[1]) for p in defined)  # the auditor's mutants, which the check finds
 
 
+def test_what_a_record_asked_is_read_by_the_asks_alone():
+    """Others are told its type (`kind_of`, `kind_of_spend`), so that no reader depends on a word that is written."""
+    reading = re.compile(r"""["']ask["']\]|["']ask["']:|get\(["']ask["']|\.asked\.startswith|["'] in \w*spend\.asked""")
+    outside = [p for p in PACKAGE.rglob("*.py") if not p.is_relative_to(PACKAGE / "boundary" / "privacy" / "asks")]
+    assert [p for p in outside if reading.search(p.read_text())] == []
+    assert reading.search((PACKAGE / "boundary" / "privacy" / "asks" / "catalogue.py").read_text())
+
+
 def classes_of(path: Path) -> list[ast.ClassDef]:
     return [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.ClassDef)]
 

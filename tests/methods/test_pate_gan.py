@@ -14,7 +14,7 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.gradient import Groups
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
-from understudy.boundary.privacy.mechanisms.teachers import Teachers, votes_sensitivity
+from understudy.boundary.privacy.mechanisms.teachers import ExactVotes, Teachers, votes_sensitivity
 from understudy.boundary.schema.domain import Domain
 from understudy.errors import InternalError, MethodError
 from understudy.methods.pate_gan import PateConfig, PateGan, student
@@ -31,26 +31,30 @@ def some_codes(rows: int, seed: int) -> np.ndarray:
 
 
 def teachers(codes: np.ndarray, seed: int = 1, votes: int = 50) -> Teachers:
-    return Teachers(codes, GROUPS, 5, votes, 1.0, ExactRandomness.seeded(seed))
+    return Teachers(exact(codes, seed), votes, 1.0)
+
+
+def exact(codes: np.ndarray, seed: int = 1) -> ExactVotes:
+    return ExactVotes(codes, GROUPS, 5, ExactRandomness.seeded(seed))
 
 
 def test_every_row_has_one_teacher() -> None:
     codes = some_codes(200, 1)
-    asked = teachers(codes)
+    asked = exact(codes)
     assert asked._rows.sum() == 200
     assert asked._counts.sum() == 200  # one pair of columns: each row is in one cell of one teacher
 
 
 def test_a_judgement_is_the_likelihood_ratio_of_pairs() -> None:
     codes, shares = some_codes(40, 2), np.full(12, 1 / 12)
-    asked = teachers(codes)
-    of = teachers(codes[:0]).assigned(40)  # the same seed gives the same coins
+    asked = exact(codes)
+    of = exact(codes[:0]).assigned(40)  # the same seed gives the same coins
     made = some_codes(9, 3)
     wanted = [
         sum((np.sum((codes[of == t] == row).all(axis=1)) * 12 + 2.0) / (np.sum(of == t) + 2.0) > 1.0 for t in range(5))
         for row in made
     ]
-    assert asked._judged(GROUPS.one_hot(made), shares).tolist() == wanted
+    assert asked.count(GROUPS.one_hot(made), shares).tolist() == wanted
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -59,7 +63,7 @@ def test_one_row_moves_each_count_of_votes_by_one_at_most(seed: int) -> None:
     made = GROUPS.one_hot(some_codes(50, seed + 100))
     other = codes.copy()
     other[0] = (other[0] + 1) % GROUPS.sizes
-    change = teachers(codes, seed)._judged(made, shares) - teachers(other, seed)._judged(made, shares)
+    change = exact(codes, seed).count(made, shares) - exact(other, seed).count(made, shares)
     assert np.abs(change).max() <= 1
     assert np.linalg.norm(change) <= votes_sensitivity(50)
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from understudy.boundary.privacy.asks import Select, kind_of
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.encoding import decode
@@ -209,7 +210,7 @@ class Counter:
         bought = frozenset(c.name for c in release.schema.private if not isinstance(c, Categorical))
         tables = tables_of(release.record, release.domain, bought, pure)
         drawn = _drawn(release.model, release.domain, release.certificate.seed)
-        selected = any(a.question["ask"] == "select" for a in release.record)
+        selected = any(kind_of(a.question) is Select for a in release.record)
         total = release.model.total
         return cls(release.domain, tables, drawn, total, association(tables, drawn, total, selected))
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.asks import Marginals, Partitions, Total, kind_of
 from understudy.boundary.privacy.measurement import Answer, Measurement
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import Grid
@@ -48,7 +49,7 @@ def tables_of(record: Sequence[Answer], domain: Domain, bought: frozenset[str], 
     found, left = [], set(bought)
     for answer in record:
         columns = tuple(answer.question.get("columns") or ())
-        if answer.question["ask"] == "marginal" and len(columns) == 1 and columns[0] in left:
+        if kind_of(answer.question) is Marginals and len(columns) == 1 and columns[0] in left:
             left.remove(columns[0])
         elif (grid := _grid(answer, columns, domain)) is not None:
             found.append(_table(answer, grid, pure))
@@ -63,9 +64,9 @@ def _all_noisy(tables: Sequence[Table]) -> list[Table]:
 
 def _grid(answer: Answer, columns: ColumnSet, domain: Domain) -> Grid | None:
     question = answer.question
-    if question["ask"] in ("marginal", "total"):
+    if kind_of(question) in (Marginals, Total):
         return Grid(columns, tuple(tuple(range(size)) for size in domain.shape(columns)))
-    if question["ask"] == "partition" and question["kind"] == "grid":
+    if kind_of(question) is Partitions and question["kind"] == "grid":
         return Grid(columns, tuple(map(tuple, question["groups"])))
     return None
 

@@ -19,6 +19,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.asks import (
+    Consult,
+    Marginals,
+    Partitions,
+    Quantile,
+    Ranks,
+    Select,
+    Train,
+    kind_of_spend,
+)
 from understudy.boundary.privacy.budget import Spend
 from understudy.boundary.privacy.measurement import Answer
 from understudy.boundary.schema.column import Column, Datetime, Identifier, Integer
@@ -257,7 +267,7 @@ def _margin(spend: Spend, noise: _Noise) -> int | None:
 
 def _parts(lines: list[_Line], domain: Domain) -> Figure:
     """The budget by what it was spent on."""
-    single = {f"counts by {name}" for name in domain.names}
+    single = {Marginals.words((name,)) for name in domain.names}
     names = ["single columns", "columns together", "choosing what to count", "training a network", "other questions"]
     amounts = dict.fromkeys(names, 0.0)
     for line in lines:
@@ -267,13 +277,14 @@ def _parts(lines: list[_Line], domain: Domain) -> Figure:
 
 
 def _part(spend: Spend, single: set[str]) -> str:
-    if spend.mechanism == "exponential":
+    kind = kind_of_spend(spend)
+    if kind in (Select, Quantile, Ranks):
         return "choosing what to count"
-    if spend.steps or " votes of " in spend.asked:
+    if kind in (Train, Consult):
         return "training a network"
     if spend.asked in single:
         return "single columns"
-    return "columns together" if spend.asked.startswith("counts ") else "other questions"
+    return "columns together" if kind in (Marginals, Partitions) else "other questions"
 
 
 def _expected(certificate: Certificate, domain: Domain) -> Forecast | None:
@@ -333,7 +344,7 @@ class _Entry:
 
 
 def _own_margin(spend: Spend, column: Column) -> int | None:
-    own = spend.asked == f"counts by {column.name}"
+    own = spend.asked == Marginals.words((column.name,))
     return _margin(spend, NOISES.get(spend.mechanism, _Noise(spend.mechanism))) if own else None
 
 

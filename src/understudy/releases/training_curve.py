@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from understudy.boundary.privacy.asks import Train, kind_of
 from understudy.boundary.privacy.measurement import Answer
 from understudy.pages.axis import Scale, bottom_axis, left_axis, valued
 from understudy.pages.figure import SMALL, Figure, Numbers, element, figure, path, shortened, text, tip
@@ -27,7 +28,7 @@ Point = tuple[float, float]
 
 def curve_of(record: Sequence[Answer]) -> tuple[Point, ...]:
     """Steps and gaps, where something was trained; nothing elsewhere."""
-    found = [a.value for a in record if a.question.get("ask") == "train" and a.question.get("part") == PART]
+    found = [a.value for a in record if kind_of(a.question) is Train and a.question.get("part") == PART]
     points = [(float(step), float(gap)) for values in found for step, gap in values]
     return tuple((step, gap) for step, gap in points if math.isfinite(gap))
 

@@ -140,4 +140,4 @@ def test_too_many_rows_are_refused_before_anything_is_paid(monkeypatch: pytest.M
     assert not asking.spends
     course, codes = Course(0.1, 50.0, 1), np.zeros((3, 1), dtype=np.uint8)
     with pytest.raises(MethodError, match="at most 2 rows"):
-        training.Training(codes, Shape((2,)), course, ExactRandomness.system())
+        training.GradientSums(codes, Shape((2,)), course, ExactRandomness.system())

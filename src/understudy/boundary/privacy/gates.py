@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.privacy.asks.ask import Arrays, Ask, Price, Question
+from understudy.boundary.privacy.asks.catalogue import kind_of
 from understudy.boundary.privacy.budget import Budget, Cost
 from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
 from understudy.boundary.privacy.measurement import Answer
@@ -137,7 +138,7 @@ class RecordGate(Gate):
 
     def _take(self, question: Question) -> NDArray[Any]:
         if self.exhausted:
-            raise CheckFailed(f"the record ends before question {self._next + 1}: {question['ask']}", question)
+            raise CheckFailed(f"the record ends before question {self._next + 1}: {kind_of(question).name}", question)
         recorded = self._answers[self._next]
         if recorded.question != question:
             raise CheckFailed(f"question {self._next + 1} of the record is not the one that the method asks", question)

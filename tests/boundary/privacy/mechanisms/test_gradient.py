@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from understudy.boundary.privacy.mechanisms.gradient import Deep, Groups, cells_of, lengths, pair_counts, symmetric
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.privacy.mechanisms.subsampling import GRID_SCALE, Course
-from understudy.boundary.privacy.mechanisms.training import Shape, Training
+from understudy.boundary.privacy.mechanisms.training import GradientSums, Shape, Training
 from understudy.errors import InternalError
 
 SIZES = (3, 2, 4)
@@ -88,32 +88,36 @@ def test_both_parts_together_are_of_length_one(share: float) -> None:
 @given(st.integers(0, 2**32), st.integers(0, 40), st.sampled_from([0.01, 1.0, 15.0]), st.sampled_from([0.3, 1.0, 40.0]))
 def test_a_row_moves_the_sums_by_one_length_at_most(seed: int, rows: int, size: float, noise: float) -> None:
     """The declared sensitivity, on the grid, roundings included; GRID_SCALE steps are `noise` lengths."""
-    training = a_training(some_codes(0, 1), noise)
+    sums = some_sums(some_codes(0, 1), noise)
     critic, codes = some_critic(seed, size=size), some_codes(rows + 1, seed)
-    change = training._sums(codes, critic) - training._sums(codes[1:], critic)
+    change = sums.sums(codes, critic) - sums.sums(codes[1:], critic)
     assert np.linalg.norm(change.astype(float)) <= GRID_SCALE / noise
 
 
 def test_the_sensitivity_test_rejects_a_training_that_does_not_clip() -> None:
-    class Unclipped(Training):
-        def _clipped(self, critic: Deep, rows: np.ndarray) -> np.ndarray:
+    class Unclipped(GradientSums):
+        def clipped(self, critic: Deep, rows: np.ndarray) -> np.ndarray:
             return critic.clipped_sum(rows, 1e9)
 
-    training = a_training(some_codes(0, 1), 1.0, Unclipped)
-    change = training._sums(some_codes(1, 4), some_critic(4, size=20.0)).astype(float)
+    sums = some_sums(some_codes(0, 1), 1.0, Unclipped)
+    change = sums.sums(some_codes(1, 4), some_critic(4, size=20.0)).astype(float)
     assert np.linalg.norm(change) > 10 * GRID_SCALE
 
 
-def a_training(codes: np.ndarray, noise: float, kind: type[Training] = Training, steps: int = 3) -> Training:
+def some_sums(codes: np.ndarray, noise: float, kind: type[GradientSums] = GradientSums, steps: int = 3) -> GradientSums:
     return kind(codes, Shape(SIZES, 5, 0.25), Course(0.3, noise, steps), ExactRandomness.seeded(5))
 
 
-def test_wide_sums_are_rows_and_deep_sums_are_lengths_again() -> None:
-    class Everyone(Training):
-        def _batch(self) -> np.ndarray:
-            return np.arange(len(self._codes))
+def a_training(codes: np.ndarray, noise: float, kind: type[GradientSums] = GradientSums, steps: int = 3) -> Training:
+    return Training(some_sums(codes, noise, kind, steps))
 
-        def _noise(self, size: int) -> np.ndarray:
+
+def test_wide_sums_are_rows_and_deep_sums_are_lengths_again() -> None:
+    class Everyone(GradientSums):
+        def batch(self) -> np.ndarray:
+            return np.arange(len(self.codes))
+
+        def noise(self, size: int) -> np.ndarray:
             return np.zeros(size, dtype=np.int64)
 
     codes, critic = some_codes(5000, 6), some_critic(6)

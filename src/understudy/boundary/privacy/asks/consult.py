@@ -15,7 +15,7 @@ from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.mechanisms.gradient import Groups
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.privacy.mechanisms.subsampling import check_trainable
-from understudy.boundary.privacy.mechanisms.teachers import Teachers, votes_sensitivity
+from understudy.boundary.privacy.mechanisms.teachers import ExactVotes, Teachers, votes_sensitivity
 from understudy.boundary.privacy.mechanisms.training import Keep, at_once
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Grid
@@ -63,10 +63,8 @@ class Consult(Ask[Arrays]):
     def draw(
         self, hidden: NDArray[np.integer[Any]], price: Price, randomness: Randomness, keep: Keep = at_once
     ) -> Arrays:
-        groups, scale = Groups(self.grid.shape), price.spends[0].scale
-        teachers = Teachers(hidden, groups, self.teachers, self.votes, scale, randomness)
-        teachers.keep = keep
-        return self.learn(teachers)
+        exact = ExactVotes(hidden, Groups(self.grid.shape), self.teachers, randomness)
+        return self.learn(Teachers(exact, self.votes, price.spends[0].scale, keep))
 
     def answer(self, values: Arrays, price: Price) -> Arrays:
         return values

@@ -48,8 +48,13 @@ class Marginals(NoisyCounts[list[Measurement]]):
     def spends(self, facts: PublicFacts) -> list[Spend]:
         for columns in self.sets:
             check_cells(columns, self.domain.cells(columns))
-        counted = [(f"counts by {', '.join(c)}", self.domain.cells(c)) for c in self.sets]
+        counted = [(self.words(c), self.domain.cells(c)) for c in self.sets]
         return count_spends(facts, self.amount, self.weights, counted)
+
+    @staticmethod
+    def words(columns: ColumnSet) -> str:
+        """How a spend says that these were counted together."""
+        return f"counts by {', '.join(columns)}"
 
     def questions(self, price: Price) -> list[Question]:
         return [

@@ -14,7 +14,7 @@ from understudy.boundary.privacy.budget import Spend
 from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.privacy.mechanisms.subsampling import Course
-from understudy.boundary.privacy.mechanisms.training import Keep, Shape, Training, at_once, check_rows
+from understudy.boundary.privacy.mechanisms.training import GradientSums, Keep, Shape, Training, at_once, check_rows
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import Grid
 from understudy.boundary.tables.table import Table, read_codes
@@ -68,13 +68,11 @@ class Train(Ask[Arrays]):
     def draw(
         self, hidden: NDArray[np.integer[Any]], price: Price, randomness: Randomness, keep: Keep = at_once
     ) -> Arrays:
-        training = self.begin(hidden, randomness)
-        training.keep = keep
-        return self.learn(training)
+        return self.learn(self.training(GradientSums(hidden, self.shape, self.course, randomness), keep))
 
-    def begin(self, codes: NDArray[np.integer[Any]], randomness: Randomness) -> Training:
-        """The training that `learn` is handed."""
-        return Training(codes, self.shape, self.course, randomness)
+    def training(self, sums: GradientSums, keep: Keep) -> Training:
+        """What `learn` is handed."""
+        return Training(sums, keep)
 
     def answer(self, values: Arrays, price: Price) -> Arrays:
         return values

@@ -117,11 +117,12 @@ def noise_for(rate: float, steps: int, epsilon: float, delta: float, replace_one
 
 
 def _epsilon(course: Course, delta: float) -> float:
-    return float(_accountant(course).get_epsilon(delta))
+    return float(loss_accountant(course).get_epsilon(delta))
 
 
 @lru_cache(maxsize=64)
-def _accountant(course: Course) -> Any:
+def loss_accountant(course: Course) -> Any:
+    """The accountant of all steps, of `dp_accounting`; it knows the whole curve of ε and δ."""
     check_installed("dp_accounting")
     import dp_accounting as dp
     from dp_accounting.pld import PLDAccountant

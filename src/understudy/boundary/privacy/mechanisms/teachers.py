@@ -29,49 +29,67 @@ def votes_sensitivity(votes: int) -> float:
     return math.nextafter(math.sqrt(votes), math.inf)
 
 
-class Teachers:
+class ExactVotes:
     """Some teachers who judge made rows: does a row look more like my own rows than like made ones?
 
     A teacher's judgement is the likelihood ratio of the row's pairs of groups, as if pairs were independent.
+    Its counts are exact, so that it never leaves `Consult`; strategies are handed `Teachers`, who add the noise.
 
     Who teaches a row is written nowhere, since that would tell how many rows there are. A release that goes on after
     an interruption gives out the rows anew. One row still moves each count by one at most, whatever the coins of both
     parts were, and the coins don't depend on the rows: the price of all votes together is the same.
     """
 
-    def __init__(
-        self,
-        codes: NDArray[np.integer[Any]],
-        groups: Groups,
-        teachers: int,
-        votes: int,
-        scale: float,
-        randomness: Randomness,
-    ) -> None:
-        self.groups, self.teachers, self.scale = groups, teachers, scale
-        self._randomness, self._left = randomness, votes
-        self.keep: Keep = at_once
-        self._counts, self._rows = self._taught(codes)
-
-    @property
-    def left(self) -> int:
-        """How many votes are still paid for."""
-        return self._left
+    def __init__(self, codes: NDArray[np.integer[Any]], groups: Groups, teachers: int, randomness: Randomness) -> None:
+        self.groups, self.teachers, self.randomness = groups, teachers, randomness
+        self._counts, self._rows = self.taught(codes)
 
     def assigned(self, rows: int) -> NDArray[np.int64]:
         """The teacher of each row, by its own coin: no row's teacher depends on another row."""
-        return self._randomness.noise("discrete-gaussian", SPREAD, rows) % self.teachers
+        return self.randomness.noise("discrete-gaussian", SPREAD, rows) % self.teachers
 
-    def _taught(self, codes: NDArray[np.integer[Any]]) -> tuple[Floats, Floats]:
-        return self._known(codes, self.assigned(len(codes)))
+    def taught(self, codes: NDArray[np.integer[Any]]) -> tuple[Floats, Floats]:
+        """What all teachers know of their rows."""
+        return self.known(codes, self.assigned(len(codes)))
 
-    def _known(self, codes: NDArray[np.integer[Any]], of: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    def known(self, codes: NDArray[np.integer[Any]], of: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """Pairs of groups among each teacher's rows, and how many rows that are."""
         counts = np.zeros((self.teachers, len(self.groups.upper[0])))
         for teacher in range(self.teachers):
             rows = self.groups.one_hot(codes[of == teacher])
             counts[teacher] = (rows.T @ rows)[self.groups.upper]
         return counts, np.bincount(of, minlength=self.teachers).astype(np.float64)
+
+    def count(self, rows: Floats, shares: Floats) -> NDArray[np.int64]:
+        """For each made row the number of teachers who take it for real."""
+        total = np.zeros(len(rows), dtype=np.int64)
+        even = np.maximum(shares, 1e-9)
+        for counts, known in zip(self._counts, self._rows, strict=True):
+            ratio = np.log((counts / even + PSEUDO_ROWS) / (known + PSEUDO_ROWS))
+            table = symmetric(self.groups, ratio)
+            total += np.einsum("ij,ij->i", rows @ table, rows) > 0
+        return total
+
+
+class Teachers:
+    """The noisy votes of teachers, as many as are paid for, and nothing else."""
+
+    def __init__(self, exact: ExactVotes, votes: int, scale: float, keep: Keep = at_once) -> None:
+        self._exact, self._left, self._keep = exact, votes, keep
+        self.scale = scale
+
+    @property
+    def groups(self) -> Groups:
+        return self._exact.groups
+
+    @property
+    def teachers(self) -> int:
+        return self._exact.teachers
+
+    @property
+    def left(self) -> int:
+        """How many votes are still paid for."""
+        return self._left
 
     def votes(self, rows: Floats, shares: Floats) -> NDArray[np.float64]:
         """For each made row (of ones and zeros) the noisy number of teachers who take it for real.
@@ -81,17 +99,8 @@ class Teachers:
         if len(rows) > self._left:
             raise InternalError(f"{len(rows)} votes can't be asked where {self._left} are left.", self)
         self._left -= len(rows)
-        return self.keep(lambda: self._drawn(rows, shares)).astype(np.float64)
+        return self._keep(lambda: self._noisy(rows, shares)).astype(np.float64)
 
-    def _drawn(self, rows: Floats, shares: Floats) -> NDArray[np.int64]:
-        noise = self._randomness.noise("discrete-gaussian", self.scale, len(rows))
-        return self._judged(rows, shares) + noise
-
-    def _judged(self, rows: Floats, shares: Floats) -> NDArray[np.int64]:
-        total = np.zeros(len(rows), dtype=np.int64)
-        even = np.maximum(shares, 1e-9)
-        for counts, known in zip(self._counts, self._rows, strict=True):
-            ratio = np.log((counts / even + PSEUDO_ROWS) / (known + PSEUDO_ROWS))
-            table = symmetric(self.groups, ratio)
-            total += np.einsum("ij,ij->i", rows @ table, rows) > 0
-        return total
+    def _noisy(self, rows: Floats, shares: Floats) -> NDArray[np.int64]:
+        noise = self._exact.randomness.noise("discrete-gaussian", self.scale, len(rows))
+        return self._exact.count(rows, shares) + noise

@@ -77,8 +77,10 @@ def check_rows(rows: int) -> None:
         )
 
 
-class Training:
-    """One training's access to rows: `course.steps` noisy sums, and nothing else.
+class GradientSums:
+    """The sums of clipped gradients over random batches, and their noise: what a training adds up behind the boundary.
+
+    Its sums are exact, so that it never leaves `Train`; strategies are handed a `Training`, which adds the noise.
 
     Each row joins a batch by its own coin, and its gradient is no longer than 1 in all (`lengths`). One length is
     GRID_SCALE/noise steps of a grid, on which the noise is drawn exactly (`noise.discrete_gaussian`). The wide sum is a
@@ -99,44 +101,29 @@ class Training:
                 f"noise ({course.noise:.4g}) must be at most {MOST_NOISE:g}; ask with a larger epsilon", course
             )
         check_rows(len(codes))
-        self._codes, self._randomness = codes, randomness
-        self.keep: Keep = at_once
+        self.codes, self.randomness = codes, randomness
         self.shape, self.course = shape, course
-        self._left = course.steps
         wide, deep = lengths(shape.groups, shape.deep_share)
-        self._length = GRID_SCALE / course.noise
-        self._wide_steps = math.floor(self._length * wide / math.sqrt(max(1, shape.groups.pairs)))
+        length = GRID_SCALE / course.noise
+        self.wide_steps = math.floor(length * wide / math.sqrt(max(1, shape.groups.pairs)))
         rounding = math.sqrt(shape.hidden * (shape.groups.width + 2))
-        self._deep_steps = self._length * deep * (1.0 - MARGIN) - rounding
-        if shape.hidden and self._deep_steps < self._length * deep / 2:
+        self.deep_steps = length * deep * (1.0 - MARGIN) - rounding
+        if shape.hidden and self.deep_steps < length * deep / 2:
             raise MethodError(f"noise ({course.noise:.4g}) is too large for the critic; ask for a larger epsilon", self)
 
-    @property
-    def left(self) -> int:
-        """How many steps are still paid for."""
-        return self._left
+    def noisy(self, critic: Deep | None) -> NDArray[np.int64]:
+        """The sums of the next batch with their noise, in whole steps of the grid."""
+        sums = self.sums(self.codes[self.batch()], critic)
+        return sums + self.noise(len(sums))
 
-    def gradients(self, critic: Deep | None = None) -> Noisy:
-        """The next noisy sums; an empty batch gives noise alone."""
-        if self._left < 1:
-            raise InternalError(f"a training of {self.course.steps} steps can't take another one.", self)
-        self._left -= 1
-        noisy = self.keep(lambda: self._drawn(critic))
-        wide = len(noisy) - (critic.cells if critic else 0)
-        return Noisy(noisy[:wide] / max(1, self._wide_steps), noisy[wide:] / (self._deep_steps or 1.0))
+    def batch(self) -> NDArray[np.intp]:
+        return poisson_rows(self.course.rate, len(self.codes), self.randomness)
 
-    def _drawn(self, critic: Deep | None) -> NDArray[np.int64]:
-        sums = self._sums(self._codes[self._batch()], critic)
-        return sums + self._noise(len(sums))
+    def noise(self, size: int) -> NDArray[np.int64]:
+        return self.randomness.noise("discrete-gaussian", GRID_SCALE, size)
 
-    def _batch(self) -> NDArray[np.intp]:
-        return poisson_rows(self.course.rate, len(self._codes), self._randomness)
-
-    def _noise(self, size: int) -> NDArray[np.int64]:
-        return self._randomness.noise("discrete-gaussian", GRID_SCALE, size)
-
-    def _sums(self, batch: NDArray[np.integer[Any]], critic: Deep | None) -> NDArray[np.int64]:
-        """Whole steps of the grid."""
+    def sums(self, batch: NDArray[np.integer[Any]], critic: Deep | None) -> NDArray[np.int64]:
+        """Without noise, in whole steps of the grid."""
         if bool(self.shape.hidden) != (critic is not None):
             raise InternalError("a training with hidden units needs the critic that has them.", self.shape)
         if critic is not None and not np.abs(critic.flat()).max() <= LARGEST_WEIGHT:
@@ -148,8 +135,37 @@ class Training:
             rows = groups.one_hot(batch[start : start + BLOCK])
             pairs += pair_counts(groups, rows)
             if critic is not None:
-                deep += self._clipped(critic, rows)
-        return np.concatenate([pairs * self._wide_steps, np.rint(deep * self._deep_steps).astype(np.int64)])
+                deep += self.clipped(critic, rows)
+        return np.concatenate([pairs * self.wide_steps, np.rint(deep * self.deep_steps).astype(np.int64)])
 
-    def _clipped(self, critic: Deep, rows: Floats) -> Floats:
+    def clipped(self, critic: Deep, rows: Floats) -> Floats:
         return critic.clipped_sum(rows, 1.0)
+
+
+class Training:
+    """One training's access to rows: `course.steps` noisy sums, and nothing else."""
+
+    def __init__(self, sums: GradientSums, keep: Keep = at_once) -> None:
+        self._sums, self._keep, self._left = sums, keep, sums.course.steps
+
+    @property
+    def shape(self) -> Shape:
+        return self._sums.shape
+
+    @property
+    def course(self) -> Course:
+        return self._sums.course
+
+    @property
+    def left(self) -> int:
+        """How many steps are still paid for."""
+        return self._left
+
+    def gradients(self, critic: Deep | None = None) -> Noisy:
+        """The next noisy sums; an empty batch gives noise alone."""
+        if self._left < 1:
+            raise InternalError(f"a training of {self.course.steps} steps can't take another one.", self)
+        self._left -= 1
+        noisy = self._keep(lambda: self._sums.noisy(critic))
+        wide = len(noisy) - (critic.cells if critic else 0)
+        return Noisy(noisy[:wide] / max(1, self._sums.wide_steps), noisy[wide:] / (self._sums.deep_steps or 1.0))

@@ -25,8 +25,8 @@ from understudy.boundary.privacy.gates import Payer, RowGate
 from understudy.boundary.privacy.mechanisms.gradient import Deep, Groups, pair_counts
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
 from understudy.boundary.privacy.mechanisms.subsampling import GRID_SCALE, Course, check_trainable
-from understudy.boundary.privacy.mechanisms.teachers import Teachers
-from understudy.boundary.privacy.mechanisms.training import Noisy, Shape, Training
+from understudy.boundary.privacy.mechanisms.teachers import ExactVotes
+from understudy.boundary.privacy.mechanisms.training import GradientSums, Keep, Noisy, Shape, Training
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import ADD_REMOVE, REPLACE_ONE, Schema
@@ -60,40 +60,40 @@ ONE_RUN = "one run with canaries"
 Codes = NDArray[np.integer[Any]]
 
 
-class Unclipped(Training):
+class Unclipped(GradientSums):
     """Sums gradients as long as they are."""
 
-    def _clipped(self, critic: Deep, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def clipped(self, critic: Deep, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         return critic.clipped_sum(rows, 1e9)
 
 
-class HalfNoise(Training):
+class HalfNoise(GradientSums):
     """Draws noise of half the scale."""
 
-    def _noise(self, size: int) -> NDArray[np.int64]:
-        return self._randomness.noise("discrete-gaussian", GRID_SCALE / 2, size)
+    def noise(self, size: int) -> NDArray[np.int64]:
+        return self.randomness.noise("discrete-gaussian", GRID_SCALE / 2, size)
 
 
-class Shuffled(Training):
+class Shuffled(GradientSums):
     """Goes through the shuffled rows in batches of one size, and is accounted as if rows had joined by coins."""
 
     _order: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
 
-    def _batch(self) -> NDArray[np.intp]:
-        size = round(self.course.rate * len(self._codes))
+    def batch(self) -> NDArray[np.intp]:
+        size = round(self.course.rate * len(self.codes))
         if len(self._order) < size:
-            keys = self._randomness.noise("discrete-gaussian", GRID_SCALE, len(self._codes))
+            keys = self.randomness.noise("discrete-gaussian", GRID_SCALE, len(self.codes))
             self._order = np.argsort(keys, kind="stable")
         batch, self._order = self._order[:size], self._order[size:]
         return batch
 
 
-class Colleagues(Teachers):
+class Colleagues(ExactVotes):
     """Every row is known to three teachers."""
 
-    def _taught(self, codes: Codes) -> Any:
+    def taught(self, codes: Codes) -> Any:
         of = self.assigned(len(codes))
-        parts = [super(Colleagues, self)._known(codes, (of + k) % self.teachers) for k in range(3)]
+        parts = [self.known(codes, (of + k) % self.teachers) for k in range(3)]
         return sum(c for c, _ in parts), sum(n for _, n in parts)
 
 
@@ -119,17 +119,17 @@ class RawLaw:
 class Workshop:
     """The parts of a training, any of which may be broken."""
 
-    training: type[Training] = Training
-    teachers: type[Teachers] = Teachers
+    sums: type[GradientSums] = GradientSums
+    votes: type[ExactVotes] = ExactVotes
     randomness: Callable[[], Randomness] = ExactRandomness.system
 
 
 HONEST = Workshop()
 MUTANTS: dict[str, Workshop] = {
-    "no-clipping": Workshop(training=Unclipped),
-    "half-gradient-noise": Workshop(training=HalfNoise),
-    "shuffled-batches": Workshop(training=Shuffled),
-    "shared-teachers": Workshop(teachers=Colleagues),
+    "no-clipping": Workshop(sums=Unclipped),
+    "half-gradient-noise": Workshop(sums=HalfNoise),
+    "shuffled-batches": Workshop(sums=Shuffled),
+    "shared-teachers": Workshop(votes=Colleagues),
     "raw-condition-law": Workshop(randomness=lambda: RawLaw(ExactRandomness.system())),
 }
 
@@ -209,11 +209,11 @@ def sensitivity_check(workshop: Workshop, rng: np.random.Generator, terms: Terms
     """One row more or less, critics small and large: the sums move by one length at most; by two for another row."""
     shape, worst, allowed = _shape(), 0.0, 2 if terms.replaced else 1
     course = Course(0.1, 1.0, 1, replace_one=terms.replaced)
-    training = workshop.training(_codes(0, rng), shape, course, workshop.randomness())
+    summed = workshop.sums(_codes(0, rng), shape, course, workshop.randomness())
     for trial in range(TRIALS * terms.runs):
         rows, critic = _codes(2 + trial % TRIALS, rng), _critic(shape, 10.0 ** rng.uniform(-2, 1.2), rng)
         other = np.concatenate([_codes(1, rng), rows[1:]]) if terms.replaced else rows[1:]
-        change = training._sums(rows, critic) - training._sums(other, critic)
+        change = summed.sums(rows, critic) - summed.sums(other, critic)
         worst = max(worst, float(np.linalg.norm(change.astype(np.float64))) / GRID_SCALE)
     return _check(MOVED[0], worst <= allowed, f"one row moves the sums by {worst:.6f} lengths, {allowed} allowed")
 
@@ -228,8 +228,7 @@ def votes_check(workshop: Workshop, rng: np.random.Generator, terms: Terms = QUI
         other = rows.copy()
         other[0] = _codes(1, rng)[0]
         heard = [
-            workshop.teachers(r, groups, 10, 60, 1.0, ExactRandomness.seeded(coins))._judged(made, shares)
-            for r in (rows, other)
+            workshop.votes(r, groups, 10, ExactRandomness.seeded(coins)).count(made, shares) for r in (rows, other)
         ]
         worst = max(worst, int(np.abs(heard[0] - heard[1]).max()))
     return _check(MOVED[1], worst <= 1, f"one row moves a count of votes by {worst}, 1 allowed")
@@ -238,17 +237,17 @@ def votes_check(workshop: Workshop, rng: np.random.Generator, terms: Terms = QUI
 def noise_check(workshop: Workshop, rng: np.random.Generator) -> Check:
     """Of no rows, noise is all there is to see."""
     shape, steps = _shape(), 20
-    training = workshop.training(_codes(0, rng), shape, Course(0.1, 1.0, steps), workshop.randomness())
-    critic = _critic(shape, 1.0, rng)
-    noise = np.concatenate([training.gradients(critic).pairs * training._wide_steps for _ in range(steps)])
+    summed = workshop.sums(_codes(0, rng), shape, Course(0.1, 1.0, steps), workshop.randomness())
+    training, critic = Training(summed), _critic(shape, 1.0, rng)
+    noise = np.concatenate([training.gradients(critic).pairs * summed.wide_steps for _ in range(steps)])
     return _spread(DRAWN[0], noise / GRID_SCALE)
 
 
 def batch_check(workshop: Workshop, rng: np.random.Generator) -> Check:
     """Batches of independent coins have sizes that vary as a binomial number does; neither more nor less."""
     rows, steps, rate = 4_000, 60, 0.1
-    training = workshop.training(_codes(rows, rng), _shape(), Course(rate, 1.0, steps), workshop.randomness())
-    sizes = np.array([len(training._batch()) for _ in range(steps)])
+    summed = workshop.sums(_codes(rows, rng), _shape(), Course(rate, 1.0, steps), workshop.randomness())
+    sizes = np.array([len(summed.batch()) for _ in range(steps)])
     return _spread(DRAWN[1], (sizes - rate * rows) / np.sqrt(rows * rate * (1 - rate)))
 
 
@@ -339,42 +338,45 @@ class Watching(Curator):
 
     workshop = HONEST
     ear: Ear | None = None
+    course: Course | None = None
 
     def ask(self, ask: Ask[Result]) -> Result:
         watched: Ask[Any] = ask
         if isinstance(ask, Train):
+            self.course = ask.course
             watched = WatchedTrain(
-                ask.domain, ask.grid, ask.shape, ask.course, ask.question, ask.parts, ask.learn, self.begin
+                ask.domain, ask.grid, ask.shape, ask.course, ask.question, ask.parts, ask.learn, watching=self
             )
         answer: Result = super().ask(watched)
         return answer
 
-    def begin(self, codes: Codes, shape: Shape, course: Course, randomness: Randomness) -> Training:
-        self.training = training = self.workshop.training(codes, shape, course, randomness)
-        if shape.sizes == (CANARIES.values,) * 2:
-            self.ear = Ear(CANARIES, course.rate, training._deep_steps / training._wide_steps)
-            self._overhear(training, self.ear, CANARIES.critic(shape.groups.width))
-        return training
-
-    def _overhear(self, training: Training, ear: Ear, chosen: Deep) -> None:
-        handed = training.gradients
-
-        def gradients(critic: Deep | None = None) -> Noisy:
-            noisy = handed(chosen)
-            ear.hear(noisy)
-            return noisy
-
-        training.gradients = gradients  # type: ignore[method-assign]
-
 
 @dataclass(frozen=True, eq=False)
 class WatchedTrain(Train):
-    """A training that somebody else begins."""
+    """A training of which the parts may be broken, and which is overheard where canaries have numbers of their own."""
 
-    begun: Callable[[Codes, Shape, Course, Randomness], Training] = Training
+    watching: Watching | None = None
 
-    def begin(self, codes: Codes, randomness: Randomness) -> Training:
-        return self.begun(codes, self.shape, self.course, randomness)
+    def training(self, sums: GradientSums, keep: Keep) -> Training:
+        assert self.watching is not None
+        watched = self.watching.workshop.sums(sums.codes, sums.shape, sums.course, sums.randomness)
+        if self.shape.sizes != (CANARIES.values,) * 2:
+            return Training(watched, keep)
+        self.watching.ear = Ear(CANARIES, self.course.rate, watched.deep_steps / watched.wide_steps)
+        return Overheard(watched, self.watching.ear, CANARIES.critic(self.shape.groups.width))
+
+
+class Overheard(Training):
+    """Sums for a critic of the canaries' own, whichever is asked for."""
+
+    def __init__(self, sums: GradientSums, ear: Ear, chosen: Deep) -> None:
+        super().__init__(sums)
+        self._ear, self._chosen = ear, chosen
+
+    def gradients(self, critic: Deep | None = None) -> Noisy:
+        noisy = super().gradients(self._chosen)
+        self._ear.hear(noisy)
+        return noisy
 
 
 @dataclass(frozen=True)
@@ -386,11 +388,11 @@ class Watched:
     def outcome(self, coins: Coins) -> Outcome | None:
         """None where noisy counts made values share a group, so that canaries share their numbers."""
         ear, paid = self.curator.ear, self.curator.facts.training
-        if ear is None or paid is None:
+        if ear is None or paid is None or self.curator.course is None:
             return None
         every = judged(coins, ear.wide)
         unclipped = judged(coins[: CANARIES.units], ear.deep)
-        return Outcome(self.curator.training.course, paid, guessed(coins, ear.wide, GUESSED), every, unclipped)
+        return Outcome(self.curator.course, paid, guessed(coins, ear.wide, GUESSED), every, unclipped)
 
     def law_check(self, rows: Codes) -> Check:
         """The answers to one-way counts, less the truth, in units of the noise that was declared for them."""

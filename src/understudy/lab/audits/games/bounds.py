@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.privacy.mechanisms.subsampling import LEAST_NOISE, Course, _accountant, epsilon_of_course
+from understudy.boundary.privacy.mechanisms.subsampling import LEAST_NOISE, Course, epsilon_of_course, loss_accountant
 
 Floats = NDArray[np.float64]
 ORDERS = np.array([1.0 + 1e-6, 1.1, 1.5, 2.0, 4.0, 8.0, 16.0, 64.0])
@@ -166,7 +166,7 @@ class Curve:
 @lru_cache(maxsize=64)
 def curve_of(course: Course) -> Curve:
     """Of a training, as its accountant knows it: rounded up."""
-    return Curve(LOSSES, np.array(_accountant(course).get_delta(LOSSES.tolist()), dtype=np.float64))
+    return Curve(LOSSES, np.array(loss_accountant(course).get_delta(LOSSES.tolist()), dtype=np.float64))
 
 
 def least_epsilon(refuted: Callable[[Curve], bool], course: Course, delta: float) -> float:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from understudy.boundary.privacy.asks.ask import Ask, Result
 from understudy.boundary.privacy.budget import Spend
 from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.mechanisms.entropy import SeededEntropy
 from understudy.boundary.privacy.mechanisms.posterior import Prior
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
 from understudy.boundary.schema.column import Categorical, Integer, Number
@@ -85,7 +86,7 @@ class RepeatedSeed(ExactRandomness):
 
     @classmethod
     def again(cls) -> RepeatedSeed:
-        return cls(ExactRandomness.seeded(1)._entropy)
+        return cls(SeededEntropy(1))
 
     @property
     def secure(self) -> bool:
