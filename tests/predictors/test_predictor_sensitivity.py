@@ -24,6 +24,7 @@ from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import Domain
 from understudy.predictors import learning
 from understudy.predictors.cells import LeafClasses
+from understudy.predictors.greedy import Purity
 from understudy.predictors.learning import (
     EXPONENTIAL,
     NOISY,
@@ -33,7 +34,6 @@ from understudy.predictors.learning import (
     count_leaves,
     learn,
 )
-from understudy.predictors.purity import Purity
 
 BUDGETS = {"pure": Budget(2.0, 0.0), "approximate": Budget(2.0, 1e-6)}
 SETTINGS = {

@@ -21,7 +21,7 @@ from understudy.boundary.tables.encoded import EncodedTable
 from understudy.errors import InternalError
 from understudy.predictors import purity
 from understudy.predictors.decision_tree import DecisionTree
-from understudy.predictors.purity import Purity
+from understudy.predictors.greedy import Purity
 from understudy.predictors.splits import ColumnSplit, SplitCatalogue, every_value, options
 
 SCHEMA = Schema.loads("""

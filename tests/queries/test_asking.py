@@ -265,7 +265,7 @@ def test_refusals_leave_the_ledger_alone(table: Table, tmp_path: Path):
         query(table, "select count(*) from people", epsilon=1.5, ledger=path)
     with pytest.raises(InputError, match="confidence"):
         query(table, "select count(*) from people", epsilon=0.1, ledger=path, confidence=1.0)
-    with pytest.raises(MethodError, match="noise scale"):  # found in the rehearsal, behind a purchase of keys
+    with pytest.raises(MethodError, match="noise scale"):  # found in the dry run, behind a purchase of keys
         query(table, "select ill, sum(pay) from people group by ill", epsilon=1e-7, delta=1e-12, ledger=path)
     assert digest(path) == before
 

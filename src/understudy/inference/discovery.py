@@ -65,7 +65,7 @@ def _least(column: Column) -> Column:
 def _bought(column: Column, curator: Queryable, amount: Amount) -> Column:
     match column:
         case Categorical():
-            return _with_values(column, curator, amount)
+            return with_values(column, curator, amount)
         case Datetime():
             return _with_days(column, curator, amount)
         case Integer() | Number():
@@ -73,7 +73,7 @@ def _bought(column: Column, curator: Queryable, amount: Amount) -> Column:
     return column
 
 
-def _with_values(column: Categorical, curator: Queryable, amount: Amount) -> Categorical:
+def with_values(column: Categorical, curator: Queryable, amount: Amount) -> Categorical:
     """The keys that passed; all other values count as `other`, which needs a label of its own."""
     other = column.other or OTHER
     # A record of texts can't keep trailing NULs, so two keys may read the same there.

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from understudy.boundary.privacy.asks import Keys, Ranks, Tally
+from understudy.boundary.privacy.asks import Ranks, Tally
 from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.mechanisms.rank import Rank, rank_reach
@@ -22,6 +22,7 @@ from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.tally import GroupedSums, PersonCount, RowCount, Summand, ValueSum
 from understudy.errors import InputError
+from understudy.inference.discovery import with_values
 from understudy.queries.aggregate_query import AVERAGE, COUNT, PERSONS, QUANTILE, SUM, Aggregate, AggregateQuery
 from understudy.queries.answer import Group, IntervalEstimate, Key, average_estimates, count_estimates, sum_estimates
 from understudy.queries.discretization import (
@@ -39,7 +40,6 @@ KEYS_SHARE = 0.25
 RANK_SHARES = (2.0, 1.0, 1.0)
 """Of a quantile's budget, for the quantile itself and the two ends of its interval."""
 MOST_GROUPS = 100_000
-OTHER = "other"
 
 
 @dataclass(frozen=True)
@@ -85,16 +85,11 @@ class QueryPlan:
         bought: dict[str, Column] = {}
         if private:
             parts = curator.remaining().part(KEYS_SHARE).split([1.0] * len(private))
-            bought = {name: self._bought(name, curator, part) for name, part in zip(private, parts, strict=True)}
+            for name, part in zip(private, parts, strict=True):
+                column = self.schema[name]
+                assert isinstance(column, Categorical)
+                bought[name] = with_values(column, curator, part)
         return [bought.get(k, self.schema[k]) for k in self.question.keys]
-
-    def _bought(self, name: str, curator: Queryable, amount: Amount) -> Column:
-        """The values that enough people share; all others are one more group."""
-        column = self.schema[name]
-        assert isinstance(column, Categorical)
-        other = column.other or OTHER
-        values = tuple(dict.fromkeys(v for v in curator.ask(Keys(name, amount)).values if v != other))
-        return dataclasses.replace(column, values=(*values, other), other=other)
 
     def _domain(self, columns: Sequence[Column]) -> Domain:
         if not columns:
