@@ -14,7 +14,7 @@ from understudy.boundary.schema.domain import Domain
 from understudy.boundary.tables.encoded import EncodedTable
 from understudy.datasets import schema
 from understudy.predictors.classifiers import PrivateForest, PrivateGreedyTree
-from understudy.predictors.rows import codes_of
+from understudy.predictors.input_data import codes_of
 
 from .case import LARGE, TARGETS, TRAINING_SHARE, files
 

@@ -14,7 +14,7 @@ import understudy as us
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import TableError
-from understudy.predictors.rows import codes_of
+from understudy.predictors.input_data import codes_of
 
 SCHEMA = Schema.loads("""
 missing_values = ["?"]

@@ -23,7 +23,7 @@ from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import Domain
 from understudy.predictors import learning
-from understudy.predictors.cells import LeafClasses
+from understudy.predictors.decision_tree import LeafClasses
 from understudy.predictors.greedy import Purity
 from understudy.predictors.learning import (
     EXPONENTIAL,

@@ -19,7 +19,7 @@ from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.cache import CachedTable
 from understudy.boundary.tables.encoded import EncodedTable
 from understudy.errors import InternalError
-from understudy.predictors import purity
+from understudy.predictors import greedy
 from understudy.predictors.decision_tree import DecisionTree
 from understudy.predictors.greedy import Purity
 from understudy.predictors.splits import ColumnSplit, SplitCatalogue, every_value, options
@@ -93,8 +93,8 @@ def test_all_splits_at_once_against_fractions(
     counts = [_dealt(rows, DOMAIN.size(c), rng) for c in FEATURES]
     splits = [list(options(DOMAIN[c], few)) for c in FEATURES]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(purity, "MOST_AT_ONCE", blocks[0])
-        patch.setattr(purity, "FEW_TO_A_CODE", blocks[1])
+        patch.setattr(greedy, "MOST_AT_ONCE", blocks[0])
+        patch.setattr(greedy, "FEW_TO_A_CODE", blocks[1])
         found = np.array(scored(counts, splits)) * GRID
     expected = [exact_purity(counts[0], [0] * len(counts[0]))]
     expected += [exact_purity(n, split.groups) for n, of in zip(counts, splits, strict=True) for split in of]

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from helpers.orchard import ADD_REMOVE, TARGET
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import CrossTable, Partition
-from understudy.predictors.cells import LeafClasses
-from understudy.predictors.decision_tree import LEAF, DecisionTree, LeafCounts, sums_of_children
+from understudy.predictors.decision_tree import LEAF, DecisionTree, LeafClasses, LeafCounts, sums_of_children
 from understudy.predictors.random_trees import RandomSplits, draw_trees
 from understudy.predictors.splits import ColumnSplit, below_and_above, cuts, every_value, options
 from understudy.predictors.tree_picture import branches, condition, tree_text

@@ -205,6 +205,40 @@ def sums_of_children(tree: DecisionTree, leaf_values: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
+class LeafClasses:
+    """The leaves of a tree by class, as a partition: every row is in exactly one cell, by that row's codes alone.
+
+    So all nodes of a level are counted for the price of one (parallel composition).
+    """
+
+    tree: DecisionTree
+    target: str
+    classes: int
+
+    @property
+    def columns(self) -> ColumnSet:
+        return (*self.tree.columns, self.target)
+
+    @property
+    def cells(self) -> int:
+        return self.tree.leaves * self.classes
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self.tree.leaves, self.classes)
+
+    def assign(self, codes: Codes) -> NDArray[np.intp]:
+        return self.tree.leaf_of(codes) * self.classes + codes[self.target]
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "tree", "columns": list(self.columns), "classes": self.classes, **self._tree}
+
+    @cached_property
+    def _tree(self) -> dict[str, Any]:
+        return self.tree.describe()
+
+
+@dataclass(frozen=True)
 class LeafCounts:
     """A tree with the noisy counts of its leaves by class, each with the same noise variance."""
 

@@ -21,8 +21,7 @@ from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Coding, Domain
 from understudy.errors import InputError
 from understudy.parameters import one_of, whole_number
-from understudy.predictors.cells import LeafClasses
-from understudy.predictors.decision_tree import DecisionTree, Floats, LeafCounts
+from understudy.predictors.decision_tree import DecisionTree, Floats, LeafClasses, LeafCounts
 from understudy.predictors.greedy import GreedyGrower
 from understudy.predictors.id3 import Id3Grower
 from understudy.predictors.random_trees import RandomSplits, draw_trees

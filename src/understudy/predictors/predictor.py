@@ -28,10 +28,9 @@ from understudy.inference.discovery import discover, provisional
 from understudy.parameters import seed_number
 from understudy.predictors.decision_tree import LeafCounts, mean_shares, votes
 from understudy.predictors.estimator import ScikitEstimator
+from understudy.predictors.input_data import codes_of, rows_frame, training_data
 from understudy.predictors.learning import ClassificationTask, Hyperparameters, count_leaves, learn
-from understudy.predictors.rows import codes_of
 from understudy.predictors.storage import FIT, UPDATE, TrainingRound, certificate_of
-from understudy.predictors.training_data import rows_frame, training_data
 from understudy.releases.certificate import Certificate
 
 MEAN, VOTE = "mean", "vote"

@@ -26,7 +26,7 @@ import understudy as us
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.schema.spelling import spell
-from understudy.predictors.training_data import _named_columns
+from understudy.predictors.input_data import _named_columns
 
 UTC, BERLIN, TOKYO = dt.UTC, dt.timezone(dt.timedelta(hours=1)), dt.timezone(dt.timedelta(hours=9))
 DAY = dt.datetime(2020, 3, 10, 0, 30)

@@ -43,7 +43,7 @@ from understudy.methods.dp_select.dp_select import ENTROPY, POOL_SHARE, DpSelect
 from understudy.methods.method import Options, Recipe
 from understudy.methods.registry import METHODS
 from understudy.parameters import one_of
-from understudy.predictors.rows import codes_of
+from understudy.predictors.input_data import codes_of
 from understudy.progress import Listener, Progress, listening
 
 if TYPE_CHECKING:

@@ -1,15 +1,18 @@
-"""What `fit` is called with: a table behind the boundary, a frame with a schema, or features and classes as arrays."""
+"""Rows to learn from (a table behind the boundary, a frame with a schema, or arrays), and rows to predict for."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.column import Categorical, Integer
+from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.encoding import codes_of_column
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.schema.spelling import spell
 from understudy.boundary.tables.draft import draft_schema
@@ -17,6 +20,7 @@ from understudy.boundary.tables.frame import kind_of, to_arrow
 from understudy.boundary.tables.sources import open as open_table
 from understudy.boundary.tables.sources import open_frame
 from understudy.boundary.tables.table import Table, is_table
+from understudy.errors import TableError
 from understudy.predictors.estimator import UnusableInputError, as_labels, as_matrix, check_names
 
 CLASS = "class"
@@ -69,6 +73,24 @@ def rows_frame(estimator: Any, data: Any, columns: tuple[str, ...]) -> Any:
             check_names(estimator, data, reset=False)
         return data
     return _named_columns(as_matrix(estimator, data, reset=False), columns)
+
+
+def codes_of(frame: Any, domain: Domain, columns: Sequence[str]) -> dict[str, NDArray[np.int32]]:
+    """The codes of these columns, row by row. The frame may lack the others, and have more.
+
+    Rows to predict for are the analyst's own: nothing protects them, and nothing is learned from them. The encoder is
+    that of private rows, so that a row falls into the leaf in which it would have been counted.
+    """
+    if kind_of(frame) is None:
+        raise TableError(
+            f"a {type(frame).__name__} can't be predicted for; give a pandas, polars or pyarrow frame", frame
+        )
+    table = to_arrow(frame, "the frame")
+    absent = next((c for c in columns if c not in table.column_names), None)
+    if absent is not None:
+        raise TableError(f"the frame lacks the column {absent!r}, which the predictor was trained with", absent)
+    missing = domain.schema.missing_texts
+    return {c: codes_of_column(domain[c], table.column(c), missing).astype(np.int32) for c in columns}
 
 
 def _frame(estimator: Any, data: Any, labels: Any, target: str | None) -> tuple[Any, str]:
