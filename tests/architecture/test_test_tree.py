@@ -26,7 +26,7 @@ def test_no_test_module_imports_another():
 
 
 def test_the_path_is_changed_in_one_place_only():
-    """By pytest, for the folder of tests/conftest.py; children of tests and the folder of benchmarks are other paths."""
+    """By pytest, for the folder of tests/conftest.py. Children and the folder of benchmarks have paths of their own."""
     known = {"sitecustomize.py", "test_rivals.py", "test_test_tree.py"}
     changing = {p.name for p in TESTS.rglob("*.py") if re.search(r"sys\.path\.(insert|append)", p.read_text())}
     assert changing <= known
