@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from understudy.boundary.schema.domain import Domain
-from understudy.boundary.tables.encoded import EncodedTable
+from understudy.boundary.tables.cache import EncodedTable
 from understudy.datasets import schema
 from understudy.predictors.classifiers import PrivateForest, PrivateGreedyTree
 from understudy.predictors.input_data import codes_of

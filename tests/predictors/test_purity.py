@@ -16,8 +16,7 @@ from understudy.boundary.privacy.mechanisms.score import GRID, STEP
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Bundle
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.cache import CachedTable
-from understudy.boundary.tables.encoded import EncodedTable
+from understudy.boundary.tables.cache import CachedTable, EncodedTable
 from understudy.errors import InternalError
 from understudy.predictors import greedy
 from understudy.predictors.decision_tree import DecisionTree

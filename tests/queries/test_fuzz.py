@@ -21,8 +21,8 @@ from townspeople import SCHEMA
 
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.ledger.ledger import Ledger
+from understudy.boundary.schema.grouped_sums import GroupedSums
 from understudy.boundary.tables.table import Table
-from understudy.boundary.tables.tally import GroupedSums
 from understudy.errors import BudgetExhausted, InputError
 from understudy.queries.aggregate_query import AggregateQuery
 from understudy.queries.grammar import read
@@ -185,10 +185,10 @@ def test_any_text_may_be_a_literal_and_stays_one(value: str, column: str):
     """Whatever stands in quotes is a bound value of the statement, and no part of its words."""
 
     from understudy.boundary.schema.domain import Domain
-    from understudy.boundary.tables.dialect import stated
+    from understudy.boundary.schema.grouped_sums import RowCount
+    from understudy.boundary.tables.dialect import bound_query
     from understudy.boundary.tables.sql import Source, Stored
-    from understudy.boundary.tables.tally import RowCount
-    from understudy.boundary.tables.tally_sql import select_tally
+    from understudy.boundary.tables.sums_sql import select_sums
 
     literal = value.replace("'", "''")
     try:
@@ -196,7 +196,7 @@ def test_any_text_may_be_a_literal_and_stays_one(value: str, column: str):
     except InputError:
         return
     source = Source(exp.to_table("t"), {n: Stored(n, "text") for n in SCHEMA.names}, exp.column("ctid"))
-    plain = stated(select_tally(source, SCHEMA, Domain(SCHEMA, ()), GroupedSums((), where, (RowCount(),)), "INT"))
+    plain = bound_query(select_sums(source, SCHEMA, Domain(SCHEMA, ()), GroupedSums((), where, (RowCount(),)), "INT"))
     other = AggregateQuery.of(f"select count(*) from data where {column} = 'zzz'", SCHEMA).where
-    twin = stated(select_tally(source, SCHEMA, Domain(SCHEMA, ()), GroupedSums((), other, (RowCount(),)), "INT"))
+    twin = bound_query(select_sums(source, SCHEMA, Domain(SCHEMA, ()), GroupedSums((), other, (RowCount(),)), "INT"))
     assert value in plain.values and re.sub(r"\$\d+", "$", plain.text) == re.sub(r"\$\d+", "$", twin.text)

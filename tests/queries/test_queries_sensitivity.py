@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import understudy as us
 from understudy.boundary.privacy.mechanisms.rank import Rank, rank_exponent, rank_reach
 from understudy.boundary.schema.expression import parse
-from understudy.boundary.tables.tally import GroupedSums, PersonCount, RowCount, Setting, Summand, ValueSum
+from understudy.boundary.schema.grouped_sums import GroupedSums, PersonCount, RowCount, Summand, SumNeighbours, ValueSum
 from understudy.queries.discretization import centred_sum, fine_coding, plain_sum
 
 HEAD = {
@@ -71,32 +71,32 @@ def test_no_person_moves_a_total_further(relation, by, where, rows, data):
     ]
     tally = GroupedSums(by, parse(where, schema.kinds) if where else None, tuple(summands))
     pairs = zip(totals(rows, schema, tally), totals(neighbour(rows, relation, data), schema, tally), strict=True)
-    setting = Setting(schema.rows_per_unit, relation == "replace-one", 3 if by else 1, where is not None)
+    neighbours = SumNeighbours(schema.rows_per_unit, relation == "replace-one", 3 if by else 1, where is not None)
     for summand, (one, other) in zip(summands, pairs, strict=True):
-        l1, l2 = summand.sensitivity(setting)
+        l1, l2 = summand.sensitivity(neighbours)
         change = (one - other).ravel().astype(float)
         assert np.abs(change).sum() <= l1 and np.sqrt((change**2).sum()) <= l2
 
 
 @pytest.mark.parametrize(
-    ("summand", "setting", "expected"),
+    ("summand", "neighbours", "expected"),
     [
-        (RowCount(), Setting(1, False, 1, False), (1, 1)),
-        (RowCount(), Setting(3, False, 9, True), (3, 3)),
-        (RowCount(), Setting(1, True, 1, False), (0, 0)),
-        (RowCount(), Setting(1, True, 1, True), (1, 1)),
-        (RowCount(), Setting(1, True, 4, False), (2, 2**0.5)),
-        (PersonCount(), Setting(4, False, 1, True), (1, 1)),
-        (PersonCount(), Setting(4, False, 9, True), (4, 2)),
-        (PersonCount(), Setting(4, False, 2, True), (2, 2**0.5)),
-        (ValueSum("x", 0.0, 1.0, -3, 10), Setting(2, False, 5, False), (20, 20)),
-        (ValueSum("x", 0.0, 1.0, -3, 10), Setting(1, True, 1, False), (13, 13)),
-        (ValueSum("x", 0.0, 1.0, 5, 10), Setting(1, True, 1, True), (10, 10)),
-        (ValueSum("x", 0.0, 1.0, -10, 10), Setting(1, True, 5, False), (20, 20)),
+        (RowCount(), SumNeighbours(1, False, 1, False), (1, 1)),
+        (RowCount(), SumNeighbours(3, False, 9, True), (3, 3)),
+        (RowCount(), SumNeighbours(1, True, 1, False), (0, 0)),
+        (RowCount(), SumNeighbours(1, True, 1, True), (1, 1)),
+        (RowCount(), SumNeighbours(1, True, 4, False), (2, 2**0.5)),
+        (PersonCount(), SumNeighbours(4, False, 1, True), (1, 1)),
+        (PersonCount(), SumNeighbours(4, False, 9, True), (4, 2)),
+        (PersonCount(), SumNeighbours(4, False, 2, True), (2, 2**0.5)),
+        (ValueSum("x", 0.0, 1.0, -3, 10), SumNeighbours(2, False, 5, False), (20, 20)),
+        (ValueSum("x", 0.0, 1.0, -3, 10), SumNeighbours(1, True, 1, False), (13, 13)),
+        (ValueSum("x", 0.0, 1.0, 5, 10), SumNeighbours(1, True, 1, True), (10, 10)),
+        (ValueSum("x", 0.0, 1.0, -10, 10), SumNeighbours(1, True, 5, False), (20, 20)),
     ],
 )
-def test_sensitivities_by_hand(summand: Summand, setting: Setting, expected: tuple[float, float]):
-    found = summand.sensitivity(setting)
+def test_sensitivities_by_hand(summand: Summand, neighbours: SumNeighbours, expected: tuple[float, float]):
+    found = summand.sensitivity(neighbours)
     assert found == pytest.approx(expected) and all(f >= e for f, e in zip(found, expected, strict=True))
 
 
@@ -108,7 +108,7 @@ def test_the_check_finds_out_half_of_a_sensitivity():
         totals([("p", "a", 25.0)] * 4 + [("q", "b", 0.0)], schema, tally),
         totals([("q", "b", 0.0)], schema, tally),
     )
-    assert np.abs(one - other).sum() == tally.summands[0].sensitivity(Setting(3, False, 3, False))[0] == 3 * 200
+    assert np.abs(one - other).sum() == tally.summands[0].sensitivity(SumNeighbours(3, False, 3, False))[0] == 3 * 200
 
 
 COUNTS = st.lists(st.integers(0, 6), min_size=1, max_size=6)

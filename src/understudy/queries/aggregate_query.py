@@ -14,8 +14,8 @@ from typing import Any
 from understudy.boundary.schema.column import Categorical, Column, Datetime, Integer, Number
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.boundary.schema.expression import Predicate, parse
+from understudy.boundary.schema.grouped_sums import NEGLIGIBLE
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.tally_sql import NEGLIGIBLE
 from understudy.errors import InputError
 from understudy.queries.grammar import ALLOWED, SelectItem, SelectStatement, quoted, read
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from understudy.boundary.privacy.ledger.ledger import Receipt
 from understudy.boundary.privacy.measurement import Measurement
-from understudy.boundary.tables.tally import ValueSum
+from understudy.boundary.schema.grouped_sums import ValueSum
 from understudy.parameters import number_between
 from understudy.releases.certificate import DRAFT_REASON, SEEDED_REASON
 

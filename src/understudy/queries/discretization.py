@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 
 from understudy.boundary.schema.column import Column, Datetime, Integer, Number
 from understudy.boundary.schema.domain import Coding, Domain, EvenCoding, units_between
+from understudy.boundary.schema.grouped_sums import ValueSum
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.tally import ValueSum
 from understudy.errors import InternalError
 
 MOST_STEPS = 2**31

@@ -25,10 +25,10 @@ from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
 from understudy.boundary.privacy.measurement import Answer as Recorded
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness, randomness_of
 from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.grouped_sums import GroupedSums
 from understudy.boundary.schema.partition import Partition
 from understudy.boundary.schema.schema import DRAFT, Schema
 from understudy.boundary.tables.table import Table, identity_of
-from understudy.boundary.tables.tally import GroupedSums
 from understudy.errors import InternalError
 from understudy.queries.aggregate_query import QUANTILE, AggregateQuery
 from understudy.queries.answer import Answer, check_confidence

@@ -19,8 +19,8 @@ from understudy.boundary.privacy.mechanisms.rank import Rank, rank_reach
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.column import Categorical, Column
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
+from understudy.boundary.schema.grouped_sums import GroupedSums, PersonCount, RowCount, Summand, ValueSum
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.tally import GroupedSums, PersonCount, RowCount, Summand, ValueSum
 from understudy.errors import InputError
 from understudy.inference.discovery import with_values
 from understudy.queries.aggregate_query import AVERAGE, COUNT, PERSONS, QUANTILE, SUM, Aggregate, AggregateQuery

@@ -1,21 +1,22 @@
-"""Exact counts remembered behind the boundary, so that a strategy of many rounds scans the rows once."""
+"""Exact counts and codes kept behind the boundary, so that a strategy of many rounds scans the rows once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.domain import ColumnSet, Domain, code_type
+from understudy.boundary.schema.grouped_sums import GroupedSums
 from understudy.boundary.schema.partition import Bundle, Grid, Partition
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.counting import CodeBatch, count_bundle, count_marginals, count_partitions
 from understudy.boundary.tables.duck import DuckTable
-from understudy.boundary.tables.encoded import EncodedTable
 from understudy.boundary.tables.table import Table, read_codes
-from understudy.boundary.tables.tally import GroupedSums
+from understudy.errors import InputError
 
 MOST_CELLS = 1 << 26
 """Half a gigabyte of counts; beyond that, counts are made again when they are asked for again."""
@@ -27,6 +28,45 @@ MOST_CODE_BYTES = 1 << 27
 """Codes of more rows than that are made again for every ask."""
 
 Key = TypeVar("Key", ColumnSet, Partition)
+
+
+@dataclass(frozen=True)
+class EncodedTable:
+    """Rows that were encoded once, for thousands of strategies that count them; implements `tables.table.Table`."""
+
+    schema: Schema
+    codes: Mapping[str, NDArray[np.integer]]
+    kind: str = "pyarrow"
+    name: str = "a table of codes"
+
+    @classmethod
+    def of(cls, domain: Domain, codes: Mapping[str, NDArray[np.integer]]) -> EncodedTable:
+        """Codes in the narrowest types that hold them: the less there is to read, the faster it is counted."""
+        return cls(domain.schema, {c: codes[c].astype(code_type(domain.size(c)), copy=False) for c in domain.names})
+
+    def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
+        return count_marginals(domain, sets, [self.codes])
+
+    def count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
+        return count_partitions(partitions, [self.codes])
+
+    def count_tally(self, domain: Domain, tally: GroupedSums) -> list[NDArray[np.int64]]:
+        raise InputError("sums need the values of rows, and this table has only their codes", tally)
+
+    def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
+        raise InputError(f"the values of {column!r} must be declared: this table has only codes", column)
+
+    def count_rows(self) -> int:
+        return len(next(iter(self.codes.values())))
+
+    def has_rows(self, at_least: int) -> bool:
+        return self.count_rows() >= at_least
+
+    def check_readable(self) -> None:
+        """Codes are in memory."""
+
+    def _codes(self, domain: Domain, columns: ColumnSet) -> Iterator[CodeBatch]:
+        yield {c: self.codes[c] for c in columns}
 
 
 class CachedTable:

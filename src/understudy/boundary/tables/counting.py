@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,6 @@ from understudy.boundary.schema.partition import Bundle, Grid, Partition, Refine
 BLOCK = 1 << 16
 
 CodeBatch = Mapping[str, NDArray[np.integer]]
-
-
-def is_bundle(asked: object) -> TypeGuard[Bundle]:
-    return isinstance(asked, Bundle)
 
 
 def count_marginals(domain: Domain, sets: Sequence[ColumnSet], batches: Iterable[CodeBatch]) -> list[NDArray[np.int64]]:

@@ -17,23 +17,23 @@ from understudy.errors import TableError
 
 
 @dataclass(frozen=True)
-class Statement:
+class BoundQuery:
     """SQL with numbered places for its parameters, and their values."""
 
     text: str
     values: tuple[Any, ...]
 
-    def within(self, frame: str) -> Statement:
+    def within(self, frame: str) -> BoundQuery:
         """The statement as a part of another, where `{}` stands."""
         before, _, after = frame.partition("{}")
-        return Statement(f"{before}{self.text}{after}", self.values)
+        return BoundQuery(f"{before}{self.text}{after}", self.values)
 
 
-def stated(query: Expression) -> Statement:
+def bound_query(query: Expression) -> BoundQuery:
     """A query of ours for PostgreSQL."""
     parameters = _Parameters()
     translated = query.transform(_translated, copy=False).transform(parameters.bound, copy=False)
-    return Statement(translated.sql(dialect="postgres"), tuple(parameters.values))
+    return BoundQuery(translated.sql(dialect="postgres"), tuple(parameters.values))
 
 
 def check_format(column: Datetime) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.column import Column, Datetime, Identifier
 from understudy.boundary.schema.domain import ColumnSet, Domain, code_type
+from understudy.boundary.schema.grouped_sums import GroupedSums
 from understudy.boundary.schema.partition import Grid, Partition
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.counting import CodeBatch, count_marginals, count_partitions, group_rows
@@ -23,8 +24,7 @@ from understudy.boundary.tables.sql import (
     select_rounded_ids,
     select_values,
 )
-from understudy.boundary.tables.tally import GroupedSums
-from understudy.boundary.tables.tally_sql import dense, select_tally
+from understudy.boundary.tables.sums_sql import dense, select_sums
 from understudy.errors import TableError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class DuckTable:
         return count_partitions(partitions, self._codes(domain, columns))
 
     def count_tally(self, domain: Domain, tally: GroupedSums) -> list[NDArray[np.int64]]:
-        found = self._fetch(select_tally(self._source, self.schema, domain, tally, "UINT"))
+        found = self._fetch(select_sums(self._source, self.schema, domain, tally, "UINT"))
         return dense(found, domain.shape(tally.by), len(tally.summands))
 
     def read_codes(self, domain: Domain, grid: Grid) -> NDArray[np.integer[Any]]:

@@ -1,6 +1,6 @@
 """Tables of a PostgreSQL server. What crosses the connection is groups with their counts, never a row.
 
-The SQL is that of `tables.sql` and `tables.tally_sql`, put into PostgreSQL's words by `tables.dialect`. Many sets of
+The SQL is that of `tables.sql` and `tables.sums_sql`, put into PostgreSQL's words by `tables.dialect`. Many sets of
 columns are counted in one scan, by GROUPING SETS.
 
 Every statement runs in a READ ONLY transaction of its own, which nothing that the statement calls can make writable:
@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.column import Column, Datetime
 from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.grouped_sums import GroupedSums
 from understudy.boundary.schema.partition import Partition
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.dialect import Statement, check_format, stated
+from understudy.boundary.tables.dialect import BoundQuery, bound_query, check_format
 from understudy.boundary.tables.duck import check_case, check_columns, rounded_ids
 from understudy.boundary.tables.sql import Source, Stored, capped, select_codes, select_rounded_ids, select_values
-from understudy.boundary.tables.tally import GroupedSums
-from understudy.boundary.tables.tally_sql import dense, select_tally
+from understudy.boundary.tables.sums_sql import dense, select_sums
 from understudy.errors import TableError
 
 SCHEMES = ("postgresql://", "postgres://")
@@ -83,7 +83,7 @@ class PostgresTable:
             _check_type(column, types[column.name])
         self._source = _source(self._full_name, schema, types)
         query = select_rounded_ids(self._source, schema.unit) if schema.unit else None
-        if query is not None and self._fetch(stated(query))[0][0]:
+        if query is not None and self._fetch(bound_query(query))[0][0]:
             raise rounded_ids(self.name, schema.unit.column if schema.unit else "")
 
     @cached_property
@@ -109,29 +109,29 @@ class PostgresTable:
         return [found[id(p)] for p in partitions]
 
     def count_tally(self, domain: Domain, tally: GroupedSums) -> list[NDArray[np.int64]]:
-        rows = self._fetch(stated(select_tally(self._source, self.schema, domain, tally, "INT")))
+        rows = self._fetch(bound_query(select_sums(self._source, self.schema, domain, tally, "INT")))
         return dense(rows, domain.shape(tally.by), len(tally.summands))
 
     def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
         query = select_values(self._source, self.schema.unit, column, self.schema.missing_texts)
-        pairs = sorted(self._fetch(stated(query)))  # by code point, and not by the server's collation
+        pairs = sorted(self._fetch(bound_query(query)))  # by code point, and not by the server's collation
         return [value for value, _ in pairs], np.array([rows for _, rows in pairs], dtype=np.int64)
 
     def count_rows(self) -> int:
-        rows = stated(capped(self._source, self.schema.unit, self.schema.missing_texts))
+        rows = bound_query(capped(self._source, self.schema.unit, self.schema.missing_texts))
         return int(self._fetch(rows.within("SELECT count(*) FROM ({}) AS counted"))[0][0])
 
     def has_rows(self, at_least: int) -> bool:
-        rows = stated(capped(self._source, self.schema.unit, self.schema.missing_texts).limit(at_least))
+        rows = bound_query(capped(self._source, self.schema.unit, self.schema.missing_texts).limit(at_least))
         return bool(self._fetch(rows.within("SELECT count(*) FROM ({}) AS counted"))[0][0] >= at_least)
 
     def check_readable(self) -> None:
         """A server reads its tables to the end, or refuses as a whole: there is nothing to find out beforehand."""
 
-    def _coded(self, domain: Domain, columns: ColumnSet) -> Statement:
+    def _coded(self, domain: Domain, columns: ColumnSet) -> BoundQuery:
         codings = [domain[c] for c in columns]
         types = ["SMALLINT" if c.size < 1 << 15 else "INT" for c in codings]
-        return stated(select_codes(self._source, self.schema.unit, codings, self.schema.missing_texts, types))
+        return bound_query(select_codes(self._source, self.schema.unit, codings, self.schema.missing_texts, types))
 
     def _counted(self, domain: Domain, sets: Sequence[ColumnSet]) -> dict[ColumnSet, NDArray[np.int64]]:
         """All sets in one scan. A row of the answer has the codes of its own set, and null for all other columns."""
@@ -166,12 +166,12 @@ class PostgresTable:
         """The table that the role itself would find under this name; no operator is used before the path is set."""
         named = ".".join(map(_quoted, relation))
         looked_up = "SELECT CAST(CAST(CAST($1 AS pg_catalog.text) AS pg_catalog.regclass) AS pg_catalog.oid)"
-        ((oid,),) = self._fetch(Statement(looked_up, (named,)), settings="")
+        ((oid,),) = self._fetch(BoundQuery(looked_up, (named,)), settings="")
         qualified = """
             SELECT n.nspname, c.relname, c.relkind
             FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
             WHERE c.oid = CAST($1 AS OID)"""
-        ((schema, name, kind),) = self._fetch(Statement(qualified, (oid,)))
+        ((schema, name, kind),) = self._fetch(BoundQuery(qualified, (oid,)))
         return Relation(oid, _text(schema), _text(name), _text(kind))
 
     def _types(self, relation: Relation) -> Mapping[str, str]:
@@ -183,7 +183,7 @@ class PostgresTable:
             JOIN pg_catalog.pg_type b ON b.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END
             WHERE a.attrelid = CAST($1 AS OID) AND a.attnum > 0 AND NOT a.attisdropped
             ORDER BY a.attnum"""
-        return {str(name): str(kind) for name, kind in self._fetch(Statement(query, (relation.oid,)))}
+        return {str(name): str(kind) for name, kind in self._fetch(BoundQuery(query, (relation.oid,)))}
 
     def _check_ordered(self, relation: Relation) -> None:
         """Which rows of a person count must be the same at every scan: only a plain table has places for its rows."""
@@ -194,13 +194,13 @@ class PostgresTable:
                 self.name,
             )
 
-    def _fetch(self, statement: Statement, settings: str = _SET) -> list[tuple[Any, ...]]:
+    def _fetch(self, statement: BoundQuery, settings: str = _SET) -> list[tuple[Any, ...]]:
         import psycopg
 
         with self._reading(settings), psycopg.RawCursor(self._connection) as cursor:
             return cursor.execute(statement.text.encode(), statement.values).fetchall()
 
-    def _batches(self, statement: Statement) -> Iterator[NDArray[np.float64]]:
+    def _batches(self, statement: BoundQuery) -> Iterator[NDArray[np.float64]]:
         """The rows of an answer, a few thousand at a time; null is NaN, and counts are exact up to 2^53."""
         import psycopg
 

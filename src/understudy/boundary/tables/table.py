@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.grouped_sums import GroupedSums
 from understudy.boundary.schema.partition import Grid, Partition
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.tally import GroupedSums
 from understudy.errors import MethodError
 
 

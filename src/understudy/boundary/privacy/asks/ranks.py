@@ -15,8 +15,8 @@ from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.privacy.mechanisms.rank import Rank
 from understudy.boundary.privacy.mechanisms.training import Keep, at_once
 from understudy.boundary.schema.domain import Coding, Domain
+from understudy.boundary.schema.grouped_sums import GroupedSums
 from understudy.boundary.tables.table import Table
-from understudy.boundary.tables.tally import GroupedSums
 
 
 @dataclass(frozen=True)

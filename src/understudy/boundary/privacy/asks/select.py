@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,8 @@ from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.privacy.mechanisms.score import Scored
 from understudy.boundary.privacy.mechanisms.training import Keep, at_once
 from understudy.boundary.schema.domain import Domain
-from understudy.boundary.schema.partition import Partition, shape_of
+from understudy.boundary.schema.partition import Bundle, shape_of
 from understudy.boundary.tables.cache import CachedTable
-from understudy.boundary.tables.counting import is_bundle
 from understudy.boundary.tables.table import Table
 from understudy.errors import MethodError
 
@@ -71,12 +70,11 @@ class Select(Ask[list[int]]):
                 f"k ({self.k}) of a selection must be from 1 to its {self.choices} candidates; ask for fewer", self.k
             )
         for candidate in self.candidates:
-            if is_bundle(candidate.grid):
+            if isinstance(candidate.grid, Bundle):
                 for part in candidate.grid.parts:
                     check_cells(part.columns, part.cells)
             elif candidate.grid:
-                whole = cast(Partition, candidate.grid)
-                check_cells(whole.columns, whole.cells)
+                check_cells(candidate.grid.columns, candidate.grid.cells)
             else:
                 check_cells(candidate.columns, self.domain.cells(candidate.columns))
 
@@ -96,12 +94,12 @@ class Select(Ask[list[int]]):
 
     def _counts(self, table: Table) -> Iterator[Any]:
         """The exact counts of each candidate, by group where it merges values, by cell where it has a partition."""
-        merged = [cast(Partition, c.grid) for c in self.candidates if c.grid and not is_bundle(c.grid)]
+        merged = [c.grid for c in self.candidates if c.grid and not isinstance(c.grid, Bundle)]
         whole = [c.columns for c in self.candidates if not c.grid]
         by_group = iter(zip(merged, table.count_cells(self.domain, merged) if merged else (), strict=True))
         by_code = iter(table.count_by(self.domain, whole) if whole else ())
         for candidate in self.candidates:
-            if is_bundle(candidate.grid):
+            if isinstance(candidate.grid, Bundle):
                 remembering = table if isinstance(table, CachedTable) else CachedTable(table)
                 yield remembering.count_bundle(self.domain, candidate.grid)
             elif candidate.grid:

@@ -21,15 +21,15 @@ from understudy.boundary.privacy.budget import Amount, Spend
 from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.grouped_sums import GroupedSums, Summand, SumNeighbours
 from understudy.boundary.tables.table import Table
-from understudy.boundary.tables.tally import GroupedSums, Setting, Summand
 
 
 @dataclass(frozen=True)
 class Tally(NoisyCounts[list[Measurement]]):
     """Noisy totals of some summands by group, in one pass; what no neighbour can move is exact and free.
 
-    Each summand proves its own sensitivity (`tables.tally`).
+    Each summand proves its own sensitivity (`schema.grouped_sums`).
     """
 
     domain: Domain
@@ -56,8 +56,8 @@ class Tally(NoisyCounts[list[Measurement]]):
         cells = self.domain.cells(self.sums.by)
         # With a unit a replacement may have no row that counts, as where it does not satisfy a condition.
         filtered = self.sums.where is not None or facts.schema.unit is not None
-        setting = Setting(facts.rows, facts.replaced, cells, filtered)
-        sensitivity = summand.sensitivity(setting)[0 if amount.pure else 1]
+        neighbours = SumNeighbours(facts.rows, facts.replaced, cells, filtered)
+        sensitivity = summand.sensitivity(neighbours)[0 if amount.pure else 1]
         asked = " ".join(["sum of", *filter(None, [summand.describe()["add"], summand.looked_at])])
         if sensitivity == 0:
             return Spend("public", f"{asked}, public under replace-one", 0.0, 0.0)

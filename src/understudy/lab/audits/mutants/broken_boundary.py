@@ -27,12 +27,12 @@ from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.privacy.mechanisms.training import Keep, at_once
 from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.boundary.schema.column import Categorical, Column, Datetime
+from understudy.boundary.schema.grouped_sums import RowCount, Summand
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.cache import CachedTable
 from understudy.boundary.tables.frame import FrameTable
 from understudy.boundary.tables.sql import DUCKDB_FUNCTIONS
 from understudy.boundary.tables.table import Table
-from understudy.boundary.tables.tally import RowCount, Summand
 from understudy.errors import TableError
 from understudy.lab.audits.subjects.rig import Claiming, opened
 

@@ -18,9 +18,9 @@ from understudy.boundary.privacy.mechanisms.posterior import Prior
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
 from understudy.boundary.schema.column import Categorical, Integer, Number
 from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.grouped_sums import GroupedSums
 from understudy.boundary.schema.partition import Partition
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.tally import GroupedSums
 from understudy.lab.audits.checks.boundary import DRAFTS, FILES, UNITS
 from understudy.lab.audits.mutants.broken_boundary import (
     BrokenAsk,

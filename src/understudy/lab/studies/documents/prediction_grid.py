@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.encoded import EncodedTable
+from understudy.boundary.tables.cache import EncodedTable
 from understudy.boundary.tables.rows import Rows
 from understudy.files import write_atomically
 from understudy.lab.studies.documents.billionaire import town

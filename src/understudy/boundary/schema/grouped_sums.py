@@ -13,10 +13,13 @@ from typing import Any, ClassVar
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.boundary.schema.expression import Predicate
 
+NEGLIGIBLE = 1e-100
+"""Numbers nearer to zero than that are zero: some engines raise an error where a product of such numbers underflows."""
+
 
 @dataclass(frozen=True)
-class Setting:
-    """The public facts on which sensitivities rest."""
+class SumNeighbours:
+    """How two neighbouring tables may differ: the public facts on which sensitivities rest."""
 
     rows: int
     """At most so many rows of one person count."""
@@ -38,8 +41,8 @@ class RowCount:
     def looked_at(self) -> str | None:
         return self.present
 
-    def sensitivity(self, setting: Setting) -> tuple[float, float]:
-        return ValueSum.bounded(1, 1, setting, self.present is not None)
+    def sensitivity(self, neighbours: SumNeighbours) -> tuple[float, float]:
+        return ValueSum.bounded(1, 1, neighbours, self.present is not None)
 
     def describe(self) -> dict[str, Any]:
         return {"add": "rows", "present": self.present}
@@ -51,12 +54,12 @@ class PersonCount:
 
     looked_at: ClassVar[str | None] = None
 
-    def sensitivity(self, setting: Setting) -> tuple[float, float]:
+    def sensitivity(self, neighbours: SumNeighbours) -> tuple[float, float]:
         """One person is in as many cells as they have rows, at most, and moves each by 1."""
-        touched = min(setting.rows, setting.cells)
-        if not setting.replaced:
+        touched = min(neighbours.rows, neighbours.cells)
+        if not neighbours.replaced:
             return float(touched), _root(touched)
-        return ValueSum.bounded(1, 1, setting, True)  # a replacement may have no id
+        return ValueSum.bounded(1, 1, neighbours, True)  # a replacement may have no id
 
     def describe(self) -> dict[str, Any]:
         return {"add": "persons"}
@@ -76,22 +79,22 @@ class ValueSum:
     def looked_at(self) -> str | None:
         return self.column
 
-    def sensitivity(self, setting: Setting) -> tuple[float, float]:
-        return self.bounded(self.low, self.high, setting, True)  # where the column is missing, a row adds nothing
+    def sensitivity(self, neighbours: SumNeighbours) -> tuple[float, float]:
+        return self.bounded(self.low, self.high, neighbours, True)  # where the column is missing, a row adds nothing
 
     @staticmethod
-    def bounded(low: int, high: int, setting: Setting, may_add_nothing: bool) -> tuple[float, float]:
+    def bounded(low: int, high: int, neighbours: SumNeighbours, may_add_nothing: bool) -> tuple[float, float]:
         """L1 and L2 when each row adds an integer from `low` to `high` to one cell.
 
         Added or removed: all rows of a person in one cell are the worst case of both norms, rows × max(|low|, |high|).
         Replaced: within one cell the difference of two values, or of a value and nothing; in two cells one of each.
         """
         most = max(abs(low), abs(high))
-        if not setting.replaced:
-            return float(setting.rows * most), float(setting.rows * most)
-        nothing = setting.filtered or may_add_nothing
+        if not neighbours.replaced:
+            return float(neighbours.rows * most), float(neighbours.rows * most)
+        nothing = neighbours.filtered or may_add_nothing
         span = max(high, 0) - min(low, 0) if nothing else high - low
-        if setting.cells == 1:
+        if neighbours.cells == 1:
             return float(span), float(span)
         return float(max(2 * most, span)), max(_root(2) * most, float(span))
 

@@ -11,18 +11,16 @@ from typing import Any
 
 from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
 from understudy.boundary.schema.domain import Domain, units_between
+from understudy.boundary.schema.grouped_sums import NEGLIGIBLE, GroupedSums, PersonCount, RowCount, Summand, ValueSum
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.sql import PERSON, ROWS, Expression, Source, case, code_of, double, select_read, whole
-from understudy.boundary.tables.tally import GroupedSums, PersonCount, RowCount, Summand, ValueSum
 from understudy.errors import InternalError
 
 CLEANED = "understudy_cleaned"
 CODE = "understudy_code"
-NEGLIGIBLE = 1e-100
-"""Numbers nearer to zero than that are zero: some engines raise an error where a product of such numbers underflows."""
 
 
-def select_tally(source: Source, schema: Schema, domain: Domain, tally: GroupedSums, code_type: str) -> Expression:
+def select_sums(source: Source, schema: Schema, domain: Domain, tally: GroupedSums, code_type: str) -> Expression:
     """One row per group that has rows: its codes, then each summand."""
     from sqlglot import exp
 
