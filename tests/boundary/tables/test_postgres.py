@@ -259,7 +259,7 @@ def test_types_that_are_refused(columns: str, values: str, toml: str, said: str,
 
 
 def test_a_server_is_required_where_the_environment_says_so(monkeypatch: pytest.MonkeyPatch):
-    import postgres_cluster
+    from helpers import postgres_cluster
 
     monkeypatch.setattr(postgres_cluster, "binaries", lambda: None)
     monkeypatch.delenv(REQUIRED, raising=False)
