@@ -24,7 +24,7 @@ import understudy as us
 from understudy.boundary.schema.domain import Coding, Domain
 from understudy.datasets import schema as bundled
 from understudy.releases.interval import Count
-from understudy.releases.observation import Table
+from understudy.releases.observation import RecordedTable
 
 METHODS = ("mst", "aim", "rake")
 EPSILON = 1.0
@@ -134,7 +134,7 @@ def is_code(coding: Coding, code: int) -> str:
     return f"({name} >= {low} AND {name} {'<' if code < coding.levels - 1 else '<='} {high})"
 
 
-def cell_query(table: Table, domain: Domain, rng: np.random.Generator) -> str:
+def cell_query(table: RecordedTable, domain: Domain, rng: np.random.Generator) -> str:
     """A random cell of a measured table."""
     parts = []
     for column, groups in zip(table.columns, table.grid.groups, strict=True):
@@ -174,7 +174,7 @@ def questions(release: us.Release, random: list[tuple[int, str]], rng: np.random
     measured = [t for t in release._counter.tables if t.columns]
     joint = [t for t in measured if len(t.columns) > 1] or measured
 
-    def some(of: list[Table], number: int) -> list[Table]:
+    def some(of: list[RecordedTable], number: int) -> list[RecordedTable]:
         return [of[i] for i in rng.integers(0, len(of), number)]
 
     domain = release.domain

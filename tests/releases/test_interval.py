@@ -20,7 +20,7 @@ from understudy.boundary.schema.partition import Grid
 from understudy.errors import InputError, SchemaError
 from understudy.releases.condition import Condition
 from understudy.releases.interval import LIMITS_MISS, Counter, Statistics
-from understudy.releases.observation import Table
+from understudy.releases.observation import RecordedTable
 
 FALSE_ALARM = 1e-9
 VALUES, EACH = 200, 400
@@ -168,12 +168,12 @@ PLAIN = {"a": tuple(range(6)), "b": tuple(range(4)), "c": (0, 1)}
 MERGED = {"a": (0, 3, 1, 3, 2, 3), "b": (0, 1, 1, 2), "c": (0, 1)}
 
 
-def small_tables(rng: np.random.Generator) -> list[Table]:
+def small_tables(rng: np.random.Generator) -> list[RecordedTable]:
     """Tables of overlapping columns, some by groups that cut across what is asked."""
 
-    def table(columns: tuple[str, ...], groups: dict[str, tuple[int, ...]], variance: float) -> Table:
+    def table(columns: tuple[str, ...], groups: dict[str, tuple[int, ...]], variance: float) -> RecordedTable:
         grid = Grid(columns, tuple(groups[c] for c in columns))
-        return Table(grid, rng.integers(0, 500, grid.shape).astype(float), variance, 0.0)
+        return RecordedTable(grid, rng.integers(0, 500, grid.shape).astype(float), variance, 0.0)
 
     return [
         table(("a",), PLAIN, 4.0),
@@ -185,7 +185,7 @@ def small_tables(rng: np.random.Generator) -> list[Table]:
     ]
 
 
-def by_brute_force(tables: list[Table], share: np.ndarray) -> tuple[float, float]:
+def by_brute_force(tables: list[RecordedTable], share: np.ndarray) -> tuple[float, float]:
     """Gauss–Markov over every cell of a and b, without classes, blocks or pools; value and variance."""
     cells = list(itertools.product(range(6), range(4)))
     rows, counts, variances = [], [], []
@@ -205,7 +205,7 @@ def by_brute_force(tables: list[Table], share: np.ndarray) -> tuple[float, float
     return float(share @ inverse @ design.T @ (weights * np.array(counts))), float(share @ inverse @ share)
 
 
-def small_statistics(tables: list[Table], condition: Condition) -> Statistics:
+def small_statistics(tables: list[RecordedTable], condition: Condition) -> Statistics:
     drawn = {c: np.arange(240) % SMALL.size(c) for c in SMALL.names}
     return Counter(SMALL, tables, drawn, 5000.0, 0.1)._statistics(condition)
 

@@ -35,7 +35,7 @@ from understudy.methods.mst import Mst
 from understudy.methods.pate_gan import PateConfig, PateGan
 from understudy.methods.rake.rake import Rake
 from understudy.progress import Advance, Progress, listening
-from understudy.releases.standing import watched
+from understudy.releases.curator_progress import watched
 from understudy.releases.synthesis import STEPS
 
 TINY = TrainingConfig(steps=4, lessons=2, batch=50, hidden=4, deep_share=0.1)

@@ -12,8 +12,9 @@ import pytest
 import understudy as us
 from understudy.boundary.privacy.budget import Budget, Spend
 from understudy.boundary.privacy.measurement import Answer
+from understudy.releases.planning import forecast_of
 from understudy.releases.report import _lines, _parts, render
-from understudy.releases.training_curve import MEANING, curve_of, training_curve
+from understudy.releases.report_figures import MEANING, curve_of, training_curve
 
 CURVE = np.array([[50.0, 4.0], [100.0, 1.0]], dtype=np.float32)
 TRAINED = Answer({"ask": "train", "part": "curve", "steps": 100}, CURVE)
@@ -52,8 +53,10 @@ def test_odd_curves_can_be_drawn(points: tuple[tuple[float, float], ...]) -> Non
 def test_a_page_has_the_curve_just_where_there_is_one(release: us.Release) -> None:
     page = render(release.certificate, release.domain, release.arrow, (*release.record, GENERATOR, TRAINED))
     assert "critic" in page and MEANING.split("'")[0][:40] in page and "noisy sums alone" in page
-    without = render(release.certificate, release.domain, release.arrow, release.record)
-    assert without == render(release.certificate, release.domain, release.arrow) and "critic" not in without
+    expected = forecast_of(release.certificate, release.schema)
+    without = render(release.certificate, release.domain, release.arrow, release.record, expected)
+    assert without == render(release.certificate, release.domain, release.arrow, expected=expected)
+    assert "critic" not in without
     assert without.encode() == release.files()["report.html"]
 
 

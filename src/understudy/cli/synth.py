@@ -25,8 +25,8 @@ from understudy.progress import Listener
 from understudy.releases.certificate import Certificate
 from understudy.releases.interruption import journal_at
 from understudy.releases.release import CERTIFICATE, FORMATS, Release, check_writable, write_folder
+from understudy.releases.report_figures import curve_of
 from understudy.releases.synthesis import MOST_ROWS, STEPS, Plan, synthesize
-from understudy.releases.training_curve import curve_of
 
 BYTES_PER_VALUE = 12
 NO_LIMIT = "none is set: the ledger records, and refuses nothing; set one with `understudy budget set`"

@@ -8,7 +8,7 @@ import platform
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Protocol
 
 from understudy.boundary.privacy.accountant import upper_float
 from understudy.boundary.privacy.budget import Budget, Spend, compose
@@ -31,6 +31,34 @@ ARITHMETIC = (
 )
 """How the noise of a training is made; `secure_randomness` says which source the bits came from."""
 READ_TO_CAP = "read only to cap the rows of a person"
+
+
+class AuditedClaim(Protocol):
+    """The claim that was tried."""
+
+    @property
+    def epsilon(self) -> float: ...
+
+    @property
+    def delta(self) -> float: ...
+
+    @property
+    def neighbours(self) -> str: ...
+
+
+class Audited(Protocol):
+    """The result of an audit, as far as a certificate carries it; `understudy.audit` makes them."""
+
+    @property
+    def subject(self) -> str: ...
+
+    @property
+    def claim(self) -> AuditedClaim: ...
+
+    @property
+    def violated(self) -> bool: ...
+
+    def for_certificate(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)

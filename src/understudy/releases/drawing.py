@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +13,17 @@ from understudy.boundary.schema.column import Identifier
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.encoding import decode, made_up
 from understudy.boundary.schema.expression import Values
-from understudy.errors import SchemaError
+from understudy.boundary.tables.frame import kind_of, to_arrow
+from understudy.errors import SchemaError, TableError
 from understudy.inference.model import Model
 from understudy.inference.sampling import draw_rows
+from understudy.parameters import seed_number
 from understudy.releases.evidence import Evidence
+from understudy.releases.synthetic_table import from_values, to_native
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    import pyarrow as pa
 
 TRIES = 30
 UNIFORM_ROWS = 50_000
@@ -174,3 +183,54 @@ def _join(parts: list[Columns]) -> Columns:
 
 def _size(values: Columns) -> int:
     return len(next(iter(values.values())).data)
+
+
+# --- a frame of the user's own. Its rows are not private here: the user knows them, and they come back as they are.
+
+
+def complete_frame(model: Model, domain: Domain, frame: Any, seed: int | None) -> Any:
+    """The frame with all other released columns, in the order of the schema and in the kind that came in."""
+    import narwhals as nw
+
+    kind = kind_of(frame)
+    if kind is None:
+        raise TableError(f"a {type(frame).__name__} can't be completed; give a pandas, polars or pyarrow frame", frame)
+    rng = np.random.Generator(np.random.PCG64(secrets.randbelow(2**63) if seed is None else seed_number(seed)))
+    lazy_or_not = nw.from_native(frame)
+    own = lazy_or_not.collect() if isinstance(lazy_or_not, nw.LazyFrame) else lazy_or_not
+    values = complete(model, domain, _evidence(to_arrow(own.to_native(), "the frame"), len(own), domain), rng)
+    return _beside(own, from_values(values, domain.schema), kind, domain)
+
+
+def _evidence(table: pa.Table, rows: int, domain: Domain) -> Evidence:
+    """The frame's values of modelled columns; its identifiers tell nothing of the others."""
+    known = [name for name in table.column_names if domain.schema[name].modelled]
+    return Evidence.of_columns({name: _distinct(table.column(name), name) for name in known}, rows, domain)
+
+
+def _distinct(column: pa.ChunkedArray, name: str) -> tuple[list[object], NDArray[np.integer]]:
+    """The distinct values of a column, None last where one is missing, and the place of each row's among them."""
+    import pyarrow as pa
+
+    try:
+        plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        encoded = plain.combine_chunks().dictionary_encode()
+        distinct = encoded.dictionary.to_pylist()
+    except (pa.ArrowException, ValueError):  # such as a text that is none
+        raise TableError(f"the frame's column {name!r} holds {column.type} values, which can't be read", name) from None
+    places = encoded.indices.fill_null(len(distinct)).to_numpy(zero_copy_only=False)
+    return ([*distinct, None] if encoded.null_count else distinct), places
+
+
+def _beside(own: nw.DataFrame[Any], drawn: pa.Table, kind: str, domain: Domain) -> Any:
+    """The frame's own columns, untouched, with the drawn ones among them."""
+    import narwhals as nw
+
+    lacking = [n for n in drawn.column_names if n not in own.columns]
+    if not lacking:
+        return own.to_native()
+    new = to_native(drawn.select(lacking), kind)
+    if kind == "pandas":
+        new.index = own.to_native().index  # otherwise rows would be matched by their labels, and not by their places
+    whole = nw.concat([own, nw.from_native(new)], how="horizontal")
+    return whole.select([n for n in domain.schema.names if n in whole.columns]).to_native()

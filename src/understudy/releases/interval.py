@@ -3,7 +3,7 @@
 Every noisy table is summed over the cells that the expression can tell apart. Where tables hold all its columns, the
 best linear unbiased estimate from these sums follows from the recorded noise, and its law with it. Where no table does,
 what is unknown is an association of columns that nobody measured: it is taken from the model, and how wrong that may be
-is judged by the associations that were measured (`releases.association`).
+is judged by the associations that were measured (`observation.association`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,19 @@ from understudy.boundary.schema.encoding import decode
 from understudy.inference.model import CodeColumns, Model
 from understudy.parameters import number_between
 from understudy.releases.condition import Condition
-from understudy.releases.observation import MOST_CELLS, Array, Observed, Table, observe, pooled, refine, tables_of
-from understudy.releases.unmeasured_pairs import association, mass, weights_of
+from understudy.releases.observation import (
+    MOST_CELLS,
+    Array,
+    CellSums,
+    RecordedTable,
+    association,
+    mass,
+    observe,
+    pooled,
+    refine,
+    tables_of,
+    weights_of,
+)
 
 if TYPE_CHECKING:
     from understudy.releases.release import Release
@@ -97,7 +108,7 @@ class Statistics:
     """All that the record and the model say of the cells of one condition."""
 
     condition: Condition
-    seen: Sequence[Observed]
+    seen: Sequence[CellSums]
     whole: int
     """How many tables hold all columns of the condition."""
     masses: Sequence[Array]
@@ -199,7 +210,7 @@ class Counter:
     """What every count of one release needs: its noisy tables, rows of its model, and how strong associations are."""
 
     domain: Domain
-    tables: Sequence[Table]
+    tables: Sequence[RecordedTable]
     drawn: CodeColumns
     total: float
     association: float

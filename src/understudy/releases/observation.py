@@ -1,7 +1,12 @@
-"""The noisy tables of a release, as they are seen from the cells that an expression can tell apart."""
+"""The noisy tables of a release, as they are seen from the cells that an expression can tell apart.
+
+Where no table holds some columns together, how strongly they are associated is guessed from those that were measured.
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -15,6 +20,7 @@ from understudy.boundary.privacy.measurement import Answer, Measurement
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import Grid
 from understudy.inference.graphical.graphical_model import marginalise
+from understudy.inference.model import CodeColumns
 from understudy.releases.condition import Classes, Condition
 
 MOST_CELLS = 256
@@ -22,12 +28,18 @@ MOST_CELLS = 256
 NEARLY_PUBLIC = 1e-10
 """The variance of what is known exactly, beside the smallest that isn't: nothing, and still a number to divide by."""
 AS_GOOD_AS_PUBLIC = 1e-6
+"""A variance so small that no count is off by one."""
+SEEN_PART, UNSEEN_PART = 0.25, 0.5
+"""How large an association that a selection passed over is held to be: a part of those that it chose, and a part of
+what the noise would hide. Simulated in `benchmarks/intervals.py`."""
+TYPICAL_ASSOCIATION, MOST_ASSOCIATION = 0.25, 0.5
+TRIED_SETS, FEW_VALUES = 64, 8
 
 Array: TypeAlias = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Table:
+class RecordedTable:
     """One noisy table of the record, by groups of codes."""
 
     grid: Grid
@@ -41,7 +53,7 @@ class Table:
         return self.grid.columns
 
 
-def tables_of(record: Sequence[Answer], domain: Domain, bought: frozenset[str], pure: bool) -> list[Table]:
+def tables_of(record: Sequence[Answer], domain: Domain, bought: frozenset[str], pure: bool) -> list[RecordedTable]:
     """Every noisy histogram over the codes of the domain that the record holds.
 
     The first histogram of a column whose bounds were bought is over the buckets of that purchase, and no part of it.
@@ -56,7 +68,7 @@ def tables_of(record: Sequence[Answer], domain: Domain, bought: frozenset[str], 
     return _all_noisy(found)
 
 
-def _all_noisy(tables: Sequence[Table]) -> list[Table]:
+def _all_noisy(tables: Sequence[RecordedTable]) -> list[RecordedTable]:
     """The tables, with a variance above 0 for those that are public or as good as that."""
     least = min((t.variance for t in tables if t.variance > AS_GOOD_AS_PUBLIC), default=1.0)
     return [replace(t, variance=max(t.variance, NEARLY_PUBLIC * least)) for t in tables]
@@ -64,24 +76,27 @@ def _all_noisy(tables: Sequence[Table]) -> list[Table]:
 
 def _grid(answer: Answer, columns: ColumnSet, domain: Domain) -> Grid | None:
     question = answer.question
-    if kind_of(question) in (Marginals, Total):
+    kind = kind_of(question)
+    if kind in (Marginals, Total):
         return Grid(columns, tuple(tuple(range(size)) for size in domain.shape(columns)))
-    if kind_of(question) is Partitions and question["kind"] == "grid":
+    if kind is Partitions and question["kind"] == "grid":
         return Grid(columns, tuple(map(tuple, question["groups"])))
     return None
 
 
-def _table(answer: Answer, grid: Grid, pure: bool) -> Table:
+def _table(answer: Answer, grid: Grid, pure: bool) -> RecordedTable:
     scale = float(answer.question["scale"])
-    mechanism = "public" if scale == 0 else "discrete-laplace" if pure else "discrete-gaussian"
+    mechanism = "discrete-laplace" if pure else "discrete-gaussian"
+    if scale == 0:
+        mechanism = "public"
     variance = Measurement(grid.columns, answer.value, mechanism, scale).variance
     # A discrete Laplace variable is the difference of two geometric ones, whose cumulants are known.
     fourth = variance * (1 + 3 * variance) if mechanism == "discrete-laplace" else 0.0
-    return Table(grid, answer.value.reshape(grid.shape).astype(np.float64), variance, fourth)
+    return RecordedTable(grid, answer.value.reshape(grid.shape).astype(np.float64), variance, fourth)
 
 
 @dataclass(frozen=True)
-class Observed:
+class CellSums:
     """A table as seen from the cells of a condition: sums of its noisy cells, and which cells each is the sum of."""
 
     columns: ColumnSet
@@ -91,7 +106,7 @@ class Observed:
     fourths: Array
 
 
-def observe(table: Table, condition: Condition) -> Observed:
+def observe(table: RecordedTable, condition: Condition) -> CellSums:
     """The table summed over all columns but those of the condition, and over groups that belong to the same classes."""
     shared = tuple(c for c in condition.columns if c in table.columns)
     counts, cells = margin_of(table, shared)
@@ -106,10 +121,10 @@ def observe(table: Table, condition: Condition) -> Observed:
         counts = np.moveaxis(np.tensordot(by_group, counts, axes=(1, place)), 0, place)
         design, number = np.kron(design, by_class), np.kron(number, by_group.sum(axis=1))
     cells_summed = number * cells
-    return Observed(shared, design, counts.ravel(), cells_summed * table.variance, cells_summed * table.fourth)
+    return CellSums(shared, design, counts.ravel(), cells_summed * table.variance, cells_summed * table.fourth)
 
 
-def margin_of(table: Table, shared: ColumnSet) -> tuple[Array, int]:
+def margin_of(table: RecordedTable, shared: ColumnSet) -> tuple[Array, int]:
     """The table's margin, and how many of its cells one cell of the margin is the sum of."""
     counts = marginalise(table.counts, table.columns, shared)
     return counts, table.counts.size // max(counts.size, 1)
@@ -125,23 +140,23 @@ def _blocks(groups: Sequence[int], classes: Classes) -> tuple[Array, Array]:
     return by_group, by_class
 
 
-def pooled(seen: Sequence[Observed]) -> list[Observed]:
+def pooled(seen: Sequence[CellSums]) -> list[CellSums]:
     """Tables that show the same sums as one, by inverse variance: it loses nothing, and saves most of the work."""
-    alike: dict[tuple[ColumnSet, bytes], list[Observed]] = {}
+    alike: dict[tuple[ColumnSet, bytes], list[CellSums]] = {}
     for observed in seen:
         alike.setdefault((observed.columns, observed.design.tobytes()), []).append(observed)
     return [_pool(same) for same in alike.values()]
 
 
-def _pool(same: Sequence[Observed]) -> Observed:
+def _pool(same: Sequence[CellSums]) -> CellSums:
     counts, fourths = np.stack([o.counts for o in same]), np.stack([o.fourths for o in same])
     precisions = 1 / np.stack([o.variances for o in same])
     weights = precisions / precisions.sum(axis=0)
     summed = (weights * counts).sum(axis=0), 1 / precisions.sum(axis=0), (weights**4 * fourths).sum(axis=0)
-    return Observed(same[0].columns, same[0].design, *summed)
+    return CellSums(same[0].columns, same[0].design, *summed)
 
 
-def refine(condition: Condition, tables: Sequence[Table]) -> tuple[Condition, list[Table]]:
+def refine(condition: Condition, tables: Sequence[RecordedTable]) -> tuple[Condition, list[RecordedTable]]:
     """Classes cut so finely that each lies in a group or holds whole groups; and the tables for which that worked."""
     unfit: set[tuple[str, tuple[int, ...]]] = set()
     for axis, column in enumerate(condition.columns):
@@ -155,7 +170,7 @@ def refine(condition: Condition, tables: Sequence[Table]) -> tuple[Condition, li
     return condition, [t for t in tables if not unfit & set(zip(t.columns, t.grid.groups, strict=True))]
 
 
-def _groupings(column: str, tables: Sequence[Table]) -> Iterator[tuple[int, ...]]:
+def _groupings(column: str, tables: Sequence[RecordedTable]) -> Iterator[tuple[int, ...]]:
     """How tables group the codes of a column; the finest tables first, of which nothing can be unfit."""
     groupings = [t.grid.groups[t.columns.index(column)] for t in tables if column in t.columns]
     return iter(sorted(groupings, key=lambda groups: -max(groups)))
@@ -177,3 +192,54 @@ def _cut(condition: Condition, axis: int, groups: Classes) -> Condition:
     straddles = links.sum(axis=1) > 1
     label = classes * (groups.max() + 2) + np.where(straddles[groups], groups + 1, 0)
     return condition.refined(axis, label)
+
+
+# --- columns that were not measured together
+
+
+def association(tables: Sequence[RecordedTable], drawn: CodeColumns, total: float, selected: bool) -> float:
+    """The standard deviation of an association that was not measured, as a correlation of two conditions.
+
+    Measured pairs are compared with independence on random sets of their values, net of noise. Where the pairs were
+    selected for being far from what the model expected, those that were passed over are closer.
+    """
+    rng = np.random.Generator(np.random.PCG64(0))
+    found = [_association(t, pair, drawn, total, rng) for t in tables for pair in itertools.combinations(t.columns, 2)]
+    if not found:
+        return TYPICAL_ASSOCIATION
+    seen = max(float(np.mean([strength for strength, _ in found])), 0.0)
+    hidden = float(np.median([noise for _, noise in found]))
+    part = SEEN_PART if selected else 1.0
+    return min(math.sqrt(part**2 * seen + UNSEEN_PART**2 * hidden), MOST_ASSOCIATION)
+
+
+def _association(
+    table: RecordedTable, pair: ColumnSet, drawn: CodeColumns, total: float, rng: np.random.Generator
+) -> tuple[float, float]:
+    """The mean square correlation of random conditions on two columns net of noise, and what noise adds to it."""
+    counts, cells = margin_of(table, pair)
+    groups = [np.array(table.grid.groups[table.columns.index(c)]) for c in pair]
+    masses = [mass(weights_of(g[drawn[c]], int(g.max()) + 1)) for c, g in zip(pair, groups, strict=True)]
+    first, second = (_random_sets(len(m), rng) for m in masses)
+    error = ((first @ (counts - total * np.outer(*masses))) * second).sum(axis=1)
+    noise = table.variance * cells * first.sum(axis=1) * second.sum(axis=1)
+    shares = [s @ m for s, m in zip((first, second), masses, strict=True)]
+    scale = total**2 * np.prod([p * (1 - p) for p in shares], axis=0).sum() + 1e-9
+    return float((error**2 - noise).sum() / scale), float(noise.sum() / scale)
+
+
+def _random_sets(size: int, rng: np.random.Generator) -> Array:
+    """Sets of values as people ask for them: ranges of many values, any of a few; of any length."""
+    if size > FEW_VALUES:
+        start, length = rng.integers(0, size, (TRIED_SETS, 1)), rng.integers(1, size, (TRIED_SETS, 1))
+        return np.asarray((np.arange(size) - start) % size < length, dtype=np.float64)
+    return np.asarray(rng.random((TRIED_SETS, 1)) > rng.random((TRIED_SETS, size)), dtype=np.float64)
+
+
+def weights_of(codes: NDArray[np.integer], size: int) -> Array:
+    return np.bincount(codes, minlength=size).astype(np.float64)
+
+
+def mass(weights: Array) -> Array:
+    """A distribution in which nothing is quite impossible."""
+    return np.asarray((weights + 0.5) / (weights + 0.5).sum())

@@ -9,10 +9,11 @@ from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.inference.discovery import provisional
-from understudy.methods.forecast.forecast import ASSUMED_ROWS, Forecast, coefficients_of, forecasts
+from understudy.methods.forecast.forecast import ASSUMED_ROWS, Forecast, coefficients_of, facts_of, forecast, forecasts
 from understudy.methods.method import Options
 from understudy.methods.parts.workload import stated_targets
 from understudy.methods.registry import AUTO, METHODS, choose
+from understudy.releases.certificate import Certificate
 
 
 @dataclass(frozen=True)
@@ -61,3 +62,11 @@ def _known_targets(schema: Schema, target: str | Sequence[str] | None) -> Column
     for name in targets:
         domain[name]
     return targets
+
+
+def forecast_of(certificate: Certificate, schema: Schema) -> Forecast | None:
+    """What releases of other tables lead to expect of this one: from public facts and the noisy number of rows."""
+    method = METHODS.get(certificate.method)
+    if method is None or coefficients_of(method) is None or certificate.parameters.get("given"):
+        return None
+    return forecast(method, facts_of(schema, certificate.asked, max(1, certificate.rows)))

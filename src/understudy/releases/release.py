@@ -107,7 +107,7 @@ class Release:
         >>> release.complete(pa.table({"smoker": [True, True]})).column_names
         ['age', 'smoker']
         """
-        from understudy.releases.completion import complete_frame
+        from understudy.releases.drawing import complete_frame
 
         return complete_frame(self.model, self.domain, frame, seed)
 
@@ -140,12 +140,14 @@ class Release:
 
     def files(self, format: str = "csv") -> dict[str, bytes]:
         """The content of every file of the release folder; the certificate holds the hashes of the others."""
+        from understudy.releases.planning import forecast_of
         from understudy.releases.report import render
 
         content = {synthetic_name(format): self.synthetic_bytes(format)}
         content[MEASUREMENTS] = record_bytes(self.record)
         content[SCHEMA] = self.schema.dumps().encode()
-        content[REPORT] = render(self.certificate, self.domain, self.arrow, self.record).encode()
+        expected = forecast_of(self.certificate, self.domain.schema)
+        content[REPORT] = render(self.certificate, self.domain, self.arrow, self.record, expected).encode()
         certificate = dataclasses.replace(self.certificate, files={name: sha256(c) for name, c in content.items()})
         return content | {CERTIFICATE: certificate.to_bytes()}
 

@@ -11,13 +11,9 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from understudy.boundary.privacy.asks import (
     Consult,
@@ -34,7 +30,7 @@ from understudy.boundary.privacy.measurement import Answer
 from understudy.boundary.schema.column import Column, Datetime, Identifier, Integer
 from understudy.boundary.schema.domain import Coding, Domain
 from understudy.boundary.schema.schema import CONFIRMED, DECLARED, REPLACE_ONE
-from understudy.methods.forecast.forecast import Forecast, coefficients_of, facts_of, forecast
+from understudy.methods.forecast.forecast import Forecast
 from understudy.methods.registry import METHODS
 from understudy.pages.axis import upward
 from understudy.pages.dial import Slice, donut
@@ -42,15 +38,22 @@ from understudy.pages.figure import Figure
 from understudy.pages.page import plain_environment
 from understudy.pages.palette import DARK, LIGHT, SERIES
 from understudy.releases.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, UNCONFIRMED, Certificate
-from understudy.releases.training_curve import MEANING, curve_of, training_curve
+from understudy.releases.report_figures import (
+    MEANING,
+    ColumnChart,
+    column_chart,
+    curve_of,
+    first_point,
+    last_point,
+    plain,
+    training_curve,
+)
 
 if TYPE_CHECKING:
     import jinja2
     import pyarrow as pa
 
 OPEN_SPENDS = 30
-MOST_BARS = 40
-MOST_NAMED_BARS = 10
 MOST_LISTED = 200
 BELIEFS = (0.01, 0.1, 0.5, 0.9)
 
@@ -87,10 +90,21 @@ NOISES = {
 }
 
 
-def render(certificate: Certificate, domain: Domain, table: pa.Table, record: Sequence[Answer] = ()) -> str:
+def render(
+    certificate: Certificate,
+    domain: Domain,
+    table: pa.Table,
+    record: Sequence[Answer] = (),
+    expected: Forecast | None = None,
+) -> str:
     """One self-contained page for whoever decides about publication and whoever gets the table; same input, same bytes.
 
-    Of the record it shows the curve of a training, where there is one.
+    Args:
+        certificate: What is claimed, and every spend.
+        domain: The columns with their codes, bought ones included.
+        table: The synthetic rows.
+        record: The noisy answers, of which the page shows the curve of a training, where there is one.
+        expected: What releases of other tables lead to expect of this one (`planning.forecast_of`), if anything.
 
     >>> import pyarrow as pa, understudy as us
     >>> schema = us.Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
@@ -110,7 +124,7 @@ def render(certificate: Certificate, domain: Domain, table: pa.Table, record: Se
         trained=_trained(certificate),
         curve=training_curve(curve) if curve else None,
         meaning=MEANING,
-        expected=_expected(certificate, domain),
+        expected=expected,
         columns=[_Entry.of(c, certificate, domain, table) for c in domain.schema],
         origins=_origin_counts(certificate),
         origin_words=ORIGINS,
@@ -143,16 +157,6 @@ def percent(share: float) -> str:
     if share == 0:
         return "0 %"
     return "< 0.1 %" if share < 0.001 else f"{100 * share:.1f} %"
-
-
-def plain(value: float) -> str:
-    """A number in full (a bound's last decimal may tell where it came from), with commas where they help to read it.
-
-    >>> plain(2019), plain(1484705), plain(27.0), plain(0.5)
-    ('2019', '1,484,705', '27', '0.5')
-    """
-    whole = int(value) if float(value).is_integer() and abs(value) < 1e15 else value
-    return f"{whole:,}" if abs(whole) >= 10_000 else f"{whole}"
 
 
 def clipped(text: str, most: int) -> str:
@@ -287,37 +291,7 @@ def _part(spend: Spend, single: set[str]) -> str:
     return "columns together" if kind in (Marginals, Partitions) else "other questions"
 
 
-def _expected(certificate: Certificate, domain: Domain) -> Forecast | None:
-    """What releases of other tables lead to expect of this one: from public facts and the noisy number of rows."""
-    method = METHODS.get(certificate.method)
-    if method is None or coefficients_of(method) is None or certificate.parameters.get("given"):
-        return None
-    return forecast(method, facts_of(domain.schema, certificate.asked, max(1, certificate.rows)))
-
-
 # --- the columns
-
-
-@dataclass(frozen=True)
-class _Bar:
-    """A bar of a chart: its share of all rows, and its height (or length) as a part of the tallest one."""
-
-    label: str
-    count: int
-    share: float
-    height: float
-    absent: bool = False
-
-
-@dataclass(frozen=True)
-class _Chart:
-    """The distribution of a synthetic column. Named bars lie, with a label each; others stand, labelled at the ends."""
-
-    bars: tuple[_Bar, ...]
-    named: bool
-    ends: tuple[str, str]
-    missing: _Bar | None = None
-    merged: int = 1
 
 
 @dataclass(frozen=True)
@@ -328,7 +302,7 @@ class _Entry:
     origin: str
     codes: str
     values: tuple[str, ...]
-    chart: _Chart | None
+    chart: ColumnChart | None
     margin: int | None = None
     """How many rows 95 % of the noise of its own counts stays within, where it was counted by itself."""
 
@@ -340,7 +314,7 @@ class _Entry:
         coding = domain[column.name]
         values = () if coding.labels is None else tuple(map(str, coding.labels))
         margin = min((m for s in certificate.spends if (m := _own_margin(s, column)) is not None), default=None)
-        return cls(column, origin, _codes_words(coding), values, _chart(coding, table[column.name]), margin)
+        return cls(column, origin, _codes_words(coding), values, column_chart(coding, table[column.name]), margin)
 
 
 def _own_margin(spend: Spend, column: Column) -> int | None:
@@ -357,7 +331,7 @@ def _codes_words(coding: Coding) -> str:
     """What the codes of a column stand for, in a few words."""
     kind = "value" if coding.labels is not None or _single_values(coding) else "bin"
     number = f"{coding.levels:,} {kind}{'' if coding.levels == 1 else 's'}"
-    span = "" if coding.edges is None else f", {_point(coding, 0)} to {_last_point(coding)}"
+    span = "" if coding.edges is None else f", {first_point(coding, 0)} to {last_point(coding)}"
     resolution = f", by the {coding.column.resolution}" if isinstance(coding.column, Datetime) else ""
     return number + span + resolution + (", or missing" if coding.column.missing else "")
 
@@ -365,104 +339,6 @@ def _codes_words(coding: Coding) -> str:
 def _single_values(coding: Coding) -> bool:
     edges = coding.edges or ()
     return isinstance(coding.column, Integer | Datetime) and edges[-1] - edges[0] == coding.levels
-
-
-def _chart(coding: Coding, values: Any) -> _Chart:
-    counts, rows = _counts(coding, values), max(len(values), 1)
-    if coding.labels is not None and (coding.levels <= MOST_NAMED_BARS or not coding.column.ordered):
-        return _named_chart(coding, counts, values.null_count, rows)
-    return _standing_chart(coding, counts, values.null_count, rows)
-
-
-def _counts(coding: Coding, values: Any) -> NDArray[np.int64]:
-    """How many synthetic rows each code has, missing ones aside."""
-    present = values.drop_null()
-    if coding.labels is not None:
-        tally = {entry["values"]: entry["counts"] for entry in present.value_counts().to_pylist()}
-        return np.array([tally.get(label, 0) for label in coding.labels], dtype=np.int64)
-    bins = np.searchsorted(np.array(coding.edges), _on_line(coding, present), side="right") - 1
-    return np.bincount(bins.clip(0, coding.levels - 1), minlength=coding.levels)
-
-
-def _on_line(coding: Coding, present: Any) -> NDArray[Any]:
-    """The values where the column's edges are: a datetime as units of its resolution since its `min`."""
-    column = coding.column
-    if not isinstance(column, Datetime):
-        return present.to_numpy()
-    seconds = present.to_numpy().astype("datetime64[s]") - np.datetime64(column.minimum, "s")
-    return seconds.astype(np.int64) // column.unit_seconds
-
-
-def _named_chart(coding: Coding, counts: NDArray[np.int64], missing: int, rows: int) -> _Chart:
-    """A bar for each value; of many, the most frequent ones (ties in the order of the schema) and one for the rest."""
-    labels = list(map(str, coding.labels or ()))
-    named = [(labels[i], int(counts[i])) for i in _shown(counts)]
-    if len(named) < len(labels):
-        named.append((f"{len(labels) - len(named):,} other values", int(counts.sum()) - sum(n for _, n in named)))
-    entries = [(label, n, False) for label, n in named]
-    if coding.column.missing:
-        entries.append(("missing", missing, True))
-    tallest = max(1, *(n for _, n, _ in entries))
-    bars = tuple(_Bar(label, n, n / rows, n / tallest, absent) for label, n, absent in entries)
-    return _Chart(bars, True, ("", ""))
-
-
-def _shown(counts: NDArray[np.int64]) -> list[int]:
-    if len(counts) <= MOST_NAMED_BARS:
-        return list(range(len(counts)))
-    return [int(i) for i in np.argsort(-counts, kind="stable")[: MOST_NAMED_BARS - 1]]
-
-
-def _standing_chart(coding: Coding, counts: NDArray[np.int64], missing: int, rows: int) -> _Chart:
-    """Neighbouring codes merged to at most MOST_BARS bars, as high as the codes under them are full on average."""
-    step = math.ceil(coding.levels / MOST_BARS)
-    groups = [(a, min(a + step, coding.levels)) for a in range(0, coding.levels, step)]
-    totals = [int(counts[a:b].sum()) for a, b in groups]
-    heights = [n / _width(coding, a, b) for n, (a, b) in zip(totals, groups, strict=True)]
-    tallest = max(heights) or 1.0
-    bars = tuple(
-        _Bar(_range(coding, a, b), n, n / rows, h / tallest)
-        for (a, b), n, h in zip(groups, totals, heights, strict=True)
-    )
-    absent = _Bar("missing", missing, missing / rows, missing / rows, True) if coding.column.missing else None
-    return _Chart(bars, False, (_point(coding, 0), _last_point(coding)), absent, step)
-
-
-def _width(coding: Coding, first: int, end: int) -> float:
-    """Length on the line for bins of equal width, of which the last may be shorter; else the number of codes."""
-    if coding.edges is None or getattr(coding.column, "cuts", None) is not None:
-        return float(end - first)
-    return float(coding.edges[end] - coding.edges[first])
-
-
-def _point(coding: Coding, code: int) -> str:
-    """Where a code begins, as its column writes it."""
-    return str(coding.labels[code]) if coding.labels is not None else _written(coding, (coding.edges or ())[code])
-
-
-def _last_point(coding: Coding) -> str:
-    return _end_point(coding, coding.levels)
-
-
-def _end_point(coding: Coding, end: int) -> str:
-    """The last value before code `end`; a number's bin has its upper edge for want of a last value."""
-    if coding.labels is not None:
-        return str(coding.labels[end - 1])
-    whole = isinstance(coding.column, Integer | Datetime)
-    return _written(coding, (coding.edges or ())[end] - whole)
-
-
-def _written(coding: Coding, at: float) -> str:
-    column = coding.column
-    if not isinstance(column, Datetime) or column.minimum is None:
-        return plain(at)
-    moment = column.minimum + timedelta(seconds=int(at) * column.unit_seconds)
-    return moment.date().isoformat() if column.resolution == "day" else moment.isoformat(" ")
-
-
-def _range(coding: Coding, first: int, end: int) -> str:
-    low, high = _point(coding, first), _end_point(coding, end)
-    return low if low == high else f"{low} to {high}"
 
 
 # --- the rest

@@ -41,13 +41,12 @@ from understudy.methods.parts.workload import PAIRS, stated_targets, stated_weig
 from understudy.methods.registry import Choice, build_recipe, choose
 from understudy.parameters import seed_number, whole_number
 from understudy.progress import Listener, listening
-from understudy.releases.audited import Audited
-from understudy.releases.certificate import Certificate, provenance, versions
+from understudy.releases.certificate import Audited, Certificate, provenance, versions
+from understudy.releases.curator_progress import watched
 from understudy.releases.drawing import Columns, check_satisfiable, draw
 from understudy.releases.evidence import Evidence, Plain, check_stated
 from understudy.releases.interruption import continued, facts, journal_at, without_ledger
 from understudy.releases.release import Release
-from understudy.releases.standing import watched
 
 MOST_ROWS = 200_000_000
 STEPS = ("learning what the schema keeps private", "measuring", "drawing rows")

@@ -16,20 +16,20 @@ from understudy.progress import Advance
 QUESTION = "question"
 
 
-def watched(recipe: Recipe, curator: Queryable, stand: Callable[[Advance], None]) -> tuple[Recipe, Queryable]:
+def watched(recipe: Recipe, curator: Queryable, advance: Callable[[Advance], None]) -> tuple[Recipe, Queryable]:
     """The same recipe and the same curator, which tell how far they are."""
-    observed = Observed(curator, stand)
+    observed = ReportingCurator(curator, advance)
     if reporting := getattr(recipe, "reporting", None):
         recipe = reporting(observed.tell)
     return recipe, observed
 
 
-class Observed(Wrapper):
+class ReportingCurator(Wrapper):
     """A curator that tells after every answer what all answers so far amount to."""
 
-    def __init__(self, curator: Queryable, stand: Callable[[Advance], None]) -> None:
+    def __init__(self, curator: Queryable, advance: Callable[[Advance], None]) -> None:
         super().__init__(curator)
-        self._stand = stand
+        self._advance = advance
         self._last = Advance(QUESTION, 0, budget=curator.budget.epsilon)
 
     def ask(self, ask: Ask[Result]) -> Result:
@@ -40,7 +40,7 @@ class Observed(Wrapper):
     def tell(self, unit: str, done: int, steps: int, epsilon: float) -> None:
         """Takes the report of a recipe that counts its steps."""
         self._last = Advance(unit, done, steps, epsilon, self.budget.epsilon)
-        self._stand(self._last)
+        self._advance(self._last)
 
     def _answered(self) -> None:
         """Between steps that are counted, a question moves ε alone."""
@@ -49,4 +49,4 @@ class Observed(Wrapper):
             self._last = replace(self._last, epsilon=epsilon)
         else:
             self._last = Advance(QUESTION, len(self.spends), 0, epsilon, self.budget.epsilon)
-        self._stand(self._last)
+        self._advance(self._last)

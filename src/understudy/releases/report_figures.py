@@ -1,0 +1,202 @@
+"""The pictures of a release's report: the distribution of each synthetic column, and the curve of a training.
+
+The curve is one of the recorded answers, made of noisy sums alone like the generator beside it; showing it is
+post-processing, and costs nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.asks import Train, kind_of
+from understudy.boundary.privacy.measurement import Answer
+from understudy.boundary.schema.column import Datetime, Integer
+from understudy.boundary.schema.domain import Coding
+from understudy.pages.axis import Scale, bottom_axis, left_axis, valued
+from understudy.pages.figure import SMALL, Figure, Numbers, element, figure, path, shortened, text, tip
+from understudy.pages.palette import series_style
+
+MOST_BARS = 40
+"""Of a column of many codes; neighbours are put together. More would be thinner than the gaps between them."""
+MOST_NAMED_BARS = 10
+"""Of a column of labels; the rarer ones share the last bar."""
+
+PART = "curve"
+TITLE, ACROSS, UP = "The critic's gap during the training", "step", "gap"
+MEANING = (
+    "The gap is how far pairs of values among made rows are from what the noisy sums say of them, as the critic prices "
+    "it: it falls while the generator learns, and while noise averages out. The curve is as private as the rest of the "
+    "release, since it is made of noisy sums alone."
+)
+
+Point = tuple[float, float]
+
+
+# --- columns
+
+
+@dataclass(frozen=True)
+class ChartBar:
+    """A bar of a chart: its share of all rows, and its height (or length) as a part of the tallest one."""
+
+    label: str
+    count: int
+    share: float
+    height: float
+    absent: bool = False
+
+
+@dataclass(frozen=True)
+class ColumnChart:
+    """The distribution of a synthetic column. Named bars lie, with a label each; others stand, labelled at the ends."""
+
+    bars: tuple[ChartBar, ...]
+    named: bool
+    ends: tuple[str, str]
+    missing: ChartBar | None = None
+    merged: int = 1
+
+
+def column_chart(coding: Coding, values: Any) -> ColumnChart:
+    counts, rows = _counts(coding, values), max(len(values), 1)
+    if coding.labels is not None and (coding.levels <= MOST_NAMED_BARS or not coding.column.ordered):
+        return _named_chart(coding, counts, values.null_count, rows)
+    return _standing_chart(coding, counts, values.null_count, rows)
+
+
+def _counts(coding: Coding, values: Any) -> NDArray[np.int64]:
+    """How many synthetic rows each code has, missing ones aside."""
+    present = values.drop_null()
+    if coding.labels is not None:
+        tally = {entry["values"]: entry["counts"] for entry in present.value_counts().to_pylist()}
+        return np.array([tally.get(label, 0) for label in coding.labels], dtype=np.int64)
+    bins = np.searchsorted(np.array(coding.edges), _on_line(coding, present), side="right") - 1
+    return np.bincount(bins.clip(0, coding.levels - 1), minlength=coding.levels)
+
+
+def _on_line(coding: Coding, present: Any) -> NDArray[Any]:
+    """The values where the column's edges are: a datetime as units of its resolution since its `min`."""
+    column = coding.column
+    if not isinstance(column, Datetime):
+        return present.to_numpy()
+    seconds = present.to_numpy().astype("datetime64[s]") - np.datetime64(column.minimum, "s")
+    return seconds.astype(np.int64) // column.unit_seconds
+
+
+def _named_chart(coding: Coding, counts: NDArray[np.int64], missing: int, rows: int) -> ColumnChart:
+    """A bar for each value; of many, the most frequent ones (ties in the order of the schema) and one for the rest."""
+    labels = list(map(str, coding.labels or ()))
+    named = [(labels[i], int(counts[i])) for i in _shown(counts)]
+    if len(named) < len(labels):
+        named.append((f"{len(labels) - len(named):,} other values", int(counts.sum()) - sum(n for _, n in named)))
+    entries = [(label, n, False) for label, n in named]
+    if coding.column.missing:
+        entries.append(("missing", missing, True))
+    tallest = max(1, *(n for _, n, _ in entries))
+    bars = tuple(ChartBar(label, n, n / rows, n / tallest, absent) for label, n, absent in entries)
+    return ColumnChart(bars, True, ("", ""))
+
+
+def _shown(counts: NDArray[np.int64]) -> list[int]:
+    if len(counts) <= MOST_NAMED_BARS:
+        return list(range(len(counts)))
+    return [int(i) for i in np.argsort(-counts, kind="stable")[: MOST_NAMED_BARS - 1]]
+
+
+def _standing_chart(coding: Coding, counts: NDArray[np.int64], missing: int, rows: int) -> ColumnChart:
+    """Neighbouring codes merged to at most MOST_BARS bars, as high as the codes under them are full on average."""
+    step = math.ceil(coding.levels / MOST_BARS)
+    groups = [(a, min(a + step, coding.levels)) for a in range(0, coding.levels, step)]
+    totals = [int(counts[a:b].sum()) for a, b in groups]
+    heights = [n / _width(coding, a, b) for n, (a, b) in zip(totals, groups, strict=True)]
+    tallest = max(heights) or 1.0
+    bars = tuple(
+        ChartBar(_range(coding, a, b), n, n / rows, h / tallest)
+        for (a, b), n, h in zip(groups, totals, heights, strict=True)
+    )
+    absent = ChartBar("missing", missing, missing / rows, missing / rows, True) if coding.column.missing else None
+    return ColumnChart(bars, False, (first_point(coding, 0), last_point(coding)), absent, step)
+
+
+def _width(coding: Coding, first: int, end: int) -> float:
+    """Length on the line for bins of equal width, of which the last may be shorter; else the number of codes."""
+    if coding.edges is None or getattr(coding.column, "cuts", None) is not None:
+        return float(end - first)
+    return float(coding.edges[end] - coding.edges[first])
+
+
+def first_point(coding: Coding, code: int) -> str:
+    """Where a code begins, as its column writes it."""
+    return str(coding.labels[code]) if coding.labels is not None else _written(coding, (coding.edges or ())[code])
+
+
+def last_point(coding: Coding) -> str:
+    return _end_point(coding, coding.levels)
+
+
+def _end_point(coding: Coding, end: int) -> str:
+    """The last value before code `end`; a number's bin has its upper edge for want of a last value."""
+    if coding.labels is not None:
+        return str(coding.labels[end - 1])
+    whole = isinstance(coding.column, Integer | Datetime)
+    return _written(coding, (coding.edges or ())[end] - whole)
+
+
+def _written(coding: Coding, at: float) -> str:
+    column = coding.column
+    if not isinstance(column, Datetime) or column.minimum is None:
+        return plain(at)
+    moment = column.minimum + timedelta(seconds=int(at) * column.unit_seconds)
+    return moment.date().isoformat() if column.resolution == "day" else moment.isoformat(" ")
+
+
+def _range(coding: Coding, first: int, end: int) -> str:
+    low, high = first_point(coding, first), _end_point(coding, end)
+    return low if low == high else f"{low} to {high}"
+
+
+def plain(value: float) -> str:
+    """A number in full (a bound's last decimal may tell where it came from), with commas where they help to read it.
+
+    >>> plain(2019), plain(1484705), plain(27.0), plain(0.5)
+    ('2019', '1,484,705', '27', '0.5')
+    """
+    whole = int(value) if float(value).is_integer() and abs(value) < 1e15 else value
+    return f"{whole:,}" if abs(whole) >= 10_000 else f"{whole}"
+
+
+# --- the training
+
+
+def curve_of(record: Sequence[Answer]) -> tuple[Point, ...]:
+    """Steps and gaps, where something was trained; nothing elsewhere."""
+    found = [a.value for a in record if kind_of(a.question) is Train and a.question.get("part") == PART]
+    points = [(float(step), float(gap)) for values in found for step, gap in values]
+    return tuple((step, gap) for step, gap in points if math.isfinite(gap))
+
+
+def training_curve(points: Sequence[Point], *, width: float = 400.0) -> Figure:
+    """A line from report to report, above the steps; the gap counts from zero."""
+    bottom, (colour, _) = 200.0, series_style(0)
+    across = Scale.over([0.0, *(step for step, _ in points)], 44, width - 14)
+    up = Scale.over([0.0, *(gap for _, gap in points)], bottom, 46)
+    places = [(across(step), up(gap)) for step, gap in points]
+    marks = [text(0, 14, shortened(TITLE, width, 14), size=13.5, bold=True), text(0, 34, UP, size=SMALL, quiet=True)]
+    marks += left_axis(up, across.start, across.end) + bottom_axis(across, bottom)
+    marks.append(text((across.start + across.end) / 2, bottom + 30, ACROSS, size=SMALL, anchor="middle", quiet=True))
+    marks.append(element("path", d=path(places), fill="none", stroke=colour, stroke_width=2))
+    marks += [
+        tip(element("circle", cx=x, cy=y, r=3, fill=colour), f"step {step:,.0f}: {gap:.4g}")
+        for (x, y), (step, gap) in zip(places, points, strict=True)
+    ]
+    rows = tuple((f"{step:,.0f}", valued(gap)) for step, gap in points)
+    first, last = points[0], points[-1]
+    said = f"It went from {first[1]:.3g} at step {first[0]:,.0f} to {last[1]:.3g} at step {last[0]:,.0f}."
+    return figure(marks, width, bottom + 38, TITLE, said, Numbers((ACROSS, UP), rows))
