@@ -15,7 +15,6 @@ from understudy.boundary.privacy.accountant import (
     delta_from_rho,
     epsilon_from_rho,
     lower_float,
-    replace_one_from_add_remove,
     rho_from_epsilon,
     rho_from_exponential,
     rho_from_gaussian,
@@ -223,12 +222,3 @@ def test_exponential_mechanism_stays_within_its_price(epsilon):
     price = float(rho_from_exponential(epsilon))
     assert worst <= price * (1 + 1e-9)
     assert worst > price / 2, "half the price would be a wrong claim, and this check must see it"
-
-
-def test_replace_one():
-    epsilon, delta = replace_one_from_add_remove(1.0, 1e-6)
-    assert epsilon == 2.0
-    assert (1 + math.e) * 1e-6 <= delta <= (1 + math.e) * 1e-6 * (1 + 1e-12)
-    assert replace_one_from_add_remove(3.0, 0.0) == (6.0, 0.0)
-    assert replace_one_from_add_remove(1e4, 1e-6) == (2e4, 1.0)
-    assert replace_one_from_add_remove(20.0, 1e-6) == (40.0, 1.0)

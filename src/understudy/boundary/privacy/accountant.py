@@ -22,7 +22,6 @@ __all__ = [
     "delta_from_rho",
     "epsilon_from_rho",
     "lower_float",
-    "replace_one_from_add_remove",
     "rho_from_epsilon",
     "rho_from_exponential",
     "rho_from_gaussian",
@@ -168,24 +167,6 @@ def rho_from_gaussian(sensitivity: Number, sigma: Number) -> Fraction:
     if width == 0:
         raise InternalError("sigma (0) must be greater than 0.")
     return round_up((Fraction(_checked("sensitivity", sensitivity)) / width) ** 2 / 2)
-
-
-def replace_one_from_add_remove(epsilon: float, delta: float) -> tuple[float, float]:
-    """The replace-one claim (2ε, (1 + e^ε)δ) that follows from an add/remove claim (ε, δ), rounded up.
-
-    Replacing a row is a removal and an insertion: group privacy for two (Vadhan 2017, Lemma 2.2), without its last
-    rounding of 1 + e^ε.
-
-    >>> replace_one_from_add_remove(1.0, 0.0)
-    (2.0, 0.0)
-    """
-    _checked("epsilon", epsilon)
-    if _checked("delta", delta) == 0:
-        return 2 * epsilon, 0.0
-    if epsilon > 700:  # e^ε is near the end of the floats, and δ = 1 says as much
-        return 2 * epsilon, 1.0
-    growth = Fraction(math.nextafter(math.exp(epsilon) * (1 + _SLACK), math.inf))
-    return 2 * epsilon, min(1.0, upper_float((1 + growth) * Fraction(delta)))
 
 
 def _checked(name: str, value: Number) -> Number:

@@ -29,7 +29,6 @@ from understudy.boundary.privacy.mechanisms.posterior import (
     UNIT,
     check_leaves,
     check_prior,
-    epsilon_at_any_depth,
     epsilon_of_draws,
     least_concentration,
     polya_prior,
@@ -166,30 +165,6 @@ def test_a_price_is_never_below_the_truth_and_hardly_above(units: int, draws: in
             truth = context.add(truth, context.multiply(Decimal(sign), log))
     price = epsilon_of_draws(prior, draws)
     assert Fraction(truth) <= price < Fraction(truth) + Fraction(1, 2**78)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.floats(0.01, 1e4), st.integers(1, 10**4), st.floats(1.2, 3.5))
-def test_any_depth_costs_less_than_the_limit_and_comes_near_it(c: float, draws: int, power: float) -> None:
-    limit = epsilon_at_any_depth(c, draws, power)
-    deep = PolyaPrior(c, 20, power).log_ratio_limit(draws)
-    assert deep <= limit
-    # What is left: Σ_{j>20} ln((1 + y)/(1 + y/2)) ≤ Σ y/2 with y = m/(c·j^p), at most its integral.
-    assert limit <= deep + draws / c / 2 * 20 ** (1 - power) / (power - 1) * 1.001 + 1e-9 * limit
-
-
-def test_both_forms_of_the_limit_agree() -> None:
-    assert math.isclose(epsilon_at_any_depth(930.0, 1000), epsilon_at_any_depth(930.0, 1000, 2 + 1e-12), rel_tol=1e-6)
-    for x in (1e-9, 1e-3, 0.004, 0.1, 3.0, 1e6):
-        y = x / np.arange(1.0, 2_000_001) ** 2
-        plain = float((np.log1p(y) - np.log1p(y / 2)).sum()) + math.log1p(x / 2)
-        assert math.isclose(epsilon_at_any_depth(1 / x, 1), plain + x / 2 / 2_000_000, rel_tol=1e-6)
-
-
-@pytest.mark.parametrize(("c", "power"), [(0.0, 2.0), (-1.0, 2.0), (1.0, 1.0), (1.0, 0.5)])
-def test_an_infinite_epsilon_is_refused(c: float, power: float) -> None:
-    with pytest.raises(MethodError, match="infinite"):
-        epsilon_at_any_depth(c, 10, power)
 
 
 @settings(max_examples=40, deadline=None)

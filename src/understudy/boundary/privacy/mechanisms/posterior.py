@@ -22,7 +22,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.privacy.accountant import Number, round_up, upper_float
+from understudy.boundary.privacy.accountant import Number, round_up
 from understudy.boundary.privacy.mechanisms.entropy import Entropy, ln_above
 from understudy.errors import InputError, MethodError
 from understudy.parameters import whole_number
@@ -33,8 +33,6 @@ LARGEST_PSEUDO_COUNT = 2.0**43
 MOST_DRAWS = 100_000_000
 """A draw takes about a hundred bytes while the urn is drawn from."""
 DEEPEST = 40
-CAUTION = 1e-10
-"""By which a sum in floats is raised: far more than the roundings of its terms."""
 
 LARGEST_WORD = np.uint64(2**64 - 1)
 
@@ -106,44 +104,6 @@ def epsilon_of_draws(prior: Prior, draws: int) -> Fraction:
 
 def check_draws(draws: int) -> int:
     return whole_number("draws", draws, 1, MOST_DRAWS, advice="; ask for another")
-
-
-def epsilon_at_any_depth(concentration: float, draws: int, exponent: float = 2.0) -> float:
-    """The ε of draws from a tree of unlimited depth with α_j = c·j^p: a bound for every depth, rounded up.
-
-    For p = 2 by Euler's product sinh(πx)/(πx) = Π(1 + x²/j²); else by a sum whose tail is bounded by an integral.
-
-    >>> round(epsilon_at_any_depth(1.0, 1), 4)
-    0.989
-    """
-    if not concentration > 0 or exponent <= 1:
-        raise MethodError(
-            f"concentration ({concentration}) and exponent ({exponent}) of a tree of unlimited depth must be above 0 "
-            "and above 1: otherwise epsilon is infinite; limit the depth, or raise them",
-            exponent,
-        )
-    rough = (_euler if exponent == 2 else _summed)(concentration, draws, exponent)
-    return upper_float(rough * (1 + CAUTION))
-
-
-def _euler(concentration: float, draws: int, exponent: float) -> float:
-    x = draws / concentration
-    return _log_sinhc(math.pi * math.sqrt(x)) - _log_sinhc(math.pi * math.sqrt(x / 2)) + math.log1p(x / 2)
-
-
-def _log_sinhc(x: float) -> float:
-    """ln(sinh(x)/x): near 0, where it would cancel, by its series."""
-    if x > 0.2:
-        return x + math.log(-math.expm1(-2 * x) / (2 * x))
-    y = x * x
-    return y * (1 / 6 - y * (1 / 180 - y * (1 / 2835 - y * (1 / 37800 - y / 467775))))
-
-
-def _summed(concentration: float, draws: int, exponent: float, terms: int = 200_000) -> float:
-    """A term is ln(1 + y/(2 + y)) ≤ y/2 with y = m/α_j; what follows the last is at most the integral of that."""
-    y = draws / (concentration * np.arange(1.0, terms + 1) ** exponent)
-    tail = draws / concentration / 2 * float(terms) ** (1 - exponent) / (exponent - 1)
-    return float(np.sum(np.log1p(y) - np.log1p(y / 2))) + math.log1p(float(y[0]) / 2) + tail
 
 
 def least_concentration(epsilon: Number, draws: int, depth: int, exponent: float = 2.0) -> float:
