@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 import understudy as us
 from understudy.boundary.privacy.asks import Select
 from understudy.boundary.privacy.budget import Budget
-from understudy.boundary.privacy.continuation import finish
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.boundary.privacy.mechanisms.posterior import Prior
-from understudy.boundary.privacy.mechanisms.teachers import Teachers
-from understudy.boundary.privacy.mechanisms.training import Training
+from understudy.boundary.privacy.mechanisms.teachers import ExactVotes
+from understudy.boundary.privacy.mechanisms.training import GradientSums
 from understudy.errors import InputError, MethodError
 from understudy.inference.generators.adversarial_training import TrainingConfig
 from understudy.methods import registry
@@ -125,7 +124,7 @@ class Desk:
             plan = continued(self.plan(seed), journal, seed)
             table = table_of(self.relation)
             release = synthesize_with(table, plan, randomness=self.tape, ledger=self.ledger, journal=journal)
-            finish(journal, self.ledger)
+            journal.finish(self.ledger)
             return release
 
     @property
@@ -224,18 +223,18 @@ def test_a_stop_after_any_round_of_votes(relation: str, tmp_path: Path, monkeypa
 
 
 @needs_networks
-@pytest.mark.parametrize(("method", "part"), [("dp-gan", Training), ("pate-gan", Teachers)])
+@pytest.mark.parametrize(("method", "part"), [("dp-gan", GradientSums), ("pate-gan", ExactVotes)])
 @pytest.mark.parametrize("left", range(STEPS))
 def test_only_the_steps_that_are_left_meet_rows(method: str, part: type, left: int, tmp_path: Path, monkeypatch):
     desk = Desk(tmp_path, method, "add-remove")
     drawn: list[NDArray[np.int64]] = []
-    honest = part._drawn
+    honest = part.noisy
 
     def watched(self: Any, *arguments: Any) -> NDArray[np.int64]:
         drawn.append(honest(self, *arguments))
         return drawn[-1]
 
-    monkeypatch.setattr(part, "_drawn", watched)
+    monkeypatch.setattr(part, "noisy", watched)
     with stopped_after(1 + STEPS - left, monkeypatch):  # the counts are the first record
         desk.run()
     assert len(drawn) == STEPS - left

@@ -8,7 +8,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from understudy.boundary.privacy.continuation import resumed
 from understudy.boundary.privacy.journal import Journal
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.errors import InputError
@@ -28,7 +27,7 @@ def journal_at(path: str | Path | None, ledger: Ledger | Path | None, resume: bo
         raise without_ledger(path)
     if path is None:
         raise InputError("what is resumed must be said; name the journal of the interrupted release too", path)
-    return resumed(Path(path), ledger) if resume else Journal.fresh(Path(path))
+    return Journal.resumed(Path(path), ledger) if resume else Journal.fresh(Path(path))
 
 
 def without_ledger(path: str | Path | None) -> InputError:

@@ -12,14 +12,12 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from understudy.boundary.privacy.asks.keys import no_pure_keys
 from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
-from understudy.boundary.privacy.continuation import finish, journalled
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.journal import Journal
 from understudy.boundary.privacy.ledger.beside import Debited, ledger_for
@@ -141,7 +139,7 @@ def synthesize(
         if deliver is not None:
             deliver(release)
         if kept and paying:
-            finish(kept, paying)
+            kept.finish(paying)
         return release
 
 
@@ -161,14 +159,19 @@ def synthesize_with(
     """
     plan = plan.check()
     purpose = f"synth {plan.choice.method.name} of {table.name}"
-    asking: dict[str, Any] = {"purpose": purpose, "analyst": analyst, "randomness": randomness}
-    if journal is None:
-        curator = Curator.on(table, plan.budget, ledger=ledger, **asking)
-    elif ledger is None:
-        raise without_ledger(journal.path)
-    else:
+    if journal is not None:
+        if ledger is None:
+            raise without_ledger(journal.path)
         journal.settle(facts(plan, table.name, randomness.secure, versions()))
-        curator = journalled(table, plan.budget, ledger, journal, **asking)
+    curator = Curator.on(
+        table,
+        plan.budget,
+        ledger=ledger,
+        purpose=purpose,
+        analyst=analyst,
+        randomness=randomness,
+        journal=journal,
+    )
     return plan.release(curator, table.kind, progress)
 
 

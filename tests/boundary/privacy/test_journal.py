@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 import understudy as us
 from understudy.boundary.privacy.asks import Marginals
 from understudy.boundary.privacy.budget import Budget, Cost
-from understudy.boundary.privacy.continuation import JournalGate, finish, resumed
 from understudy.boundary.privacy.curator import Curator
-from understudy.boundary.privacy.gates import Payer
+from understudy.boundary.privacy.gates import JournalGate, Payer
 from understudy.boundary.privacy.journal import ANSWER, MAGIC, STEP, Journal
 from understudy.boundary.privacy.ledger.claims import FINISHED, HEAD, Overtaken, put
 from understudy.boundary.privacy.ledger.ledger import Ledger
@@ -108,7 +107,7 @@ class Desk:
     def run(self, resume: bool = False, *, path: Path | None = None, hand: Callable[[int], None] | None = None) -> Seen:
         """All questions, from a new journal or an old one; `hand` is called with the number of each answer."""
         where = path or self.path
-        with closing(resumed(where, self.ledger) if resume else Journal.fresh(where)) as journal:
+        with closing(Journal.resumed(where, self.ledger) if resume else Journal.fresh(where)) as journal:
             journal.settle(FACTS)
             return self.ask(journal, hand or (lambda number: None))
 
@@ -285,7 +284,7 @@ def test_the_check_of_copies_finds_a_gate_that_never_claims(tmp_path: Path, monk
 def test_of_two_that_go_on_at_once_the_second_is_refused_unseen(desk: Desk, monkeypatch):
     interrupted(desk, "handed", 2, monkeypatch)
     copy = Path(shutil.copy(desk.path, desk.folder / "copy.journal"))
-    with closing(resumed(copy, desk.ledger)) as slow:
+    with closing(Journal.resumed(copy, desk.ledger)) as slow:
         slow.settle(FACTS)
         desk.run(resume=True)
         before = list(desk.seen)
@@ -299,7 +298,7 @@ def test_two_heads_that_are_the_same_are_debited_once(desk: Desk, monkeypatch):
         patch.setattr(Ledger, "debit", _stop)
         desk.run()
     copy = Path(shutil.copy(desk.path, desk.folder / "copy.journal"))
-    with closing(resumed(copy, desk.ledger)) as slow:
+    with closing(Journal.resumed(copy, desk.ledger)) as slow:
         slow.settle(FACTS)
         desk.run(resume=True)
         with pytest.raises(Overtaken, match="debited by another process"):
@@ -310,7 +309,7 @@ def test_two_heads_that_are_the_same_are_debited_once(desk: Desk, monkeypatch):
 def test_one_journal_is_open_once(desk: Desk, monkeypatch):
     pytest.importorskip("fcntl")
     interrupted(desk, "handed", 1, monkeypatch)
-    with closing(resumed(desk.path, desk.ledger)), pytest.raises(InputError, match="in use by another process"):
+    with closing(Journal.resumed(desk.path, desk.ledger)), pytest.raises(InputError, match="in use by another process"):
         desk.run(resume=True)
     desk.run(resume=True)
 
@@ -354,14 +353,17 @@ def test_another_request_is_named_and_nothing_is_drawn(desk: Desk, monkeypatch):
         ({"seed": None}, r"^seed \(none\) must be 5"),
         ({"version of numpy": "9"}, r"^version of numpy \(9\) must be none"),
     ):
-        with closing(resumed(desk.path, desk.ledger)) as journal, pytest.raises(InputError, match=sentence):
+        with closing(Journal.resumed(desk.path, desk.ledger)) as journal, pytest.raises(InputError, match=sentence):
             journal.settle(FACTS | changed)
     assert (desk.path.read_bytes(), desk.ledger.read_bytes()) == before
 
 
 def test_another_question_is_a_bug_and_gets_no_answer(desk: Desk, monkeypatch):
     interrupted(desk, "handed", 1, monkeypatch)
-    with closing(resumed(desk.path, desk.ledger)) as journal, pytest.raises(InternalError, match="another question"):
+    with (
+        closing(Journal.resumed(desk.path, desk.ledger)) as journal,
+        pytest.raises(InternalError, match="another question"),
+    ):
         journal.answer("some other")
 
 
@@ -370,9 +372,9 @@ def test_another_ledger_knows_nothing(desk: Desk, monkeypatch):
     other = desk.folder / "other.sqlite"
     Ledger.open(other)
     with pytest.raises(InputError, match="knows nothing of journal"):
-        resumed(desk.path, other)
+        Journal.resumed(desk.path, other)
     with pytest.raises(InputError, match="can't be opened"):
-        resumed(desk.path, desk.folder / "none.sqlite")
+        Journal.resumed(desk.path, desk.folder / "none.sqlite")
     assert not (desk.folder / "none.sqlite").exists()
     desk.run(resume=True)
 
@@ -380,8 +382,8 @@ def test_another_ledger_knows_nothing(desk: Desk, monkeypatch):
 def test_a_finished_release_cant_be_resumed(desk: Desk, monkeypatch):
     interrupted(desk, "handed", QUESTIONS, monkeypatch)
     copy = Path(shutil.copy(desk.path, desk.folder / "copy.journal"))
-    with closing(resumed(desk.path, desk.ledger)) as journal:
-        finish(journal, desk.ledger)
+    with closing(Journal.resumed(desk.path, desk.ledger)) as journal:
+        journal.finish(desk.ledger)
     assert not desk.path.exists()
     with pytest.raises(InputError, match="is finished, and can't be resumed"):
         desk.run(resume=True, path=copy)

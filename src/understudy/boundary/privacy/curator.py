@@ -18,7 +18,8 @@ from understudy.boundary.privacy.asks.ask import Ask, Price, Result
 from understudy.boundary.privacy.budget import Amount, Budget, Meter, Spend, claim
 from understudy.boundary.privacy.budget import total as composed
 from understudy.boundary.privacy.facts import PublicFacts
-from understudy.boundary.privacy.gates import Gate, Payer, RecordGate, RowGate
+from understudy.boundary.privacy.gates import Gate, JournalGate, Payer, RecordGate, RowGate
+from understudy.boundary.privacy.journal import Journal
 from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
 from understudy.boundary.privacy.measurement import Answer, frozen
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
@@ -63,16 +64,19 @@ class Curator(Queryable):
         analyst: str = "",
         randomness: Randomness | None = None,
         keys: Sequence[str] | None = None,
+        journal: Journal | None = None,
     ) -> Curator:
         """A curator of rows; without a ledger the budget is metered for this curator alone.
 
         A ledger given by its path is made only when it is first debited, so that a refused request leaves no file.
         `keys` are the columns whose private values will be asked for, which costs a part of δ; by default all that the
-        schema has.
+        schema has. With a journal, which needs a ledger, it keeps its answers there, or goes on with those.
         """
-        payer = Payer(budget, ledger, purpose, analyst)
-        gate = RowGate(CachedTable(table), payer, randomness or ExactRandomness.system())
-        return cls(table.schema, budget, gate, keys)
+        cached, payer = CachedTable(table), Payer(budget, ledger, purpose, analyst)
+        randomness = randomness or ExactRandomness.system()
+        if journal is None:
+            return cls(table.schema, budget, RowGate(cached, payer, randomness), keys)
+        return cls(table.schema, budget, JournalGate(cached, payer, randomness, journal), keys)
 
     @classmethod
     def replaying(

@@ -7,15 +7,17 @@ order are enough: the same code runs again, is handed what was drawn before, and
 
 The head says what was asked for; a record holds noisy answers, or the noisy sums of one step of a training. Neither
 rows nor anything that noise was drawn from is ever written. A record that was cut short fails its checksum and is
-ignored, as is one that the ledger doesn't know (`privacy.continuation` says why). So a journal may hold a draw that was
+ignored, as is one that the ledger doesn't know (`gates.JournalGate` says why). So a journal may hold a draw that was
 thrown away: it is for the steward's eyes, readable by its owner alone, and deleted when the release is finished.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -25,7 +27,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.privacy.records import FRAME, bodies, exactly, framed, lock, sha, sync_folder, write
+from understudy.boundary.privacy.ledger.claims import FINISHED
+from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.errors import InputError, InternalError
 
 MAGIC = b"understudy journal 1\n"
@@ -33,6 +36,8 @@ ANSWER, STEP = "answer", "step"
 KINDS = "biufU"
 """Of arrays: plain numbers and texts, so that reading a journal runs nothing."""
 ENDING = ".journal"
+FRAME = struct.Struct("<Q32s")
+"""Before each record: its length, and the SHA-256 of its body. It is there whole, or not at all."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,39 @@ class Journal:
             journal.close()
             raise
         return journal
+
+    @classmethod
+    def resumed(cls, path: Path, ledger: Ledger | Path) -> Journal:
+        """The journal of an interrupted release, as far as the ledger knows it; reads, and changes nothing."""
+        journal = cls.open(path)
+        try:
+            journal._trust(Ledger.at(ledger))
+        except BaseException:
+            journal.close()
+            raise
+        return journal
+
+    def _trust(self, ledger: Ledger) -> None:
+        claimed = ledger.claimed(self.digest)
+        if claimed is None and self.found:
+            raise InputError(
+                f"ledger ({ledger}) knows nothing of journal {str(self.path)!r}; give the ledger that was debited",
+                self.path,
+            )
+        if claimed is not None and claimed.finished:
+            raise InputError(
+                f"the release of journal {str(self.path)!r} is finished, and can't be resumed; delete the journal",
+                self.path,
+            )
+        if claimed is not None:
+            self.take(claimed.digests)
+            self.entry = claimed.entry
+
+    def finish(self, ledger: Ledger | Path) -> None:
+        """Closes a release for good, once it is where it should be: the ledger says so, and the journal is deleted."""
+        if self.entry is not None:
+            Ledger.at(ledger).claim(self.entry, FINISHED, self.digest)
+            self.delete()
 
     @property
     def paid(self) -> bool:
@@ -278,3 +316,71 @@ def _plain(value: NDArray[Any]) -> NDArray[Any]:
     if array.dtype.kind not in KINDS:
         raise InternalError(f"an answer of type {array.dtype} can't be kept in a journal.", array.dtype)
     return array
+
+
+# --- records in a file
+
+
+def sha(body: bytes) -> bytes:
+    return hashlib.sha256(body).digest()
+
+
+def framed(body: bytes) -> bytes:
+    return FRAME.pack(len(body), sha(body)) + body
+
+
+def bodies(file: BinaryIO) -> Iterator[bytes]:
+    """Every whole record from here on; what was cut short, and all behind it, never happened."""
+    size = os.fstat(file.fileno()).st_size
+    while size - file.tell() >= FRAME.size:
+        length, checksum = FRAME.unpack(exactly(file, FRAME.size))
+        if length > size - file.tell():
+            return
+        body = exactly(file, length)
+        if sha(body) != checksum:
+            return
+        yield body
+
+
+def exactly(file: BinaryIO, size: int) -> bytes:
+    """So many bytes, or all that are left: a file without a buffer may hand out fewer at a time."""
+    parts: list[bytes] = []
+    while size > 0 and (part := file.read(size)):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def write(file: BinaryIO, start: int, content: bytes) -> None:
+    file.seek(start)
+    file.truncate()
+    left = memoryview(content)
+    while left:
+        left = left[file.write(left) :]
+    os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """So that no power cut loses the file's name; where folders can't be synced, the system does it by itself."""
+    with suppress(PermissionError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def lock(file: BinaryIO, path: Path) -> None:
+    """Keeps two processes off one file. It guards the file alone: noise is guarded by the ledger's claims."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system
+        return
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(
+            f"journal ({str(path)!r}) is in use by another process; leave the release to that one", path
+        ) from None
+    except OSError:  # a file system without locks
+        return

@@ -27,7 +27,7 @@ class Train(Ask[Arrays]):
 
     `learn` meets the rows, by group of the grid, through `Training.gradients` alone. The question is public, and
     whatever `learn` does with the noisy sums is post-processing; so thousands of sums need not be recorded. (A gate
-    with a journal keeps each of them until the release is made: `privacy.continuation`.)
+    with a journal keeps each of them until the release is made: `gates.JournalGate`.)
     """
 
     domain: Domain

@@ -70,6 +70,11 @@ class ExactVotes:
             total += np.einsum("ij,ij->i", rows @ table, rows) > 0
         return total
 
+    def noisy(self, rows: Floats, shares: Floats, scale: float) -> NDArray[np.int64]:
+        """The same with noise."""
+        noise = self.randomness.noise("discrete-gaussian", scale, len(rows))
+        return self.count(rows, shares) + noise
+
 
 class Teachers:
     """The noisy votes of teachers, as many as are paid for, and nothing else."""
@@ -99,8 +104,4 @@ class Teachers:
         if len(rows) > self._left:
             raise InternalError(f"{len(rows)} votes can't be asked where {self._left} are left.", self)
         self._left -= len(rows)
-        return self._keep(lambda: self._noisy(rows, shares)).astype(np.float64)
-
-    def _noisy(self, rows: Floats, shares: Floats) -> NDArray[np.int64]:
-        noise = self._exact.randomness.noise("discrete-gaussian", self.scale, len(rows))
-        return self._exact.count(rows, shares) + noise
+        return self._keep(lambda: self._exact.noisy(rows, shares, self.scale)).astype(np.float64)
