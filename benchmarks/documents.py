@@ -28,8 +28,7 @@ from understudy.datasets import schema
 from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.evaluation import chosen
 from understudy.lab.evaluation.holdout import HoldoutSplit
-from understudy.lab.evaluation.picture import Pictures
-from understudy.lab.evaluation.picture_data import draw
+from understudy.lab.evaluation.picture_data import Pictures, draw
 from understudy.lab.specimens import arf as adversarial
 from understudy.lab.specimens import published_arf
 from understudy.lab.studies.documents.forests_page import ForestsChapter, render

@@ -33,7 +33,7 @@ from understudy.lab.audits.result import Audit
 from understudy.lab.evaluation.evaluation import Evaluation, evaluate
 from understudy.lab.evaluation.measures.anonymity import anonymity
 from understudy.lab.specimens.all_specimens import specimen
-from understudy.lab.studies.comparing import compare
+from understudy.lab.studies.method_comparison import compare
 from understudy.lab.studies.study import Study
 from understudy.methods.registry import METHODS
 from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree

@@ -13,9 +13,8 @@ import pytest
 from understudy.cli import evaluation_commands
 from understudy.cli.screen import Output
 from understudy.errors import InputError, UnderstudyError
-from understudy.lab.attacks import singling_out as singling
-from understudy.lab.attacks.all_attacks import ATTACKS
-from understudy.lab.attacks.attacks import NO_PROOF
+from understudy.lab.attacks import identification
+from understudy.lab.attacks.attacks import ATTACKS, NO_PROOF
 from understudy.lab.attacks.shadow_models import SHADOW
 from understudy.lab.evaluation.evaluation import NOTICE
 from understudy.progress import Advance, Progress
@@ -26,7 +25,7 @@ Show = Callable[..., str]
 @pytest.fixture
 def show_attack(desk: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Show:
     """`attack` with the first 200 people as the training table and as the synthetic one, and the others held out."""
-    monkeypatch.setattr(singling, "MOST_GUESSES", 50)
+    monkeypatch.setattr(identification, "MOST_GUESSES", 50)
     head, *lines = (desk / "people.csv").read_text().splitlines()
     (desk / "people.csv").write_text("\n".join([head, *lines[:200], ""]))
     (desk / "others.csv").write_text("\n".join([head, *lines[200:], ""]))

@@ -15,7 +15,7 @@ from understudy.cli.app import app
 from understudy.cli.screen import Output
 from understudy.errors import InputError, UnderstudyError
 from understudy.lab.evaluation.evaluation import MEASURES, NOTICE
-from understudy.lab.studies.comparing import TrialAdvance
+from understudy.lab.studies.method_comparison import TrialAdvance
 from understudy.lab.studies.study import Trial
 
 Show = Callable[..., str]
@@ -27,7 +27,7 @@ def few_measures(monkeypatch: pytest.MonkeyPatch) -> None:
     cheap = tuple(m for m in MEASURES if m.name in ("tv1", "tv2"))
     for module in (
         "understudy.lab.evaluation.evaluation",
-        "understudy.lab.studies.comparing",
+        "understudy.lab.studies.method_comparison",
         "understudy.cli.evaluation_commands",
     ):
         monkeypatch.setattr(f"{module}.MEASURES", cheap)

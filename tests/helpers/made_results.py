@@ -6,7 +6,7 @@ import math
 
 from understudy.lab.evaluation.evaluation import MEASURES, Evaluation, EvaluationFacts
 from understudy.lab.evaluation.measure import Measure, MeasurePart, MeasureResult
-from understudy.lab.evaluation.picture import (
+from understudy.lab.evaluation.picture_data import (
     AssociationPicture,
     DensityPicture,
     Pictures,

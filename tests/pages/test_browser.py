@@ -14,7 +14,7 @@ from playwright.sync_api import Browser
 import understudy as us
 from helpers.browser import SMALL_TEXT, UNDRAWN, UNSEEN_TEXT, Visit, opened_browser, program
 from helpers.made_results import evaluation, matrix, pictures, study
-from understudy.lab.evaluation.picture import Pictures
+from understudy.lab.evaluation.picture_data import Pictures
 from understudy.lab.evaluation.report import render
 from understudy.pages.curves import Dot, Reference, Series, curves, dots
 from understudy.pages.dial import Slice, donut, gauge

@@ -16,7 +16,7 @@ from helpers.made_results import CONTROL, EVIL, QUOTES, cloud, density, matrix, 
 from understudy.errors import InputError
 from understudy.lab.evaluation import distribution_figures as distribution
 from understudy.lab.evaluation.heatmap import heatmaps
-from understudy.lab.evaluation.picture import AssociationPicture, DensityPicture, ScatterPicture, SharesPicture
+from understudy.lab.evaluation.picture_data import AssociationPicture, DensityPicture, ScatterPicture, SharesPicture
 from understudy.pages.axis import Scale, log_ticks, spread, ticks, valued, written
 from understudy.pages.curves import GAP, Dot, Reference, Series, curves, dots
 from understudy.pages.dial import Slice, donut, gauge

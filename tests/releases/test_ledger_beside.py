@@ -18,7 +18,7 @@ from understudy.boundary.privacy.ledger.beside import ledger_beside, ledger_for
 from understudy.boundary.tables.table import Table
 from understudy.cli import run
 from understudy.errors import BudgetExhausted, InputError
-from understudy.lab.studies.comparing import compare
+from understudy.lab.studies.method_comparison import compare
 
 SCHEMA = us.Schema.loads("""
 [columns.age]

@@ -10,11 +10,10 @@ from understudy.boundary.schema.schema import Schema
 from understudy.cli.locations import beside
 from understudy.cli.screen import Output, print_table, progress
 from understudy.errors import InputError
-from understudy.lab.attacks.all_attacks import ATTACKS
-from understudy.lab.attacks.attack import DISTANCE, NOT_DEFINED, Attack, Finding
-from understudy.lab.attacks.attacks import NO_PROOF, Attacks, attack
+from understudy.lab.attacks.attacks import ATTACKS, NO_PROOF, Attacks, attack
 from understudy.lab.attacks.report import summary
 from understudy.lab.attacks.shadow_models import SHADOW
+from understudy.lab.attacks.threat import DISTANCE, NOT_DEFINED, Attack, Finding
 from understudy.lab.evaluation.evaluation import MEASURES, NOTICE, Evaluation, evaluate
 from understudy.lab.evaluation.measure import LOWER, Measure, MeasureResult
 from understudy.releases.release import FORMATS, SCHEMA, synthetic_name

@@ -16,7 +16,6 @@ from understudy.datasets import schema as bundled_schema
 from understudy.errors import InputError, ReleaseError
 from understudy.lab.evaluation.evaluation import NOTICE as INTERNAL
 from understudy.lab.evaluation.measure import Measure
-from understudy.lab.studies.comparing import NOTICE, TrialAdvance, compare
 from understudy.lab.studies.documents import nonparametric
 from understudy.lab.studies.documents import selection_study as selection
 from understudy.lab.studies.documents.prediction_grid import (
@@ -33,6 +32,7 @@ from understudy.lab.studies.documents.prediction_grid import (
 )
 from understudy.lab.studies.documents.prediction_page import PredictionGrid
 from understudy.lab.studies.layout import check_layout
+from understudy.lab.studies.method_comparison import NOTICE, TrialAdvance, compare
 from understudy.lab.studies.study import Study, Summary, Trial
 from understudy.parameters import known_name, one_of
 from understudy.progress import Advance, Progress

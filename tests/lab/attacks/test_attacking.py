@@ -13,13 +13,9 @@ import pytest
 from people import make_people
 
 from understudy.errors import InputError, UnderstudyError
-from understudy.lab.attacks import attack as contract
-from understudy.lab.attacks import attribute_inference as inference
-from understudy.lab.attacks import copies, membership
-from understudy.lab.attacks import singling_out as singling
-from understudy.lab.attacks.all_attacks import ATTACKS
-from understudy.lab.attacks.attack import ADVANTAGE, NOT_DEFINED, Finding
-from understudy.lab.attacks.attacks import NO_PROOF, attack_tables
+from understudy.lab.attacks import identification, membership, threat
+from understudy.lab.attacks.attacks import ATTACKS, NO_PROOF, attack_tables
+from understudy.lab.attacks.threat import ADVANTAGE, NOT_DEFINED, Finding
 from understudy.lab.evaluation.evaluation import NOTICE
 
 CAREFUL = 1 - 1e-4
@@ -48,7 +44,7 @@ def test_the_training_table_itself_makes_every_attack_scream(copied):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_other_people_of_the_population_raise_no_alarm(seed: int, schema, monkeypatch: pytest.MonkeyPatch):
-    for module in (contract.newcombe, inference.welch, membership.clopper_pearson, membership.ranking):
+    for module in (threat.newcombe, identification.welch, membership.clopper_pearson, membership.ranking):
         monkeypatch.setattr(module, "__defaults__", (CAREFUL,))
     monkeypatch.setattr(Finding.shares.__func__, "__kwdefaults__", {"level": CAREFUL, "note": ""})
     tables = [make_people(rows, 10 * seed + i) for i, rows in enumerate((400, 300, 400), 100)]
@@ -147,7 +143,7 @@ BAD = {
 
 @pytest.fixture
 def few_guesses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(singling, "MOST_GUESSES", 20)
+    monkeypatch.setattr(identification, "MOST_GUESSES", 20)
 
 
 @pytest.mark.slow_after(20)
@@ -178,7 +174,7 @@ def test_few_rows_say_nothing(train, holdout, schema):
 
 
 def test_the_largest_tables_are_drawn_from(train, holdout, schema, monkeypatch: pytest.MonkeyPatch):
-    for module, name in ((inference, "MOST_ROWS"), (copies, "MOST_ROWS"), (membership, "MOST_ROWS")):
+    for module, name in ((identification, "MOST_GUESSED"), (membership, "MOST_COMPARED"), (membership, "MOST_ROWS")):
         monkeypatch.setattr(module, name, 50)
     found = attack_tables(train, holdout, train, schema=schema)
     assert found["inference"].note.startswith("50 rows of the table, 50 of the hold-out")

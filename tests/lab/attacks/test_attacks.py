@@ -8,14 +8,20 @@ import pytest
 
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError
-from understudy.lab.attacks.attribute_inference import elected, guessed_right
 from understudy.lab.attacks.confidence import ranked_above
-from understudy.lab.attacks.copies import equal_rows, near_radius
-from understudy.lab.attacks.linkability import share_one
-from understudy.lab.attacks.membership import by_density, by_distance
-from understudy.lab.attacks.reconstruction import reconstruction
+from understudy.lab.attacks.identification import (
+    AT_LEAST,
+    EQUAL,
+    UNKNOWN,
+    Predicate,
+    elected,
+    guessed_right,
+    matches,
+    share_one,
+    singled_out,
+)
+from understudy.lab.attacks.membership import by_density, by_distance, equal_rows, near_radius, reconstruction
 from understudy.lab.attacks.shadow_models import agreeing, shadow_membership
-from understudy.lab.attacks.singling_out import AT_LEAST, EQUAL, UNKNOWN, Predicate, matches, singled_out
 from understudy.lab.attacks.threat import matrix
 
 NUMBER = Schema.loads('[columns.x]\ntype = "number"\nmin = 0\nmax = 1_000\nmissing = true\n')

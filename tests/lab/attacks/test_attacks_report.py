@@ -9,11 +9,10 @@ import pytest
 from helpers.made_results import EVIL, QUOTES
 from helpers.parsed_page import EXTERNAL, Page
 from understudy.errors import InputError
-from understudy.lab.attacks.all_attacks import ATTACKS
-from understudy.lab.attacks.attack import Finding
-from understudy.lab.attacks.attacks import NO_PROOF, AttackFacts, Attacks
+from understudy.lab.attacks.attacks import ATTACKS, NO_PROOF, AttackFacts, Attacks
 from understudy.lab.attacks.report import summary
 from understudy.lab.attacks.shadow_models import SHADOW
+from understudy.lab.attacks.threat import Finding
 from understudy.lab.evaluation.evaluation import NOTICE
 
 SILENT = Finding(0.21, 0.2, 0.01, (-0.015, 0.034), note="a note")

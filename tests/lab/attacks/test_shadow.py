@@ -17,13 +17,12 @@ import understudy as us
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.rows import Rows
 from understudy.errors import InputError, MethodError, SchemaError, UnderstudyError
+from understudy.lab.attacks import identification
 from understudy.lab.attacks import shadow_models as shadow
-from understudy.lab.attacks import singling_out as singling
-from understudy.lab.attacks.all_attacks import ATTACKS
-from understudy.lab.attacks.attack import ADVANTAGE, NO_ADVANTAGE, NOT_DEFINED, Finding
+from understudy.lab.attacks.attacks import ATTACKS
 from understudy.lab.attacks.confidence import ranking
 from understudy.lab.attacks.shadow_models import FEWEST_SHADOWS, SHADOW, SHADOWS, Shadows, most_exposed, worlds
-from understudy.lab.attacks.threat import matrix
+from understudy.lab.attacks.threat import ADVANTAGE, NO_ADVANTAGE, NOT_DEFINED, Finding, matrix
 from understudy.lab.evaluation.comparison import Comparison
 
 SCHEMA = Schema.loads(PEOPLE)
@@ -54,7 +53,7 @@ def leak(table: Any, *asked: object) -> pa.Table:
 @pytest.fixture
 def leaky(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shadow, "shadow_of", leak)
-    monkeypatch.setattr(singling, "MOST_GUESSES", 20)
+    monkeypatch.setattr(identification, "MOST_GUESSES", 20)
 
 
 def found_of(setting: Any, method: str, epsilon: float, seed: int = 0, given: Schema = SCHEMA, **asked: Any) -> Finding:
@@ -151,7 +150,7 @@ def test_a_method_that_returns_its_rows_is_told_by_one_person(train, holdout, sa
 
 
 def test_without_a_method_nothing_is_added(train, holdout, sample, monkeypatch):
-    monkeypatch.setattr(singling, "MOST_GUESSES", 20)
+    monkeypatch.setattr(identification, "MOST_GUESSES", 20)
     found = us.attack(train, holdout, sample, schema=SCHEMA)
     assert list(found.findings) == [a.name for a in ATTACKS]
     assert "shadow models" not in found.to_html() and "shadow" not in found.to_json()
@@ -224,7 +223,7 @@ def test_a_person_of_several_rows_is_attacked(setting):
 
 
 def test_a_draft_and_an_open_table_will_do(train, holdout, setting, monkeypatch):
-    monkeypatch.setattr(singling, "MOST_GUESSES", 20)
+    monkeypatch.setattr(identification, "MOST_GUESSES", 20)
     few, asked = train.slice(0, 40), {"method": "independent", "epsilon": 1, "shadows": 16}
     found = us.attack(few, holdout, few, **asked)
     assert found.facts.drafted and found["shadow"].verdict in (ADVANTAGE, NO_ADVANTAGE)

@@ -14,8 +14,16 @@ from sklearn.decomposition import PCA
 from understudy.boundary.schema.column import Categorical, Number
 from understudy.boundary.schema.schema import Schema
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.evaluation.picture import DensityPicture, Pictures, SharesPicture
-from understudy.lab.evaluation.picture_data import MOST_DOTS, MOST_LABELS, POINTS, _bandwidth, draw
+from understudy.lab.evaluation.picture_data import (
+    MOST_DOTS,
+    MOST_LABELS,
+    POINTS,
+    DensityPicture,
+    Pictures,
+    SharesPicture,
+    _bandwidth,
+    draw,
+)
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from helpers.made_results import (
 from helpers.parsed_page import EXTERNAL, Page
 from understudy.lab.evaluation.evaluation import MEASURES, NOTICE
 from understudy.lab.evaluation.measure import LOWER, MeasurePart, MeasureResult
-from understudy.lab.evaluation.picture import Pictures
+from understudy.lab.evaluation.picture_data import Pictures
 from understudy.lab.evaluation.report import MOST_PARTS, OPEN_PICTURES, render, render_brief
 
 MOST_BYTES = 3_000_000

@@ -21,10 +21,9 @@ from understudy.lab.evaluation.holdout import HoldoutSplit
 from understudy.lab.jobs import worker_pool
 from understudy.lab.jobs.worker_pool import Broken, WorkerPool, python_command
 from understudy.lab.studies import worker
-from understudy.lab.studies.case import BASELINE, Case, cases
-from understudy.lab.studies.comparing import TrialAdvance, compare
+from understudy.lab.studies.method_comparison import TrialAdvance, compare
 from understudy.lab.studies.record import FILE, KEY
-from understudy.lab.studies.study import Study
+from understudy.lab.studies.study import BASELINE, Case, Study, cases
 from understudy.lab.studies.worker import StudyTask, peak_megabytes, sentence, trials
 from understudy.methods.method import STATISTICS_FIRST
 
@@ -122,7 +121,7 @@ RUN = """
 import signal, sys
 import pyarrow.parquet as pq
 import understudy as us
-from understudy.lab.studies.comparing import compare
+from understudy.lab.studies.method_comparison import compare
 data, schema, out = sys.argv[1:]
 
 def progress(step):

@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.evaluation.picture import Pictures
-from understudy.lab.evaluation.picture_data import draw
+from understudy.lab.evaluation.picture_data import Pictures, draw
 from understudy.lab.studies.documents.forests_page import ForestsChapter, render
 from understudy.lab.studies.layout import TextTable
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from understudy.lab.evaluation.measure import MeasurePart, MeasureResult
-from understudy.lab.studies import long_table as table
+from understudy.lab.studies import record as table
 from understudy.lab.studies.study import Study, Trial
 from understudy.methods.method import STATISTICS_FIRST
 

@@ -22,12 +22,12 @@ from understudy.lab.studies.documents.nonparametric import (
     equal_values_ratio,
     rows_apart,
     study,
+    worst_pair,
     write,
 )
 from understudy.lab.studies.documents.nonparametric_page import NonparametricStudy, pictures, render
-from understudy.lab.studies.documents.polya_loss import worst_pair
 from understudy.lab.studies.layout import TextTable
-from understudy.pages.boxes import Box
+from understudy.pages.curves import Box
 
 SMALL = NonparametricSize(rows=2_000, depth=6, measures=20, repeats=4, neighbours=15, runs=60)
 

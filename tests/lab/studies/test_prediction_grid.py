@@ -16,9 +16,17 @@ from understudy.boundary.schema.domain import Domain
 from understudy.boundary.tables.table import Table
 from understudy.datasets import schema
 from understudy.errors import InputError
-from understudy.lab.studies.documents.billionaire import LARGEST, town
-from understudy.lab.studies.documents.census import ADULT_BINNED, EDUCATION, grouped_education
-from understudy.lab.studies.documents.prediction_grid import EncodedTable, PredictionData, prediction_grid, save
+from understudy.lab.studies.documents.prediction_grid import (
+    ADULT_BINNED,
+    EDUCATION,
+    LARGEST,
+    EncodedTable,
+    PredictionData,
+    grouped_education,
+    prediction_grid,
+    save,
+    town,
+)
 from understudy.lab.studies.documents.prediction_page import (
     FOREST,
     GREEDY,

@@ -16,7 +16,6 @@ from understudy.boundary.schema.domain import Domain
 from understudy.errors import InputError
 from understudy.lab.jobs.job_record import JobRecord
 from understudy.lab.studies.documents import selection_study as selection
-from understudy.lab.studies.documents.closeness import auc_and_accuracy, mean_auc, total_variation
 from understudy.lab.studies.documents.selection_page import (
     POOL,
     PUBLISHED,
@@ -27,7 +26,17 @@ from understudy.lab.studies.documents.selection_page import (
     render,
     verdict,
 )
-from understudy.lab.studies.documents.selection_study import SelectionSize, attempt, cases, compared, sweeps, write
+from understudy.lab.studies.documents.selection_study import (
+    SelectionSize,
+    attempt,
+    auc_and_accuracy,
+    cases,
+    compared,
+    mean_auc,
+    sweeps,
+    total_variation,
+    write,
+)
 
 pytestmark = pytest.mark.usefixtures("small_pools")
 

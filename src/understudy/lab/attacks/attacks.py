@@ -11,11 +11,11 @@ from typing import Any
 
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError
-from understudy.lab.attacks.all_attacks import ATTACKS, KNOWN
-from understudy.lab.attacks.attack import ADVANTAGE, Attack, Finding
 from understudy.lab.attacks.confidence import LEVEL
+from understudy.lab.attacks.identification import INFERENCE, LINKABILITY, SINGLING_OUT
+from understudy.lab.attacks.membership import COPIES, MEMBERSHIP, RECONSTRUCTION
 from understudy.lab.attacks.shadow_models import SHADOW, Shadows
-from understudy.lab.attacks.threat import Threat
+from understudy.lab.attacks.threat import ADVANTAGE, Attack, Finding, Threat
 from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.evaluation import NOTICE
 from understudy.pages.page import Rendered, Report
@@ -25,6 +25,11 @@ NO_PROOF = (
     "Attacks that find nothing prove nothing: there may be better ones. Only a differential-privacy guarantee speaks "
     "about all of them."
 )
+
+ATTACKS: tuple[Attack, ...] = (*MEMBERSHIP, *RECONSTRUCTION, *COPIES, *INFERENCE, *SINGLING_OUT, *LINKABILITY)
+"""On a table, in the order in which a report shows them."""
+KNOWN: tuple[Attack, ...] = (*ATTACKS, SHADOW)
+"""With the one that is made only where a method is named."""
 
 
 @dataclass(frozen=True)

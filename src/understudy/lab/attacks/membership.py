@@ -1,4 +1,7 @@
-"""Was this person in the table? By the distance to the nearest synthetic row, and by how much denser they lie there."""
+"""Can it be told who was in the training table: by nearness to synthetic rows, by their density, or by copies of rows?
+
+Only the difference between people of the table and others speaks about privacy.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.lab.attacks.attack import AREA, Attack, Finding
-from understudy.lab.attacks.confidence import clopper_pearson, ranked_above, ranking
-from understudy.lab.attacks.nearest_rows import Floats, Index
-from understudy.lab.attacks.threat import NEAREST, Threat, matrix, some
+from understudy.lab.attacks.confidence import clopper_pearson, ranked_above, ranking, welch
+from understudy.lab.attacks.nearest_rows import Floats, Index, Places
+from understudy.lab.attacks.threat import AREA, DISTANCE, NEAREST, Attack, Finding, Threat, matrix, some
+from understudy.lab.evaluation.comparison import RowSample
 from understudy.lab.evaluation.row_features import quietly
 
 MOST_ROWS = 20_000
@@ -94,7 +97,7 @@ def _at(rate: float, inside: Floats, outside: Floats) -> Finding:
     return found.with_parts({}, note=f"exact intervals: {ends}")
 
 
-ATTACKS: tuple[Attack, ...] = (
+MEMBERSHIP: tuple[Attack, ...] = (
     Attack(
         "membership-distance",
         "Membership by distance",
@@ -113,5 +116,81 @@ ATTACKS: tuple[Attack, ...] = (
         "of the time.",
         by_density,
         AREA,
+    ),
+)
+
+
+def reconstruction(threat: Threat) -> Finding:
+    """The mean distance to the nearest synthetic rows, in standard deviations, of both kinds of rows."""
+    train, holdout = (n.distances.mean(axis=1) for n in threat.near)
+    success, baseline = float(train.mean()), float(holdout.mean())
+    note = f"mean distance to {min(NEAREST, threat.synthetic.rows)} synthetic rows; smaller is nearer"
+    return Finding(success, baseline, baseline - success, welch(holdout, train), note=note)
+
+
+RECONSTRUCTION: tuple[Attack, ...] = (
+    Attack(
+        "reconstruction",
+        "Reconstruction",
+        "Synthetic rows would lie nearer to a person because they were in the table, so that the person's row could "
+        "be rebuilt from them.",
+        "Mean distance to the three nearest synthetic rows; the advantage is how much nearer rows of the table are.",
+        reconstruction,
+        DISTANCE,
+    ),
+)
+
+
+NEAR = 0.01
+"""A near copy is nearer than all but this share of the training rows are to one another."""
+MOST_COMPARED = 4_000
+COPIES_STREAM = 3
+
+
+def copies(threat: Threat) -> Finding:
+    """The share of rows that have a copy, in both kinds; equal rows are counted apart too."""
+    equal = equal_rows([threat.train, threat.holdout], threat.synthetic)
+    radius = near_radius(threat)
+    either = [e | (n.distances[:, 0] < radius) for e, n in zip(equal, threat.near, strict=True)]
+    parts = {"equal rows": _shares(*equal), "equal or near rows": _shares(*either)}
+    note = f"near means within {radius:.3g}, as the nearest {NEAR:.0%} of training rows are to each other"
+    return _shares(*either).with_parts(parts, note)
+
+
+def _shares(train: NDArray[np.bool_], holdout: NDArray[np.bool_]) -> Finding:
+    return Finding.shares(int(train.sum()), len(train), int(holdout.sum()), len(holdout))
+
+
+def near_radius(threat: Threat) -> float:
+    """The first percentile of the distances from training rows to the nearest other one."""
+    rows = matrix(threat.features, threat.train)
+    chosen = some(len(rows), MOST_COMPARED, threat.generator(COPIES_STREAM))
+    distances = Index.of(rows).nearest(rows[chosen], 1, own=chosen).distances[:, 0]
+    return float(np.quantile(distances, NEAR))
+
+
+def equal_rows(asked: Sequence[RowSample], among: RowSample) -> list[NDArray[np.bool_]]:
+    """Which rows of each table are equal to one of these, in all columns and in full precision."""
+    tables = [*asked, among]
+    numbered = np.zeros(sum(t.rows for t in tables), dtype=np.int64)
+    for name in among.codes:
+        column = np.concatenate([t.values.get(name, t.codes[name]) for t in tables])
+        value, place = np.unique(column, return_inverse=True)
+        numbered = np.unique(numbered * len(value) + place, return_inverse=True)[1]
+    *parts, theirs = np.split(numbered, np.cumsum([t.rows for t in tables])[:-1])
+    return [_among(part, theirs) for part in parts]
+
+
+def _among(numbers: Places, theirs: Places) -> NDArray[np.bool_]:
+    return np.isin(numbers, theirs)
+
+
+COPIES: tuple[Attack, ...] = (
+    Attack(
+        "copies",
+        "Copies",
+        "A person's row would stand in the synthetic table, as it is or nearly so, because they were in the table.",
+        "Rows that have an equal or nearly equal synthetic row; common rows have one by chance, in the hold-out too.",
+        copies,
     ),
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from understudy.lab.attacks.attack import DISTANCE, NOT_DEFINED, Attack, Finding
 from understudy.lab.attacks.attacks import NO_PROOF, Attacks
 from understudy.lab.attacks.shadow_models import SHADOW
+from understudy.lab.attacks.threat import DISTANCE, NOT_DEFINED, Attack, Finding
 from understudy.lab.evaluation.evaluation import NOTICE
 from understudy.pages.axis import percent, valued
 from understudy.pages.dial import gauge

@@ -24,14 +24,12 @@ from understudy.boundary.tables.rows import Rows
 from understudy.boundary.tables.sources import open as open_table
 from understudy.boundary.tables.table import Table, is_table
 from understudy.errors import InputError
-from understudy.lab.attacks.attack import AREA, FEWEST, Attack, Finding
 from understudy.lab.attacks.confidence import ranked_above, ranking
 from understudy.lab.attacks.nearest_rows import Index, Matrix, Places
-from understudy.lab.attacks.threat import NEAREST, Threat, matrix, some
-from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.attacks.threat import AREA, FEWEST, NEAREST, Attack, Finding, Threat, matrix, some
+from understudy.lab.evaluation.comparison import Comparison, RowSample
 from understudy.lab.evaluation.holdout import people
 from understudy.lab.evaluation.row_features import quietly
-from understudy.lab.evaluation.sample import RowSample
 from understudy.methods.method import Options
 from understudy.parameters import whole_number
 from understudy.progress import Advance, Listener, Progress, listening

@@ -1,21 +1,216 @@
-"""The tables that are compared: the real one, the synthetic one, and perhaps real rows that were held out."""
+"""The tables that are compared, as the measures see them: the real one, the synthetic one, and perhaps a hold-out.
+
+Every column is there as numbers or as codes, the same codes in all tables. A column on a line (numbers, dates) keeps
+its values and is also cut into cells; any other column has codes alone. The cells are those of the values themselves
+where there are few of them, else bins that hold about equally many real rows.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from understudy.boundary.schema.column import Column, Datetime
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
 from understudy.boundary.schema.schema import DRAFT, Schema
 from understudy.boundary.tables.draft import draft_schema
 from understudy.boundary.tables.rows import Rows
 from understudy.errors import InputError
 from understudy.lab.evaluation.measure import GROUPS, HOLDOUT, SCHEMA, TARGET
-from understudy.lab.evaluation.sample import RowSample, Variable, encode, is_on_line
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_VALUES, BINS = 64, 32
+MISSING = "missing"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A column that is compared. A missing value has the code after all others."""
+
+    column: Column
+    labels: tuple[str, ...]
+    """What each code stands for."""
+    edges: NDArray[np.float64] | None = None
+    """Of a column on a line: code i holds edges[i-1] ≤ x < edges[i], without bounds at both ends."""
+    missing: bool = False
+    """Whether a value is missing in any of the tables."""
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def on_line(self) -> bool:
+        return self.edges is not None
+
+    @property
+    def is_date(self) -> bool:
+        return isinstance(self.column, Datetime)
+
+    @property
+    def size(self) -> int:
+        return len(self.labels) + self.missing
+
+    @property
+    def all_labels(self) -> tuple[str, ...]:
+        return (*self.labels, MISSING) if self.missing else self.labels
+
+
+@dataclass(frozen=True)
+class RowSample:
+    """The rows of one table."""
+
+    name: str
+    rows: int
+    codes: Mapping[str, NDArray[np.int64]]
+    """Of every column."""
+    values: Mapping[str, NDArray[np.float64]]
+    """Of the columns on a line: NaN where missing; may be infinite."""
+
+    def counts(self, variables: Sequence[Variable]) -> NDArray[np.int64]:
+        """The contingency table of some columns."""
+        shape = tuple(v.size for v in variables)
+        flat = np.ravel_multi_index(tuple(self.codes[v.name] for v in variables), shape)
+        return np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape)
+
+    def present(self, name: str) -> NDArray[np.float64]:
+        """The values of a column on a line that are not missing."""
+        values = self.values[name]
+        return values[~np.isnan(values)]
+
+    def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> RowSample:
+        """Some of the rows."""
+        codes = {name: c[rows] for name, c in self.codes.items()}
+        count = len(next(iter(codes.values())))
+        return RowSample(self.name, count, codes, {name: v[rows] for name, v in self.values.items()})
+
+
+def is_on_line(column: Column) -> bool:
+    return isinstance(column, Integer | Number | Datetime)
+
+
+def encode(tables: Mapping[str, pa.Table], columns: Sequence[Column]) -> tuple[list[Variable], dict[str, RowSample]]:
+    """The tables in common codes; cells of numbers are cut by the first of them, which is the real one."""
+    variables: list[Variable] = []
+    codes: dict[str, dict[str, NDArray[np.int64]]] = {name: {} for name in tables}
+    values: dict[str, dict[str, NDArray[np.float64]]] = {name: {} for name in tables}
+    for column in columns:
+        if is_on_line(column):
+            found = {name: _numbers(table, column.name) for name, table in tables.items()}
+            variable = _cut(column, list(found.values()))
+            for name, numbers in found.items():
+                values[name][column.name] = numbers
+                codes[name][column.name] = _codes(variable, numbers)
+        else:
+            texts = {name: _texts(table, column) for name, table in tables.items()}
+            variable, coded = _listed(column, texts)
+            for name in tables:
+                codes[name][column.name] = coded[name]
+        variables.append(variable)
+    samples = {name: RowSample(name, t.num_rows, codes[name], values[name]) for name, t in tables.items()}
+    return variables, samples
+
+
+def _numbers(table: pa.Table, name: str) -> NDArray[np.float64]:
+    import pyarrow as pa
+
+    column = table.column(name).cast(pa.float64())
+    return np.array(column.to_numpy(), dtype=np.float64)
+
+
+def _cut(column: Column, tables: Sequence[NDArray[np.float64]]) -> Variable:
+    missing = any(bool(np.isnan(t).any()) for t in tables)
+    distinct = np.unique(np.concatenate([np.unique(t[~np.isnan(t)]) for t in tables]))
+    if len(distinct) <= MOST_VALUES:
+        labels = tuple(spoken(column, v) for v in distinct) or ("none",)
+        return Variable(column, labels, distinct[1:], missing)
+    edges = _equal_edges(tables[0][np.isfinite(tables[0])])
+    edges = edges if len(edges) else distinct[np.isfinite(distinct)][1:2]
+    return Variable(column, tuple(_bin_labels(column, edges)), edges, missing)
+
+
+def _equal_edges(real: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Between bins of about equally many real rows; a value that fills a bin by itself has one of its own."""
+    values, counts = np.unique(real, return_counts=True)
+    heavy = values[counts >= max(2, len(real) / BINS)]
+    light = real[~np.isin(real, heavy)]
+    bins = max(2, BINS - len(heavy))
+    cuts = np.quantile(light, np.linspace(0, 1, bins + 1)[1:-1], method="lower") if len(light) else light
+    return np.unique(np.concatenate([cuts, heavy, np.nextafter(heavy, np.inf)]))
+
+
+def _bin_labels(column: Column, edges: NDArray[np.float64]) -> Iterator[str]:
+    yield f"below {spoken(column, edges[0])}"
+    single = False
+    for low, high in itertools.pairwise(edges):
+        after, single = single, bool(high == np.nextafter(low, np.inf))
+        start = f"{'above' if after else 'from'} {spoken(column, low)}"
+        yield spoken(column, low) if single else f"{start} to {spoken(column, high)}"
+    yield f"above {spoken(column, edges[-1])}" if single else f"{spoken(column, edges[-1])} and more"
+
+
+def spoken(column: Column, value: float) -> str:
+    """A value as people write it."""
+    if isinstance(column, Datetime) and np.isfinite(value):
+        moment = np.datetime64(column.start if column.minimum else "1970-01-01", "s")
+        moment = moment + np.timedelta64(round(value * column.unit_seconds), "s")
+        return str(moment.astype("datetime64[D]") if column.resolution == "day" else moment)
+    value = 0.0 if abs(value) < 1e-300 else value  # the next number after zero
+    return f"{value:,.8g}" if 1e-4 < abs(value) < 1e15 or value == 0 else f"{value:.4g}"
+
+
+def _codes(variable: Variable, values: NDArray[np.float64]) -> NDArray[np.int64]:
+    assert variable.edges is not None
+    codes = np.searchsorted(variable.edges, values, side="right")
+    return np.where(np.isnan(values), len(variable.labels), codes)
+
+
+def _texts(table: pa.Table, column: Column) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = table.column(column.name)
+    if isinstance(column, Boolean):
+        known = pc.is_in(values, pa.array([*Boolean.TRUE, *Boolean.FALSE]))
+        truth = pc.if_else(pc.is_in(values, pa.array(Boolean.TRUE)), "true", "false")
+        values = pc.if_else(known, truth, values)
+    elif isinstance(column, Categorical) and column.numeric:
+        values = values.cast(pa.float64())
+        values = pc.if_else(pc.equal(values, pc.floor(values)), values.cast(pa.int64(), safe=False).cast(pa.string()),
+                            values.cast(pa.string()))  # fmt: skip
+    return values.cast(pa.string()).combine_chunks().dictionary_encode()
+
+
+def _listed(column: Column, texts: Mapping[str, pa.Array]) -> tuple[Variable, dict[str, NDArray[np.int64]]]:
+    """Labels in the order of the schema, then those that it does not know, by name."""
+    seen = {str(v) for t in texts.values() for v in t.dictionary.to_pylist()}
+    declared = [str(v) for v in _declared(column) if str(v) in seen]
+    labels = tuple(dict.fromkeys([*declared, *sorted(seen)])) or ("none",)
+    place = {label: i for i, label in enumerate(labels)}
+    missing = any(t.null_count for t in texts.values())
+    variable = Variable(column, labels, missing=missing)
+    coded = {}
+    for name, t in texts.items():
+        table = np.array([*(place[str(v)] for v in t.dictionary.to_pylist()), len(labels)], dtype=np.int64)
+        indices = np.array(t.indices.fill_null(len(t.dictionary)).to_numpy(zero_copy_only=False), dtype=np.int64)
+        coded[name] = table[indices]
+    return variable, coded
+
+
+def _declared(column: Column) -> Sequence[object]:
+    if isinstance(column, Boolean):
+        return ("false", "true")
+    return column.labels if isinstance(column, Categorical) and column.values is not None else ()
+
 
 REAL, SYNTHETIC, HELD_OUT = "real", "synthetic", "hold-out"
 

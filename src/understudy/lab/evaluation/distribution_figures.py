@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from understudy.lab.evaluation.picture import DensityPicture, ScatterPicture, SharesPicture
+from understudy.lab.evaluation.picture_data import DensityPicture, ScatterPicture, SharesPicture
 from understudy.pages.axis import Scale, bottom_axis, percent, round_percent, ticks, written
 from understudy.pages.figure import (
     SMALL,

@@ -26,8 +26,7 @@ from understudy.lab.evaluation.measures import (
 from understudy.lab.evaluation.measures import contingency as marginals
 from understudy.lab.evaluation.measures import nearest_distances as reconstruction
 from understudy.lab.evaluation.measures import range_queries as queries
-from understudy.lab.evaluation.picture import Pictures
-from understudy.lab.evaluation.picture_data import draw
+from understudy.lab.evaluation.picture_data import Pictures, draw
 from understudy.pages.page import Rendered, Report
 from understudy.progress import Listener, listening
 

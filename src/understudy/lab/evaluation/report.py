@@ -10,7 +10,7 @@ from understudy.lab.evaluation.distribution_figures import bars, density, scatte
 from understudy.lab.evaluation.evaluation import NOTICE, Evaluation
 from understudy.lab.evaluation.heatmap import MOST_COLUMNS, heatmaps
 from understudy.lab.evaluation.measure import LOWER, Measure, MeasurePart, MeasureResult
-from understudy.lab.evaluation.picture import Column, SharesPicture
+from understudy.lab.evaluation.picture_data import Column, SharesPicture
 from understudy.pages.axis import percent, written
 from understudy.pages.figure import Figure
 from understudy.pages.page import counted, fill

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.lab.evaluation.sample import RowSample, Variable
+from understudy.lab.evaluation.comparison import RowSample, Variable
 
 if TYPE_CHECKING:
     from understudy.lab.evaluation.comparison import Comparison

@@ -21,9 +21,8 @@ from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.evaluation import chosen
 from understudy.lab.evaluation.measure import MeasureResult
 from understudy.lab.jobs.worker_pool import Broken, WorkerPool, python_command, serve
-from understudy.lab.studies.case import BASELINE, Case
 from understudy.lab.studies.record import from_dict, to_dict
-from understudy.lab.studies.study import Trial
+from understudy.lab.studies.study import BASELINE, Case, Trial
 from understudy.releases.synthesis import synthesize
 
 if TYPE_CHECKING:

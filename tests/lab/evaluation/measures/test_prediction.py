@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score, r2_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 from tables import changed, compared, people, shuffled
 
-from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.evaluation.comparison import Comparison, RowSample
 from understudy.lab.evaluation.measure import NEEDS, MeasureResult
 from understudy.lab.evaluation.measures import prediction
 from understudy.lab.evaluation.measures.prediction import (
@@ -24,7 +24,6 @@ from understudy.lab.evaluation.measures.prediction import (
     Predictions,
 )
 from understudy.lab.evaluation.row_features import Standardisation, Target
-from understudy.lab.evaluation.sample import RowSample
 
 BY_NAME = {m.name: m for m in MEASURES}
 CLASSES = ("accuracy", "f1", "auc")

@@ -20,7 +20,7 @@ from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.draft import draft_schema
 from understudy.boundary.tables.rows import Rows
 from understudy.errors import InputError
-from understudy.lab.evaluation.sample import RowSample, Variable, encode
+from understudy.lab.evaluation.comparison import RowSample, Variable, encode
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,9 +14,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.evaluation.comparison import Comparison, RowSample, Variable
 from understudy.lab.evaluation.measure import LOWER, Measure, MeasurePart, MeasureResult
-from understudy.lab.evaluation.sample import RowSample, Variable
 
 SECTION = "Columns together"
 FLAT = 1e-10

@@ -13,9 +13,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.evaluation.comparison import Comparison, RowSample, Variable
 from understudy.lab.evaluation.measure import HIGHER, LOWER, Measure, MeasurePart, MeasureResult
-from understudy.lab.evaluation.sample import RowSample, Variable
 
 SECTION = "Counts"
 MOST_PAIRS, MOST_TRIPLES = 5_000, 300

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.column import Datetime
-from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.evaluation.comparison import Comparison, RowSample, Variable
 from understudy.lab.evaluation.measure import INFINITY, LOWER, Compute, Measure, MeasurePart, MeasureResult
-from understudy.lab.evaluation.sample import RowSample, Variable
 
 SECTION = "Single columns"
 NO_LINES = "no column holds numbers or dates"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.lab.evaluation.comparison import HELD_OUT, Comparison
+from understudy.lab.evaluation.comparison import HELD_OUT, Comparison, RowSample, Variable
 from understudy.lab.evaluation.measure import GROUPS, HOLDOUT, LOWER, TARGET, Measure, MeasurePart, MeasureResult
 from understudy.lab.evaluation.measures.prediction import (
     BOOSTING,
@@ -18,7 +18,6 @@ from understudy.lab.evaluation.measures.prediction import (
     trained_on_synthetic,
 )
 from understudy.lab.evaluation.row_features import Floats, Target
-from understudy.lab.evaluation.sample import RowSample, Variable
 
 SECTION = "Groups"
 FEWEST = 30

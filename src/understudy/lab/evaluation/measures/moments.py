@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.evaluation.comparison import Comparison, Variable
 from understudy.lab.evaluation.measure import INFINITY, LOWER, Measure, MeasurePart
 from understudy.lab.evaluation.measures.distances import (
     SECTION,
@@ -20,7 +20,6 @@ from understudy.lab.evaluation.measures.distances import (
     over_lines,
     transport,
 )
-from understudy.lab.evaluation.sample import Variable
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 

@@ -6,10 +6,9 @@ from functools import partial
 
 import numpy as np
 
-from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.evaluation.comparison import Comparison, RowSample
 from understudy.lab.evaluation.measure import HIGHER, INFINITY, Measure, MeasurePart, MeasureResult
 from understudy.lab.evaluation.row_features import Features, Floats, draw
-from understudy.lab.evaluation.sample import RowSample
 
 SECTION = "Reconstruction"
 NEAREST = 3

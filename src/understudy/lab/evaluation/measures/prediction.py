@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.lab.evaluation.comparison import HELD_OUT, SYNTHETIC, Comparison
+from understudy.lab.evaluation.comparison import HELD_OUT, SYNTHETIC, Comparison, RowSample
 from understudy.lab.evaluation.measure import (
     HIGHER,
     HOLDOUT,
@@ -26,7 +26,6 @@ from understudy.lab.evaluation.measure import (
     MeasureResult,
 )
 from understudy.lab.evaluation.row_features import Features, Floats, SharedResult, Target, draw, quietly
-from understudy.lab.evaluation.sample import RowSample
 
 SECTION = "Prediction"
 LOGISTIC, LINEAR = "logistic regression", "linear regression"

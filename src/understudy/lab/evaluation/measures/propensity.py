@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.evaluation.comparison import Comparison, RowSample
 from understudy.lab.evaluation.measure import INFINITY, LOWER, Measure, MeasureResult
 from understudy.lab.evaluation.row_features import Features, Floats, SharedResult, draw, join, quietly
-from understudy.lab.evaluation.sample import RowSample
 
 SECTION = "Telling apart"
 MOST_ROWS = 20_000

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.evaluation.comparison import Comparison, RowSample, Variable
 from understudy.lab.evaluation.measure import INFINITY, LOWER, Measure, MeasurePart, MeasureResult
 from understudy.lab.evaluation.row_features import Floats, SharedResult
-from understudy.lab.evaluation.sample import RowSample, Variable
 
 SECTION = "Counts"
 QUERIES, MOST_COLUMNS = 500, 3

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
 from understudy.boundary.schema.expression import Kind, Values
 from understudy.boundary.schema.schema import Rule
-from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.evaluation.comparison import Comparison, RowSample, Variable
 from understudy.lab.evaluation.measure import HIGHER, LOWER, SCHEMA, Compute, Measure, MeasurePart, MeasureResult
 from understudy.lab.evaluation.measures.distances import NoFigureError, over_all, over_lines, over_lists
-from understudy.lab.evaluation.sample import RowSample, Variable
 
 SECTION = "Validity"
 

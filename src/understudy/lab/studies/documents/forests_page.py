@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from understudy.lab.evaluation.distribution_figures import bars, density, scatter
 from understudy.lab.evaluation.evaluation import NOTICE
-from understudy.lab.evaluation.picture import Pictures, SharesPicture
+from understudy.lab.evaluation.picture_data import Pictures, SharesPicture
 from understudy.lab.studies.layout import TextTable
 from understudy.pages.figure import Figure
 from understudy.pages.page import fill

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from understudy.lab.studies.layout import TextTable
 from understudy.pages.axis import valued
-from understudy.pages.boxes import Band, Box, band, boxes
-from understudy.pages.curves import Series, curves
+from understudy.pages.curves import Band, Box, Series, band, boxes, curves
 from understudy.pages.figure import Figure
 from understudy.pages.page import fill
 

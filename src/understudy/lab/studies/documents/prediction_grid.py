@@ -5,34 +5,47 @@ It is the evaluation of S. Hanisch, "Differential Privacy for Decision Trees".
 Private and not, of depth 1 to 7, with 1 to 100 trees, at ε from 0.001 to 10. Adult is made as the document made it:
 seven columns in few bins, and as many rich as poor. Private predictors take the document's form (random structure,
 votes, leaves at their word); the greedy tree is ours.
+
+The billionaire example (Bambauer, Muralidhar & Sarathy 2014, in Hanisch) shows why a mean can't be private and useful
+at once where a median can: a town of a hundred people with small incomes, made up here; then a billionaire moves in.
+Noise that hides a billionaire drowns the town's mean. One person moves a median by one place.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.asks import Quantile
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.mechanisms.entropy import SeededEntropy
+from understudy.boundary.privacy.mechanisms.noise import discrete_laplace
+from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
+from understudy.boundary.schema.column import Integer
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.cache import EncodedTable
 from understudy.boundary.tables.rows import Rows
+from understudy.boundary.tables.sources import open as open_table
 from understudy.files import write_atomically
-from understudy.lab.studies.documents.billionaire import town
-from understudy.lab.studies.documents.census import ADULT_BINNED, grouped_education
 from understudy.lab.studies.documents.prediction_page import (
     FOREST,
     GREEDY,
     PRIVATE_FOREST,
     PRIVATE_TREE,
     TREE,
+    IncomeExample,
     PredictionGrid,
     PredictionOutcome,
     render,
@@ -43,6 +56,9 @@ from understudy.predictors.input_data import codes_of
 from understudy.predictors.learning import MOST_LEAVES
 from understudy.predictors.predictor import PrivatePredictor
 from understudy.progress import Listener, listening
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 TARGETS = {"adult": "income", "mushroom": "class", "nursery": "classification", "votes": "Class"}
 FILES = {"adult": "adult.train.csv"}
@@ -193,3 +209,99 @@ def save(grid: PredictionGrid, folder: Path) -> None:
     numbers = [asdict(o) | {"mean": o.mean, "variance": o.variance} for o in grid.outcomes]
     body = {"baselines": grid.baselines, "rows": grid.rows, "outcomes": numbers, "town": asdict(grid.town)}
     write_atomically(folder / "prediction-grid.json", (json.dumps(body, indent=1) + "\n").encode())
+
+
+EDUCATION = {
+    "HS_or_below": (
+        "Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th", "HS-grad",
+    ),
+    "College": ("Some-college", "Assoc-voc", "Assoc-acdm"),
+    "Bachelors": ("Bachelors",),
+    "Masters": ("Masters",),
+    "Doctorate": ("Prof-school", "Doctorate"),
+}  # fmt: skip
+LEVEL = "education_level"
+
+ADULT_BINNED = Schema.loads("""
+missing_values = ["?"]
+[columns.age]
+type = "integer"
+min = 17
+max = 90
+cuts = [38]
+[columns.workclass]
+type = "categorical"
+values = [
+  "Private", "Self-emp-not-inc", "Self-emp-inc", "Federal-gov", "Local-gov", "State-gov", "Without-pay", "Never-worked",
+]
+missing = true
+[columns.education_level]
+type = "categorical"
+values = ["HS_or_below", "College", "Bachelors", "Masters", "Doctorate"]
+[columns.relationship]
+type = "categorical"
+values = ["Wife", "Own-child", "Husband", "Not-in-family", "Other-relative", "Unmarried"]
+[columns.race]
+type = "categorical"
+values = ["White", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other", "Black"]
+[columns.sex]
+type = "categorical"
+values = ["Female", "Male"]
+[columns.hours-per-week]
+type = "integer"
+min = 1
+max = 99
+cuts = [37, 51]
+[columns.income]
+type = "categorical"
+values = ["<=50K", ">50K"]
+""")
+
+
+def grouped_education(rows: pa.Table) -> pa.Table:
+    """The table with its sixteen levels of education put into five."""
+    import pyarrow as pa
+
+    group = {level: name for name, levels in EDUCATION.items() for level in levels}
+    levels = [group[str(v)] for v in rows.column("education").to_pylist()]
+    return rows.append_column(LEVEL, pa.array(levels))
+
+
+RESIDENTS, TYPICAL, SPREAD = 100, 20_000.0, 0.6
+LARGEST = 1_000_000_000
+EPSILON, REPEATS = 0.5, 200
+CUTS = (*range(1_000, 100_000, 1_000), *(d * 10**e for e in range(5, 9) for d in (1, 2, 5)))
+"""Public: a thousand apart up to a hundred thousand, then ever wider."""
+SCHEMA = Schema((Integer("income", minimum=0, maximum=LARGEST, cuts=tuple(float(c) for c in CUTS)),))
+
+
+def town(epsilon: float = EPSILON, repeats: int = REPEATS, seed: int = 0) -> IncomeExample:
+    """Both towns, asked `repeats` times for their mean and their median; the noise is seeded, for a study."""
+    incomes = np.round(np.random.default_rng(seed).lognormal(math.log(TYPICAL), SPREAD, RESIDENTS)).astype(np.int64)
+    with_one = np.append(incomes, LARGEST)
+    means = tuple(_noisy_means(people, epsilon, repeats, seed) for people in (incomes, with_one))
+    medians = tuple(_medians(people, epsilon, repeats, seed) for people in (incomes, with_one))
+    return IncomeExample(
+        epsilon,
+        RESIDENTS,
+        (float(incomes.mean()), float(with_one.mean())),
+        (float(np.median(incomes)), float(np.median(with_one))),
+        math.sqrt(2.0) * LARGEST / epsilon / RESIDENTS,
+        (means[0], means[1]),
+        (medians[0], medians[1]),
+    )
+
+
+def _noisy_means(incomes: NDArray[np.int64], epsilon: float, repeats: int, seed: int) -> tuple[float, ...]:
+    """The sum with Laplace noise for a sensitivity of the largest income, over a number of people taken as public."""
+    noise = discrete_laplace(LARGEST / epsilon, repeats, SeededEntropy(seed))
+    return tuple(((int(incomes.sum()) + noise) / len(incomes)).tolist())
+
+
+def _medians(incomes: NDArray[np.int64], epsilon: float, repeats: int, seed: int) -> tuple[float, ...]:
+    """By the exponential mechanism over public cuts; one curator has the budget of all repeats, and each gets ε."""
+    table, domain = open_table(pa.table({"income": incomes}), SCHEMA), Domain.of(SCHEMA)
+    budget = Budget(epsilon * repeats, 0.0)
+    curator = Curator.on(table, budget, randomness=ExactRandomness.seeded(seed))
+    each = budget.capacity.split([1.0] * repeats)
+    return tuple(curator.ask(Quantile(domain, "income", 0.5, amount)) for amount in each)

@@ -16,10 +16,9 @@ from understudy.errors import InputError
 from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.evaluation import MEASURES, chosen
 from understudy.lab.evaluation.holdout import HoldoutSplit
-from understudy.lab.studies import long_table as table
-from understudy.lab.studies.case import BASELINE, Case, cases
+from understudy.lab.studies import record as table
 from understudy.lab.studies.record import StudyQuestion, StudyRecord, study_key
-from understudy.lab.studies.study import Study, Trial
+from understudy.lab.studies.study import BASELINE, Case, Study, Trial, cases
 from understudy.lab.studies.worker import StudyTask, trials
 from understudy.methods.registry import METHODS
 from understudy.parameters import whole_number
