@@ -22,6 +22,7 @@ from understudy.boundary.schema.column import Boolean, Categorical, Column, Date
 from understudy.boundary.schema.schema import DRAFT, Schema
 from understudy.boundary.tables.draft import draft_schema
 from understudy.boundary.tables.rows import Rows
+from understudy.boundary.tables.table import is_table
 from understudy.errors import InputError
 from understudy.lab.evaluation.measure import GROUPS, HOLDOUT, SCHEMA, TARGET
 
@@ -245,7 +246,8 @@ class Comparison:
     ) -> Comparison:
         """Reads the tables. Without a schema one is drafted from the real rows, to tell numbers from categories."""
         given = schema if isinstance(schema, Schema | None) else Schema.load(schema)
-        given = getattr(real, "schema", None) if given is None and hasattr(real, "count_by") else given
+        if given is None and is_table(real):
+            given = real.schema
         tables = {REAL: Rows.of(real, "the real table"), SYNTHETIC: Rows.of(synthetic, "the synthetic table")}
         if holdout is not None:
             tables[HELD_OUT] = Rows.of(holdout, "the hold-out")
