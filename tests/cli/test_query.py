@@ -13,8 +13,8 @@ from outcomes import Outcome, contents, sentence
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.cli import budget_commands as budget_command
+from understudy.cli.data_commands import show_query
 from understudy.cli.failures import report
-from understudy.cli.table_commands import show_query
 
 LEDGER = "people.csv.ledger.sqlite"
 Call = Callable[..., Outcome]

@@ -100,46 +100,28 @@ def root(
 @app.command()
 def synth(
     data: Data,
-    epsilon: Annotated[
-        float | None, typer.Option(help="The privacy loss that the release may have.", show_default=False)
-    ] = None,
-    schema: Annotated[
-        Path | None, typer.Option(help="The schema file \\[default: DATA with the ending .toml].", show_default=False)
-    ] = None,
-    delta: Annotated[
-        float, typer.Option(help="The probability that the claim may fail; 0 asks for pure epsilon.")
-    ] = 1e-6,
+    epsilon: Annotated[float | None, _option("The privacy loss that the release may have.")] = None,
+    schema: SchemaPath = None,
+    delta: Delta = DEFAULT_DELTA,
     method: Annotated[
         str, typer.Option(help="One of `understudy methods`, or auto.", autocompletion=_complete_method)
     ] = "auto",
-    target: Annotated[
-        list[str] | None,
-        typer.Option(help="A column that people will want to predict; may be repeated.", show_default=False),
-    ] = None,
+    target: Annotated[list[str] | None, _option("A column that people will want to predict; may be repeated.")] = None,
     marginal: Annotated[
-        list[str] | None,
-        typer.Option(help="Columns to measure together, as in age,income; may be repeated.", show_default=False),
+        list[str] | None, _option("Columns to measure together, as in age,income; may be repeated.")
     ] = None,
     weight: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Two or three columns that matter more, and how much, as in age,income=5; may be repeated.",
-            show_default=False,
-        ),
+        _option("Two or three columns that matter more, and by how much, as in age,income=5; may be repeated."),
     ] = None,
     workload: Annotated[
         str, typer.Option(help="pairs, or triples: whether every set of three columns matters too.")
     ] = "pairs",
     by: Annotated[str, typer.Option(help="noise, or sampling: draws from a posterior (method polya-tree).")] = "noise",
-    draws: Annotated[
-        int | None,
-        typer.Option(help="How many draws from a posterior \\[default: a good number].", show_default=False),
-    ] = None,
-    pool: Annotated[
-        str, typer.Option(help="The method that makes the pool of dp-select \\[default: mst].", show_default=False)
-    ] = "",
+    draws: Annotated[int | None, _option("How many draws from a posterior \\[default: chosen by the method].")] = None,
+    pool: Annotated[str, _option("The method that makes the pool of dp-select \\[default: mst].")] = "",
     numeric: Annotated[
-        str, typer.Option(help="bins, or polya: bins of numbers are bought (methods mst, aim and dp-arf).")
+        str, typer.Option(help="bins, or polya: buy the bins of numbers (methods mst, aim and dp-arf).")
     ] = "bins",
     option: Annotated[
         list[str] | None,
@@ -150,43 +132,31 @@ def synth(
         ),
     ] = None,
     given: Annotated[
-        list[str] | None,
-        typer.Option(help="A value that all rows have, as in sex=Female; may be repeated.", show_default=False),
+        list[str] | None, _option("A value that every row shall have, as in sex=Female; may be repeated.")
     ] = None,
     rows: Annotated[
-        int | None,
-        typer.Option(help="Number of synthetic rows \\[default: the noisy number of rows].", show_default=False),
+        int | None, _option("How many synthetic rows \\[default: the noisy number of private rows].")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="The release folder \\[default: DATA-release].", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, _option("The release folder \\[default: DATA-release].")] = None,
     format: Annotated[str, typer.Option(help="csv or parquet.")] = "csv",
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of the post-processing; safe to publish.", show_default=False)
-    ] = None,
+    seed: Annotated[int | None, _option("Seed of the post-processing; safe to publish.")] = None,
     ledger: LedgerPath = None,
-    analyst: Annotated[str, typer.Option(help="Who asks, for the ledger.")] = "",
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the release folder if it exists.")] = False,
+    analyst: Analyst = "",
+    overwrite: Annotated[bool, _flag("--overwrite", "Replace the release folder if it exists.")] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a release that was interrupted; it is not paid for again.")
+        bool, _flag("--resume", "Continue a release that was interrupted; it is not paid for again.")
     ] = False,
-    accept_draft_as_public: Annotated[
-        bool, typer.Option("--accept-draft-as-public", help="Use an unconfirmed draft; then nothing is guaranteed.")
-    ] = False,
+    accept_draft_as_public: AcceptDraft = False,
     test_only_noise_seed: Annotated[
-        int | None, typer.Option(help="Repeatable noise: the release is stamped TEST-ONLY.", show_default=False)
+        int | None, _option("Make the noise repeatable: the release is stamped TEST-ONLY.")
     ] = None,
     audit: Annotated[
-        str | None,
-        typer.Option(
-            help="quick or full: audit the method first; the certificate carries what was found.", show_default=False
-        ),
+        str | None, _option("quick or full: audit the method first; the certificate carries the findings.")
     ] = None,
     no_privacy: Annotated[
-        bool,
-        typer.Option("--no-privacy", help="Rows without any guarantee, as one file (methods arf and published-…)."),
+        bool, _flag("--no-privacy", "Write rows without any guarantee, as one file (methods arf and published-…).")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> None:
     """Make a differentially private stand-in of a table."""
@@ -219,7 +189,7 @@ def schema(
     overwrite: Overwrite = False,
 ) -> None:
     """Draft a schema from the data, for a person to check and confirm."""
-    from understudy.cli.table_commands import draft_to
+    from understudy.cli.data_commands import draft_to
 
     draft_to(data, out, overwrite)
 
@@ -243,35 +213,24 @@ def methods(
 
 @app.command()
 def plan(
-    epsilon: Annotated[float, typer.Option(help="The privacy loss that the release may have.", show_default=False)],
-    data: Annotated[
-        str | None, typer.Argument(help="The data, whose schema lies beside them; not read.", show_default=False)
-    ] = None,
-    schema: Annotated[
-        Path | None, typer.Option(help="The schema file \\[default: DATA with the ending .toml].", show_default=False)
-    ] = None,
-    delta: Annotated[
-        float, typer.Option(help="The probability that the claim may fail; 0 asks for pure epsilon.")
-    ] = 1e-6,
-    rows: Annotated[
-        int | None, typer.Option(help="About how many rows the table has \\[default: 10,000].", show_default=False)
-    ] = None,
-    target: Annotated[
-        list[str] | None,
-        typer.Option(help="A column that synth will be told to predict; may be repeated.", show_default=False),
-    ] = None,
+    epsilon: Annotated[float, _option("The privacy loss that the release may have.")],
+    data: Annotated[str | None, _argument("The data, to find the schema beside them; no row is read.")] = None,
+    schema: SchemaPath = None,
+    delta: Delta = DEFAULT_DELTA,
+    rows: Annotated[int | None, _option("About how many rows the table has \\[default: 10,000].")] = None,
+    target: Annotated[list[str] | None, _option("A column that synth will get as its target; may be repeated.")] = None,
     json: Json = False,
 ) -> None:
     """Predict error, time and memory of every method, before any budget is spent."""
     from understudy.cli.plan import show
 
-    show(data, schema, epsilon, delta, rows, tuple(target or ()), json)
+    show(data, schema, epsilon=epsilon, delta=delta, rows=rows, target=tuple(target or ()), as_json=json)
 
 
 @app.command()
 def verify(folder: Folder, json: Json = False) -> None:
     """Recompute the claimed epsilon of a release from its recorded spends, and the hash of every file."""
-    from understudy.cli.release_commands import show_verified
+    from understudy.cli.data_commands import show_verified
 
     show_verified(folder, json)
 
@@ -279,7 +238,7 @@ def verify(folder: Folder, json: Json = False) -> None:
 @app.command()
 def replay(folder: Folder, json: Json = False) -> None:
     """Rebuild the synthetic table from its measurements alone, and compare it byte for byte."""
-    from understudy.cli.release_commands import show_replayed
+    from understudy.cli.data_commands import show_replayed
 
     show_replayed(folder, json)
 
@@ -292,7 +251,7 @@ def count(
     json: Json = False,
 ) -> None:
     """Estimate how many private rows satisfy an expression, with an interval; costs no budget."""
-    from understudy.cli.release_commands import show_count
+    from understudy.cli.data_commands import show_count
 
     show_count(folder, expression, confidence, json)
 
@@ -383,7 +342,7 @@ def query(
     json: Json = False,
 ) -> None:
     """Ask one question about a table, paid from the budget; the same question again costs nothing."""
-    from understudy.cli.table_commands import show_query
+    from understudy.cli.data_commands import show_query
 
     show_query(
         data,

@@ -52,7 +52,11 @@ class Replayed:
 def verify(directory: str | Path) -> Verified:
     """Recomputes the ε of the recorded spends, which must be within the claim, and the hash of every file.
 
-    Whatever doesn't hold is a CheckFailed.
+    Args:
+        directory: The folder of a release.
+
+    Raises:
+        CheckFailed: Something does not hold.
     """
     folder = Path(directory)
     certificate = read_certificate(folder)
@@ -78,7 +82,14 @@ def verify(directory: str | Path) -> Verified:
 
 
 def replay(directory: str | Path) -> Replayed:
-    """Rebuilds the synthetic table from the measurements alone and compares it byte for byte."""
+    """Rebuilds the synthetic table from the measurements alone and compares it byte for byte.
+
+    Args:
+        directory: The folder of a release.
+
+    Raises:
+        CheckFailed: It is another table, or the recorded answers are not those that the method asks for.
+    """
     release = _rebuilt(Path(directory))
     return Replayed(_synthetic(release.certificate), release.certificate.rows, len(release.record))
 

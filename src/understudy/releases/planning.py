@@ -37,11 +37,16 @@ def plan(
 ) -> Outlook:
     """Forecasts error, time and memory of each method from public facts alone: reads no row and spends nothing.
 
-    `rows` is a guess of how many rows the table has, which only the steward may know. The error is the mean total
-    variation distance of pairs of columns, for a table whose columns are related as is typical; `low` and `high` hold
-    it for four tables of five. A forecast whose `firm` is false rests on few tables; methods that were measured on none
-    have no forecast. `target` is what `synthesize` will be told: `auto` may choose by it. The forecasts of the methods
-    do not change with it.
+    The error is the mean total variation distance of pairs of columns, for a table whose columns are related as is
+    typical; `low` and `high` hold it for four tables of five. A forecast whose `firm` is false rests on few tables;
+    methods that were measured on none have no forecast.
+
+    Args:
+        schema: The public facts of the table.
+        epsilon: The privacy loss that the release may have.
+        delta: The probability that its claim may fail; 0 asks for pure ε.
+        rows: A guess of how many rows the table has, which only the steward may know.
+        target: What `synthesize` will be told. `auto` may choose by it; the forecasts do not depend on it.
 
     >>> import understudy as us
     >>> schema = us.Schema.loads('[columns.a]\\ntype = "boolean"\\n[columns.b]\\ntype = "boolean"')

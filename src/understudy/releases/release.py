@@ -97,8 +97,11 @@ class Release:
     def complete(self, frame: Any, *, seed: int | None = None) -> Any:
         """The frame (pandas, polars or pyarrow) with all released columns that it lacks.
 
-        They are drawn row by row from the model, given the row's values, so this spends nothing. The columns of the
-        frame stay as they are: they are your own, and nothing protects them. `seed` makes the draw repeatable.
+        They are drawn row by row from the model, given the row's values, so this spends nothing.
+
+        Args:
+            frame: Some of the released columns. They stay as they are: they are your own, and nothing protects them.
+            seed: Makes the draw repeatable.
 
         >>> import pyarrow as pa, understudy as us
         >>> columns = '[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99\\n[columns.smoker]\\ntype = "boolean"'
@@ -117,6 +120,10 @@ class Release:
         It is estimated from the noisy measurements and the model, so this spends nothing. The interval covers the
         noise, and what the model had to infer; where that makes it approximate, `exact_noise` is False.
 
+        Args:
+            expression: What a row must satisfy, in the language of the schema's constraints.
+            confidence: The probability with which the interval holds the true number.
+
         >>> import pyarrow as pa, understudy as us
         >>> schema = us.Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
         >>> release = us.synthesize(us.open(pa.table({"age": [31, 47, 52]}), schema), epsilon=1.0)
@@ -133,7 +140,13 @@ class Release:
         return Counter.of(self)
 
     def save(self, directory: str | Path, *, format: str = "csv", overwrite: bool = False) -> Path:
-        """Writes the release folder: whole, or not at all."""
+        """Writes the release folder: whole, or not at all.
+
+        Args:
+            directory: The folder, which is made.
+            format: "csv" or "parquet", of the synthetic table.
+            overwrite: Replace a folder that exists, if it holds a release and nothing else.
+        """
         target = Path(directory)
         check_writable(target, overwrite)
         return write_folder(target, self.files(format), overwrite)

@@ -80,27 +80,38 @@ def synthesize(
 ) -> Release:
     """Makes a differentially private stand-in of a table.
 
-    `delta=0` asks for pure ε. `target` names the column, or a list of columns, that people will want to predict.
-    `weights` says which sets of two or three columns matter more, such as `{("age", "income"): 5}`, and
-    `workload="triples"` that all sets of three do (methods aim, mwem and rake). `by="sampling"` makes the privacy of
-    polya-tree that of `draws` draws from a posterior instead of noise on counts. `pool` is the method out of whose rows
-    dp-select selects. `numeric="polya"` buys the bins of numbers for which the schema declares none. `options` are the
-    method's own, such as `{"distance": "L2"}` of dp-select; `understudy methods NAME` lists them with their bounds.
+    The whole budget is debited from the ledger before anything is drawn.
 
-    `given={"sex": "Female"}` gives every synthetic row these values, and draws the others given them; it is
-    post-processing, and changes neither what is measured nor the budget.
-
-    `rows` is the number of synthetic rows (by default the noisy number of private ones, `given` or not). `seed` only
-    fixes the post-processing. The whole budget is debited from a ledger before anything is drawn: `ledger`, or for a
-    table that was opened from a file the ledger beside it, as on the command line. `ledger=False` debits none, and for
-    a frame there is none unless it is named; the certificate says which debit paid, or that none did.
-    `test_only_noise_seed` makes the noise repeatable: such a release is stamped TEST-ONLY and guarantees nothing.
-    `audit` is what `understudy.audit` found of the method with this budget, or a function that audits it now, once all
-    else was checked; the certificate will carry it.
-
-    `journal` names a file that keeps each noisy answer until the release is made; it needs a ledger. After an
-    interruption the same call with `resume=True` goes on where it stopped, and neither pays nor draws anything twice.
-    `deliver` is called with the release before the journal is deleted, to save it where no interruption can lose it.
+    Args:
+        table: What `understudy.open` returned.
+        epsilon: The privacy loss that the release may have.
+        delta: The probability that the claim may fail; 0 asks for pure ε.
+        method: One of `understudy.METHODS`, or "auto", which chooses from public facts and says why.
+        target: The column, or a list of columns, that people will want to predict.
+        marginals: Sets of columns to measure together, for method marginals.
+        weights: Sets of two or three columns that matter more, such as `{("age", "income"): 5}`.
+        workload: "pairs", or "triples" if every set of three columns matters (methods aim, mwem and rake).
+        by: "noise", or "sampling": the privacy of polya-tree is then that of draws from a posterior.
+        draws: How many of them.
+        pool: The method from whose rows dp-select selects.
+        numeric: "bins", or "polya" to buy the bins of numbers for which the schema declares none.
+        options: The method's own, such as `{"distance": "L2"}` of dp-select; `understudy methods NAME` lists them with
+            their bounds.
+        given: Values that every synthetic row has, such as `{"sex": "Female"}`; the others are drawn given them. It is
+            post-processing, and changes neither what is measured nor the budget.
+        rows: How many synthetic rows; by default the noisy number of private ones, `given` or not.
+        seed: Fixes the post-processing only, and is safe to publish.
+        ledger: A ledger or its path. By default it is the one beside the file that the table was opened from; a frame
+            has none. False debits none. The certificate says which debit paid, or that none did.
+        analyst: Who is asking, for the ledger.
+        accept_draft_as_public: Use a schema that is an unconfirmed draft; nothing is guaranteed then.
+        test_only_noise_seed: Makes the noise repeatable: the release is stamped TEST-ONLY and guarantees nothing.
+        audit: What `understudy.audit` found of the method with this budget, or a function that audits it now, once all
+            else was checked; the certificate will carry it.
+        journal: A file that keeps each noisy answer until the release is made; it needs a ledger.
+        resume: Continue the release of this journal, which was interrupted: nothing is paid or drawn twice.
+        progress: A function of the name of each part as it begins, or an `understudy.progress.Progress`.
+        deliver: Called with the release before the journal is deleted, to save it where no interruption can lose it.
 
     >>> import pyarrow as pa, understudy as us
     >>> schema = us.Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')

@@ -1,8 +1,9 @@
-"""`understudy schema` and `query`: what is asked of a private table itself."""
+"""`understudy schema` and `query`, of a private table; `verify`, `replay` and `count`, of a release."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,13 @@ from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.draft import draft_schema
 from understudy.boundary.tables.sources import open as open_table
 from understudy.cli.locations import ledger_of, schema_of
-from understudy.cli.screen import print_facts, print_json, print_table
+from understudy.cli.screen import print_facts, print_json, print_table, progress
 from understudy.errors import ReleaseError
 from understudy.files import write_atomically
 from understudy.queries.answer import Answer, IntervalEstimate, Key
 from understudy.queries.query import query
+from understudy.releases.checking import replay, verify
+from understudy.releases.release import Release
 
 
 def draft_to(data: str, out: Path | None, overwrite: bool) -> None:
@@ -95,3 +98,43 @@ def _written(value: float | int | datetime) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.2f}"
+
+
+# --- releases
+
+
+def show_verified(folder: Path, as_json: bool) -> None:
+    found = verify(folder)
+    if as_json:
+        print_json(asdict(found))
+        return
+    spent = f"epsilon {found.spent:.6g} at delta {found.delta:g}, within the {found.epsilon:g} asked for"
+    print(f"verified: {found.spends} spends amount to {spent}; {len(found.files)} files are unchanged")
+    if not found.claimed:
+        print(f"but this release guarantees nothing: {found.void}")
+
+
+def show_replayed(folder: Path, as_json: bool) -> None:
+    with progress(1, quiet=as_json) as begin:
+        begin("rebuilding the table")
+        found = replay(folder)
+    if as_json:
+        print_json(asdict(found))
+        return
+    print(f"replayed: {found.file} ({found.rows:,} rows) rebuilt byte for byte from {found.answers} measurements")
+
+
+def show_count(folder: Path, expression: str, confidence: float, as_json: bool) -> None:
+    with progress(1, quiet=as_json) as begin:
+        begin("rebuilding the model")
+        counted = Release.load(folder).count(expression, confidence=confidence)
+    if as_json:
+        print_json({"expression": expression, **asdict(counted)})
+        return
+    print_facts(
+        [
+            ("rows", f"about {counted.value:,.0f}"),
+            (f"{100 * confidence:g} % interval", f"{counted.low:,} to {counted.high:,}"),
+            ("basis", counted.basis),
+        ]
+    )
