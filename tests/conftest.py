@@ -36,13 +36,6 @@ def shared_data() -> Path:
     return SHARED_DATA
 
 
-@pytest.fixture
-def small_pools(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pools of `dp-select` that a test has the time for."""
-    monkeypatch.setattr("understudy.methods.dp_select.pool.FEWEST_ROWS", 400)
-    monkeypatch.setattr("understudy.inference.particles.rounding.ROUNDS", 20)
-
-
 # --- Randomness -------------------------------------------------------------------------------------------------------
 
 

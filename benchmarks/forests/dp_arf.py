@@ -16,9 +16,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -36,28 +36,25 @@ RESULTS = RAW / "forests-dp-arf.json"
 DELTA = 1e-6
 BOX = 1800
 SCORES = ("tv1", "tv2", "tv3", "lr_auc", "gbm_auc")
-HOME = "understudy.methods.dp_arf"
-RECIPE, CUTS, TREES = f"{HOME}.dp_arf", f"{HOME}.countable_trees", f"{HOME}.proxy_trees"
 VARIANTS: dict[str, dict[str, Any]] = {
     "": {},
-    "proxy: columns alone": {
-        f"{RECIPE}.FIRST_LEAF_ROUND": 0.0,
-        f"{RECIPE}.DpArfState.start_from_forest": "plant_nothing",
-    },
-    "proxy: direct tree": {f"{RECIPE}.MOST_PAIRED_COLUMNS": 1},
-    "leaves in no round": {f"{RECIPE}.FIRST_LEAF_ROUND": 1.0},
-    "leaves from the first round": {f"{RECIPE}.FIRST_LEAF_ROUND": 0.0},
-    "leaves in the last half": {f"{RECIPE}.FIRST_LEAF_ROUND": 0.5},
-    "leaves alone from the first round": {f"{RECIPE}.FIRST_LEAF_ROUND": 0.0, f"{RECIPE}.GRIDS_TOO": False},
-    "leaves alone in the last half": {f"{RECIPE}.FIRST_LEAF_ROUND": 0.5, f"{RECIPE}.GRIDS_TOO": False},
+    "proxy: columns alone": {},
+    "proxy: direct tree": {"most_paired_columns": 1},
+    "leaves in no round": {"first_leaf_round": 1.0},
+    "leaves from the first round": {"first_leaf_round": 0.0},
+    "leaves in the last half": {"first_leaf_round": 0.5},
+    "leaves alone from the first round": {"first_leaf_round": 0.0, "grids_too": False},
+    "leaves alone in the last half": {"first_leaf_round": 0.5, "grids_too": False},
     "8 trees a round": {"trees": 8},
     "72 trees a round": {"trees": 72},
     "at most 16 leaves": {"leaves": 16},
-    "whole trees only": {f"{CUTS}.CUTS": (1,)},
-    "depth 3": {f"{TREES}.DEEPEST": 3},
-    "no predicting trees": {f"{RECIPE}.PREDICTING": 0.0},
-    "FORGE": {"understudy.inference.particles.leaf_particles.LeafyModel.sample": "forge"},
+    "whole trees only": {"cuts": (1,)},
+    "depth 3": {"deepest": 3},
+    "no predicting trees": {"predicting": 0.0},
+    "FORGE": {},
 }
+"""What a variant changes: options of the method, and constants of `dp_arf.tuning`."""
+OPTIONS = ("trees", "leaves")
 
 
 @dataclass(frozen=True)
@@ -117,16 +114,13 @@ def release(case: Case, out: Path) -> Result:
     folder = BENCH / "tables" / case.table
     facts = json.loads((folder / "facts.json").read_text())
     schema = us.Schema.load(folder / "schema.toml")
-    with ExitStack() as stack:
-        patched = {name: value for name, value in VARIANTS[case.variant].items() if "." in name}
-        for name, value in patched.items():
-            stack.enter_context(mock.patch(name, REPLACED.get(value, value)))
+    with varied(case):
         start, cpu = time.perf_counter(), cpu_seconds()
         made = us.synthesize(
             us.open(folder / "train.csv", schema),
             ledger=False,
             method=case.method,
-            options={name: value for name, value in VARIANTS[case.variant].items() if name not in patched},
+            options={name: value for name, value in VARIANTS[case.variant].items() if name in OPTIONS},
             target=facts["target"],
             epsilon=case.epsilon,
             delta=DELTA,
@@ -140,19 +134,30 @@ def release(case: Case, out: Path) -> Result:
     return {"seconds": round(seconds, 2), "cpu": round(cpu, 2), "peak_mb": round(peak_mb()), "trees": len(trees)}
 
 
-class Replaced(dict[Any, Any]):
-    """Functions of variants, by name; whatever is not a name of one stays as it is."""
+@contextmanager
+def varied(case: Case) -> Iterator[None]:
+    """The recipe with other constants, or with a part of it replaced, while one release is made."""
+    from understudy.inference.particles.leaf_particles import LeafyModel
+    from understudy.methods.dp_arf.dp_arf import DpArfState
+    from understudy.methods.dp_arf.tuning import TUNING
+    from understudy.methods.registry import METHODS
 
-    def get(self, key: Any, default: Any = None) -> Any:
-        return super().get(key, default) if isinstance(key, str) else default
+    constants = {name: value for name, value in VARIANTS[case.variant].items() if name not in OPTIONS}
+    method, tuning = METHODS["dp-arf"], replace(TUNING, **constants)
+    with ExitStack() as stack:
+        METHODS["dp-arf"] = replace(method, build=lambda *of: replace(method.build(*of), tuning=tuning))
+        stack.callback(METHODS.__setitem__, "dp-arf", method)
+        if case.variant == "proxy: columns alone":
+            stack.enter_context(mock.patch.object(DpArfState, "start_from_forest", start_from_columns))
+        if case.variant == "FORGE":
+            stack.enter_context(mock.patch.object(LeafyModel, "sample", forge))
+        yield
 
 
-def plant_nothing(state: Any, schedule: Any) -> None:
+def start_from_columns(state: Any, schedule: Any) -> None:
     """No forest of pairs: particles of independent columns."""
-    from understudy.methods.rake import rake
-
-    state._start()
-    state.particles.rake(rake.PASSES, sampling=not state.whole)
+    state.start()
+    state.particles.rake(state.tuning.passes, sampling=not state.whole)
 
 
 def forge(model: Any, rows: int, rng: Any) -> dict[str, Any]:
@@ -171,9 +176,6 @@ def forge(model: Any, rows: int, rng: Any) -> dict[str, Any]:
         for column, values in particles.codes.items():
             drawn[column][mine] = values[chosen[order[first + rng.integers(0, count)]]]
     return drawn
-
-
-REPLACED = Replaced({"plant_nothing": plant_nothing, "forge": forge})
 
 
 def _score(folder: Path, synthetic: Path) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Variants of our recipe: module constants and functions that are replaced in a worker for the time of one release.
+"""Variants of our recipe: other constants, and functions that are replaced in a worker for the time of one release.
 
 An ablation switches one part off; a constant is set to another value, written NAME=VALUE. A name that our code does not
 have any more is an error and never a silent measurement of the unchanged recipe.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 from unittest import mock
@@ -16,10 +16,12 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.queryable import BudgetView
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.inference.noisy_table import NoisyTable, agree
 from understudy.methods.rake import rake
+from understudy.methods.rake.tuning import TUNING
+from understudy.methods.registry import METHODS
 
 Floats = NDArray[np.float64]
 ALL_LEVELS, WHOLE_SCHEDULE = rake.RakeState._levels, rake.Schedule.of
@@ -30,9 +32,9 @@ def finest_level(raking: rake.RakeState, columns: ColumnSet, schedule: rake.Sche
     return ALL_LEVELS(raking, columns, schedule)[-1:]
 
 
-def rounds_alone(total: float, curator: Curator, columns: int, keen: bool = False) -> rake.Schedule:
+def rounds_alone(total: float, curator: BudgetView, columns: int, **more: Any) -> rake.Schedule:
     """As many picks as with a forest, all of them in rounds."""
-    schedule = WHOLE_SCHEDULE(total, curator, columns, keen)
+    schedule = WHOLE_SCHEDULE(total, curator, columns, **more)
     extra = round(schedule.edges / schedule.per_round)
     rounds = curator.remaining().split([1.0] * (len(schedule.rounds) + extra))
     return replace(schedule, edges=0, rounds=rounds)
@@ -40,8 +42,8 @@ def rounds_alone(total: float, curator: Curator, columns: int, keen: bool = Fals
 
 def plant_nothing(raking: rake.RakeState, schedule: rake.Schedule) -> None:
     """Particles from independent columns."""
-    raking._start()
-    raking.particles.rake(rake.PASSES, sampling=not raking.whole)
+    raking.start()
+    raking.particles.rake(raking.tuning.passes, sampling=not raking.whole)
 
 
 def raw_factors(counts: Floats, expected: Floats, variance: float) -> Floats:
@@ -74,45 +76,48 @@ def aimed_at_nothing(raking: rake.RakeState, columns: ColumnSet) -> bool:
 
 @dataclass(frozen=True)
 class Variant:
-    """What replaces what; names are dotted, under `understudy`."""
+    """What replaces what; names are dotted, under `understudy`. Constants are those of `rake.tuning`."""
 
-    changes: Mapping[str, Any]
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    constants: Mapping[str, Any] = field(default_factory=dict)
     target: bool = False
 
 
 ABLATIONS = {
-    "": Variant({}),
+    "": Variant(),
     "no resolutions": Variant({"methods.rake.rake.RakeState._levels": finest_level}),
     "no forest start": Variant(
         {"methods.rake.rake.Schedule.of": rounds_alone, "methods.rake.rake.RakeState.start_from_forest": plant_nothing}
     ),
-    "no coarser copies": Variant({"methods.rake.rake.COARSER": ()}),
+    "no coarser copies": Variant(constants={"coarser": ()}),
     "no dependence shrinkage": Variant({"inference.shrinkage._posterior": raw_factors}),
     "no smoothing": Variant({"methods.parts.groundwork.smoothed": unsmoothed}),
     "no agreement": Variant(
         {"methods.rake.rake.agree": own_counts, "inference.noisy_table.NoisyTable.shifted_to": unshifted}
     ),
     "no Gibbs sampling": Variant({"methods.rake.rake.sweep": no_sweep}),
-    "few final particles": Variant({"methods.rake.rake.FINAL_PARTICLES": 50_000}),
-    "no exchange of rows": Variant({"inference.particles.rounding.ROUNDS": 0}),
-    "no cost of noise": Variant({"methods.rake.rake.PENALTY": 0.0, "methods.rake.rake.THRESHOLD": 0.0}),
-    "cost by what is expected": Variant({"methods.rake.rake.PENALTY": 0.6, "methods.rake.rake.THRESHOLD": 0.0}),
-    "with target": Variant({}, target=True),
-    "with target, no triples": Variant({"methods.rake.rake.FIRST_TRIPLE_ROUND": NEVER}, target=True),
+    "few final particles": Variant(constants={"final_particles": 50_000}),
+    "no exchange of rows": Variant(constants={"exchange_rounds": 0}),
+    "no cost of noise": Variant(constants={"penalty": 0.0, "threshold": 0.0}),
+    "cost by what is expected": Variant(constants={"penalty": 0.6, "threshold": 0.0}),
+    "with target": Variant(target=True),
+    "with target, no triples": Variant(constants={"first_triple_round": NEVER}, target=True),
     "with target, no pairs for it": Variant({"methods.rake.rake.RakeState._is_aimed": aimed_at_nothing}, target=True),
 }
 BASELINES = dict.fromkeys(("with target, no triples", "with target, no pairs for it"), "with target")
 """What an ablation is compared with, where that is not the plain recipe."""
 
+RAKE = ""
+"""A constant of `rake.tuning`, whose field is the name in small letters."""
 CONSTANTS = {
-    "SELECTION_SHARE": "methods.rake.rake",
-    "PICKS_PER_SIGNAL": "methods.rake.rake",
-    "EDGES_PER_PICK": "methods.rake.rake",
-    "ROUND_PICKS_PER_PICK": "methods.rake.rake",
-    "THRESHOLD": "methods.rake.rake",
-    "PENALTY": "methods.rake.rake",
-    "EDGE_SPREAD": "methods.rake.rake",
-    "ONE_WAY_SPREAD": "methods.rake.rake",
+    "SELECTION_SHARE": RAKE,
+    "PICKS_PER_SIGNAL": RAKE,
+    "EDGES_PER_PICK": RAKE,
+    "ROUND_PICKS_PER_PICK": RAKE,
+    "THRESHOLD": RAKE,
+    "PENALTY": RAKE,
+    "EDGE_SPREAD": RAKE,
+    "ONE_WAY_SPREAD": RAKE,
     "LARGEST_SPREAD": "inference.particles.particles",
     "SMALLEST_SPREAD": "inference.particles.particles",
     "FIRST_SHARE": "methods.parts.groundwork",
@@ -122,6 +127,8 @@ CONSTANTS = {
 
 def shipped(constant: str) -> float:
     """The value that the recipe has."""
+    if CONSTANTS[constant] == RAKE:
+        return float(getattr(TUNING, constant.lower()))
     return float(getattr(import_module(f"understudy.{CONSTANTS[constant]}"), constant))
 
 
@@ -132,12 +139,20 @@ def wants_target(variant: str) -> bool:
 @contextmanager
 def patched(variant: str) -> Iterator[None]:
     """The recipe with these changes, for as long as the context lasts."""
+    asked, method = _variant(variant), METHODS["rake"]
+    tuning = replace(TUNING, **asked.constants)  # raises where there is no such field
     with ExitStack() as stack:
-        for name, value in _variant(variant).changes.items():
+        for name, value in asked.changes.items():
             stack.enter_context(mock.patch(f"understudy.{name}", value))  # raises where there is no such name
+        METHODS["rake"] = replace(method, build=lambda *of: replace(method.build(*of), tuning=tuning))
+        stack.callback(METHODS.__setitem__, "rake", method)
         yield
 
 
 def _variant(variant: str) -> Variant:
     name, equals, value = variant.partition("=")
-    return Variant({f"{CONSTANTS[name]}.{name}": float(value)}) if equals else ABLATIONS[variant]
+    if not equals:
+        return ABLATIONS[variant]
+    if CONSTANTS[name] == RAKE:
+        return Variant(constants={name.lower(): float(value)})
+    return Variant({f"{CONSTANTS[name]}.{name}": float(value)})

@@ -24,8 +24,6 @@ from understudy.inference.row_selection import (
     proposals,
 )
 
-pytestmark = pytest.mark.usefixtures("small_pools")
-
 PRECISION = 1e-6
 """A root of sums that cancel has half of their digits."""
 

@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import understudy as us
+from helpers.tuning import tune
 from understudy.boundary.privacy.asks import Select
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
@@ -93,7 +94,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     for name, make in made.items():
         monkeypatch.setitem(registry.METHODS, name, registry.Method(name, "(ε, δ)", "", "", make))
-    monkeypatch.setattr("understudy.methods.dp_select.pool.FEWEST_ROWS", 400)
+    tune(monkeypatch, "dp-select", fewest_pool_rows=400)
 
 
 def schema_of(relation: str) -> us.Schema:

@@ -21,7 +21,7 @@ from understudy.errors import MethodError
 from understudy.inference.histogram import project_to_simplex
 from understudy.inference.model import CodeColumns, Model
 from understudy.inference.particles.particles import Particles, cells_of
-from understudy.inference.particles.rounding import choose_rows
+from understudy.inference.particles.rounding import ROUNDS, choose_rows
 from understudy.parameters import one_of
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -235,6 +235,7 @@ class PooledModel:
     source: Model
     distance: str | None = None
     sections: int = 1
+    rounds: int = ROUNDS
 
     @property
     def total(self) -> float:
@@ -247,7 +248,7 @@ class PooledModel:
 
     def _chosen(self, rows: int, rng: np.random.Generator) -> Places:
         if self.distance is None:
-            return choose_rows(self.particles, rows, rng)
+            return choose_rows(self.particles, rows, rng, self.rounds)
         sections = min(self.sections, rows, self.particles.count)
         selected = min(rows, self.particles.count // sections * sections)
         proposed = proposals(self.particles.count, selected, sections, rng)

@@ -31,6 +31,7 @@ from helpers.taint import (
     neighbour,
     replaced,
 )
+from helpers.tuning import tune
 from understudy.boundary.privacy.asks import Select
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
@@ -40,7 +41,6 @@ from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.table import Table
 from understudy.cli import run as run_command
 from understudy.inference.histogram import estimate_total
-from understudy.inference.particles import rounding
 from understudy.lab.audits.checks.taint import PinnedGate
 from understudy.methods.method import Options
 from understudy.methods.rake import rake
@@ -186,9 +186,7 @@ def pinned_differences(relation: str, wish: str, hostile: str, tmp_path: Path) -
 
 @pytest.fixture
 def small_rake(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    for name, size in (("PARTICLES", 1000), ("FINAL_PARTICLES", 1500), ("MOST_PICKS", 10)):
-        monkeypatch.setattr(rake, name, size)
-    monkeypatch.setattr(rounding, "ROUNDS", 20)
+    tune(monkeypatch, "rake", particles=1000, final_particles=1500, most_picks=10, exchange_rounds=20)
     return monkeypatch
 
 
@@ -202,13 +200,13 @@ def test_what_rake_asks_follows_from_answers_alone(
     relation: str, wish: str, hostile: str, cells: int, small_rake: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Drawn particles, or the whole domain; targets, weights and triples; a rule of the schema; both relations."""
-    small_rake.setattr(rake, "WHOLE_DOMAIN", cells)
+    tune(small_rake, "rake", whole_domain=cells)
     assert pinned_differences(relation, wish, hostile, tmp_path) == ([], 2 if wish == "pairs" else 3)
 
 
 def test_the_same_check_finds_an_exact_row_count_in_the_scores(small_rake: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No answer shows it, since selections are pinned; what they would score does."""
-    small_rake.setattr(rake, "WHOLE_DOMAIN", 0)
+    tune(small_rake, "rake", whole_domain=0)
     honest = PinnedGate.__init__
 
     def peek(self: PinnedGate, table: Table, *rest: Any) -> None:

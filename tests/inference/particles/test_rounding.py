@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,15 +11,13 @@ from scipy.stats import chi2
 
 from understudy.inference.particles import rounding
 from understudy.inference.particles.particles import LogFactor, Particles, cells_of
-from understudy.inference.particles.rounding import Exchange, ParticleModel, choose_rows
+from understudy.inference.particles.rounding import Exchange, ParticleModel
 
 ALPHA = 1e-9
 PARTICLES = 3000
 
 
-@pytest.fixture(autouse=True)
-def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounding, "ROUNDS", 150)
+choose_rows = partial(rounding.choose_rows, rounds=150)
 
 
 def weighted(seed: int, sizes: tuple[int, ...] = (2, 3, 4, 5), count: int = PARTICLES) -> Particles:
@@ -77,7 +76,7 @@ def test_as_many_rows_as_asked(shape: str):
     particles = weighted(2, sizes, count)
     chosen = choose_rows(particles, rows, np.random.default_rng(2))
     assert chosen.shape == (rows,) and chosen.min() >= 0 and chosen.max() < count
-    sample = ParticleModel(particles).sample(rows, np.random.default_rng(2))
+    sample = ParticleModel(particles, rounds=150).sample(rows, np.random.default_rng(2))
     assert list(sample) == list(particles.sizes) and {len(v) for v in sample.values()} == {rows}
 
 
@@ -174,7 +173,7 @@ def test_completed_rows_keep_what_is_given_and_follow_the_conditional_law(kind: 
     """The last sweep draws each row on its own, and errs at most as independent rows do: once in 10⁹ runs."""
     rng = np.random.default_rng(5)
     particles, given = fitted(), EVIDENCE[kind](rng)
-    made = ParticleModel(particles).complete(given, rng)
+    made = ParticleModel(particles, rounds=150).complete(given, rng)
     assert set(made) == set(SIZES) and all(np.array_equal(made[c], given[c]) for c in given)
     found, freedom = statistic(particles, given, made)
     assert found < chi2.isf(ALPHA, freedom)
@@ -183,7 +182,7 @@ def test_completed_rows_keep_what_is_given_and_follow_the_conditional_law(kind: 
 def test_a_completion_that_ignores_what_is_given_is_found_out():
     rng = np.random.default_rng(5)
     particles, given = fitted(), EVIDENCE["one column"](rng)
-    made = ParticleModel(particles).sample(GIVEN_ROWS, rng) | given
+    made = ParticleModel(particles, rounds=150).sample(GIVEN_ROWS, rng) | given
     found, freedom = statistic(particles, given, made)
     assert found > chi2.isf(ALPHA, freedom)
 
@@ -192,13 +191,13 @@ def test_values_that_no_particle_has_are_kept():
     particles = fitted()
     particles.move({c: v[particles.codes["c"] < 2] for c, v in particles.codes.items()})
     particles.weights = np.full(12, 5000.0 / 12)
-    made = ParticleModel(particles).complete({"c": np.array([3, 3, 0])}, np.random.default_rng(1))
+    made = ParticleModel(particles, rounds=150).complete({"c": np.array([3, 3, 0])}, np.random.default_rng(1))
     assert made["c"].tolist() == [3, 3, 0] and {len(v) for v in made.values()} == {3}
     assert particles.count == 12  # the model is as it was
 
 
 def test_completing_leaves_the_model_as_it_was():
-    particles, model = fitted(), ParticleModel(fitted())
+    particles, model = fitted(), ParticleModel(fitted(), rounds=150)
     model.complete({"a": np.array([0, 1])}, np.random.default_rng(1))
     assert all(np.array_equal(model.particles.codes[c], particles.codes[c]) for c in SIZES)
     assert np.array_equal(model.particles.weights, particles.weights) and model.total == 5000.0

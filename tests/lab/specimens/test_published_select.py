@@ -35,8 +35,6 @@ from understudy.lab.specimens.published_select import (
 from understudy.lab.specimens.specimen import Specimen, SpecimenKind
 from understudy.methods.mst import Mst
 
-pytestmark = pytest.mark.usefixtures("small_pools")
-
 SIZES = {"a": 3, "b": 3, "c": 2, "d": 2}
 SCHEMA = us.Schema.loads(
     "\n".join(f'[columns.{c}]\ntype = "integer"\nmin = 0\nmax = {n - 1}' for c, n in SIZES.items())

@@ -12,6 +12,7 @@ import pyarrow.csv
 import pytest
 
 import understudy as us
+from helpers.tuning import tuned
 from understudy.boundary.schema.domain import Domain
 from understudy.errors import InputError
 from understudy.lab.jobs.job_record import JobRecord
@@ -37,8 +38,9 @@ from understudy.lab.studies.documents.selection_study import (
     total_variation,
     write,
 )
+from understudy.methods.dp_select.dp_select import TUNING
 
-pytestmark = pytest.mark.usefixtures("small_pools")
+SMALL_POOL = tuned(TUNING, fewest_pool_rows=400, rake={"exchange_rounds": 20})
 
 SCHEMA = us.Schema.loads(
     """
@@ -92,8 +94,8 @@ def test_selection_finds_what_its_pool_does_not_know(folder: Path) -> None:
     Age decides for nine of ten rows: the pool's AUC is ½ by construction, the other's about 0.9.
     """
     data = selection.SelectionData.read("adult", folder, SCHEMA)
-    pool = attempt(data, SelectionCase("adult", POOL, "independent", 8.0))
-    selected = attempt(data, selection.honest("adult", "independent", 8.0))
+    pool = attempt(data, SelectionCase("adult", POOL, "independent", 8.0), SMALL_POOL)
+    selected = attempt(data, selection.honest("adult", "independent", 8.0), SMALL_POOL)
     assert pool.auc < 0.65 < 0.8 < selected.auc
     assert selected.tv2 < pool.tv2
     printed = selection.published(data, replace(selection.printed("adult", "independent", 8.0), distance="L2"))

@@ -19,23 +19,18 @@ from scipy.stats import chi2
 
 import understudy as us
 from helpers.related_columns import COPIES, along, distance, mean_distance, schema_of, tangled
+from helpers.tuning import tune
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Crossed, Split, Tree, code_bits, code_mask
 from understudy.inference.noisy_table import NoisyTable
-from understudy.inference.particles import rounding
 from understudy.inference.particles.gibbs import sweep
 from understudy.inference.particles.leaf_particles import LeafyModel, LeafyParticles
 from understudy.inference.particles.particles import LogFactor, Particles
-from understudy.methods.dp_arf import dp_arf
-from understudy.methods.dp_arf import first_tree as direct
-from understudy.methods.dp_arf import proxy_trees as adversary
-from understudy.methods.dp_arf.countable_trees import CandidateTree
-from understudy.methods.dp_arf.dp_arf import DpArf, DpArfParams, DpArfState
+from understudy.methods.dp_arf.dp_arf import DpArfParams, DpArfState
 from understudy.methods.dp_arf.first_tree import ColumnEstimates, LeafMixture, allowed, oblivious, possible, shrunk
-from understudy.methods.dp_arf.proxy_trees import TrainingSample, best_cut, best_cut_in_order, by_share
+from understudy.methods.dp_arf.proxy_trees import CandidateTree, TrainingSample, best_cut, best_cut_in_order, by_share
+from understudy.methods.dp_arf.tuning import TUNING
 from understudy.methods.parts.resolution import Resolutions
-from understudy.methods.rake import rake
-from understudy.methods.registry import METHODS
 
 PAIRS, DIRECT = "pairs", "direct"
 SIZES = dict.fromkeys("abcdef", 4)
@@ -48,23 +43,21 @@ FEW_TREES = DpArfParams(trees=5)
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rake, "PARTICLES", 1500)
-    monkeypatch.setattr(rake, "FINAL_PARTICLES", 3000)
-    monkeypatch.setattr(rake, "MOST_PICKS", 9)
-    monkeypatch.setattr(rake, "WHOLE_DOMAIN", 0)
-    monkeypatch.setattr(rounding, "ROUNDS", 60)
-    monkeypatch.setattr(dp_arf, "ROWS_TO_GROW", 700)
-    monkeypatch.setattr(direct, "MOST_CANDIDATES", 100)
-    monkeypatch.setattr(direct, "MOST_LEVELS", 4)
-    method = replace(METHODS["dp-arf"], build=lambda options, params: DpArf(options.targets, FEW_TREES))
-    monkeypatch.setitem(METHODS, "dp-arf", method)
+    tune(
+        monkeypatch,
+        "dp-arf",
+        FEW_TREES,
+        rake={"particles": 1500, "final_particles": 3000, "most_picks": 9, "whole_domain": 0, "exchange_rounds": 60},
+        first_tree={"most_candidates": 100, "most_levels": 4},
+        rows_to_grow=700,
+    )
 
 
 @pytest.fixture(params=[PAIRS, DIRECT])
 def proxy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """With few columns the first model is of pairs; without a bound on them, every table counts as wide."""
     if request.param == DIRECT:
-        monkeypatch.setattr(dp_arf, "MOST_PAIRED_COLUMNS", 1)
+        tune(monkeypatch, "dp-arf", most_paired_columns=1)
     return str(request.param)
 
 
@@ -421,7 +414,7 @@ def test_rows_depend_on_the_seed_and_on_the_noise_and_on_nothing_else(proxy: str
 
 
 def test_leaves_are_counted_with_and_without_a_target(silent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dp_arf, "GRIDS_TOO", False)
+    tune(monkeypatch, "dp-arf", grids_too=False)
     plain, aimed = (silent(linked(), schema_of(SIZES), "dp-arf", target=t, epsilon=5.0) for t in (None, "f"))
     assert kinds(plain) == {"grid", "tree"}
     assert "crossed tree" in kinds(aimed)
@@ -429,7 +422,7 @@ def test_leaves_are_counted_with_and_without_a_target(silent: Any, monkeypatch: 
 
 
 def test_the_direct_start_splits_then_counts_every_column(silent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dp_arf, "MOST_PAIRED_COLUMNS", 1)
+    tune(monkeypatch, "dp-arf", most_paired_columns=1)
     release = silent(linked(), schema_of(SIZES), "dp-arf")
     asks = [a.question for a in release.record]
     selects = [i for i, a in enumerate(asks) if a["ask"] == "select"]
@@ -516,7 +509,7 @@ def test_constraints_missing_values_and_bounds_hold(proxy: str) -> None:
 def test_no_particle_of_the_direct_start_weighs_where_a_rule_forbids(
     silent: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dp_arf, "MOST_PAIRED_COLUMNS", 1)
+    tune(monkeypatch, "dp-arf", most_paired_columns=1)
     schema = us.Schema.loads(schema_of(SIZES).dumps() + '[[constraints]]\nif = "a < 2"\nthen = "b < 2"\n')
     weighed = []
     honest = DpArfState._replace
@@ -545,9 +538,9 @@ def test_tables_with_nothing_to_split_are_made(columns: dict[str, int], proxy: s
     assert made(frame, schema_of(columns), rows=50).table.num_rows == 50
 
 
-def test_a_tree_may_have_no_more_splits_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adversary, "MOST_SPLITS", 8)
-    grown_tree = sample_of(tangled(2000), COPIES).adversary(("a", "b", "c", "d"), np.random.default_rng(17))
+def test_a_tree_may_have_no_more_splits_than_the_bound() -> None:
+    sample = replace(sample_of(tangled(2000), COPIES), tuning=replace(TUNING, most_splits=8))
+    grown_tree = sample.adversary(("a", "b", "c", "d"), np.random.default_rng(17))
     assert 4 <= len(grown_tree.splits) <= 8
 
 

@@ -22,6 +22,7 @@ from helpers.randomness import SeededRandomness, SilentRandomness
 from helpers.small_runs import ManyRows
 from helpers.tables import SpyTable
 from helpers.taint import FIRST, HONEST, HOSTILE, PUBLIC, as_csv, differences, neighbour, replaced
+from helpers.tuning import tune
 from helpers.twins import BUDGETS, ITS_OWN, Compared, TwinCurator, TwinGate, domain_of, violations
 from understudy.boundary.privacy.asks import Select
 from understudy.boundary.privacy.budget import Budget
@@ -32,11 +33,8 @@ from understudy.boundary.schema.partition import Crossed, Split, Tree
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.table import Table
 from understudy.errors import CheckFailed
-from understudy.inference.particles import rounding
 from understudy.lab.audits.checks.taint import PinnedGate
-from understudy.methods.dp_arf import dp_arf
-from understudy.methods.dp_arf import first_tree as direct
-from understudy.methods.dp_arf.dp_arf import DpArf, DpArfParams
+from understudy.methods.dp_arf.dp_arf import DpArfParams
 from understudy.methods.method import Options
 from understudy.methods.rake import rake
 from understudy.methods.registry import METHODS
@@ -53,22 +51,21 @@ FEW_TREES = DpArfParams(trees=3)
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few particles and trees; every domain is drawn, for tiny ones too are large enough for leaves then."""
-    monkeypatch.setattr(rake, "PARTICLES", 300)
-    monkeypatch.setattr(rake, "FINAL_PARTICLES", 300)
-    monkeypatch.setattr(rake, "WHOLE_DOMAIN", 0)
-    monkeypatch.setattr(dp_arf, "ROWS_TO_GROW", 200)
-    monkeypatch.setattr(rake, "MOST_PICKS", 6)
-    monkeypatch.setattr(dp_arf, "LEAST_SIGNAL", 0.01)
-    monkeypatch.setattr(dp_arf, "FIRST_LEAF_ROUND", 0.0)
-    monkeypatch.setattr(direct, "MOST_CANDIDATES", 30)
-    monkeypatch.setattr(direct, "ROWS_PER_NOISE", 0.01)
-    monkeypatch.setattr(direct, "MOST_LEVELS", 3)
+    tune(
+        monkeypatch,
+        "dp-arf",
+        FEW_TREES,
+        rake={"particles": 300, "final_particles": 300, "most_picks": 6, "whole_domain": 0, "exchange_rounds": 20},
+        first_tree={"most_candidates": 30, "rows_per_noise": 0.01, "most_levels": 3},
+        rows_to_grow=200,
+        least_signal=0.01,
+    )
 
 
 @pytest.fixture(params=[PAIRED, DIRECT])
 def proxy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == DIRECT:
-        monkeypatch.setattr(dp_arf, "MOST_PAIRED_COLUMNS", 1)
+        tune(monkeypatch, "dp-arf", most_paired_columns=1)
     return str(request.param)
 
 
@@ -88,7 +85,8 @@ class Run:
         first, second = (open_rows(rows, relation, "pyarrow", Path()) for rows in (self.pair.first, self.pair.second))
         gate = TwinGate(self.wrap(first), self.wrap(second), self.budget, self.randomness)
         curator, domain = TwinCurator(relation, self.budget, gate), domain_of(relation, self.names)
-        DpArf(self.targets, FEW_TREES).calibrate(domain, curator.remaining()).fit(curator, np.random.default_rng(0))
+        recipe = METHODS["dp-arf"].recipe(Options(self.targets))
+        recipe.calibrate(domain, curator.remaining()).fit(curator, np.random.default_rng(0))
         return curator, gate.compared
 
 
@@ -126,7 +124,7 @@ def test_no_neighbour_changes_more_than_is_declared(relation: str, budget: str, 
 def test_the_same_check_refuses_half_the_sensitivity(
     relation: str, proxy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dp_arf, "GRIDS_TOO", False)
+    tune(monkeypatch, "dp-arf", grids_too=False)
     curator, compared = Run(worst_pair(relation), ("age", "city", "pay"), ("city",), Budget(30.0, 1e-6)).compare()
     assert {"tree", "crossed tree"} & partitions(compared)
     assert violations(curator, compared, relation) == set()
@@ -141,13 +139,13 @@ class OverlappingLeaves(SpyTable):
 
 
 def test_mutant_leaves_that_overlap_are_refused(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dp_arf, "GRIDS_TOO", False)
+    tune(monkeypatch, "dp-arf", grids_too=False)
     run = Run(worst_pair(ADD_REMOVE), ("age", "city", "pay"), wrap=lambda table: OverlappingLeaves(table, []))
     assert "cells" in violations(*run.compare(), ADD_REMOVE)
 
 
 def test_mutant_a_selection_of_splits_with_half_its_sensitivity_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dp_arf, "MOST_PAIRED_COLUMNS", 1)
+    tune(monkeypatch, "dp-arf", most_paired_columns=1)
     honest = Departure.sensitivity
     monkeypatch.setattr(Departure, "sensitivity", lambda self, rows, replaced: 0.4 * honest(self, rows, replaced))
     found = violations(*Run(worst_pair(ADD_REMOVE), ("age", "city", "pay")).compare(), ADD_REMOVE)
@@ -239,33 +237,25 @@ def pinned_differences(relation: str, hostile: str, tmp_path: Path) -> list[str]
     return found + ["candidates"] * (curator.told != again.told)
 
 
-@pytest.fixture
-def registered(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    method = replace(METHODS["dp-arf"], build=lambda options, params: DpArf(options.targets, FEW_TREES))
-    monkeypatch.setitem(METHODS, "dp-arf", method)
-    monkeypatch.setattr(rounding, "ROUNDS", 20)
-    return monkeypatch
-
-
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("relation", "hostile"), [("add-remove", FIRST[0]), ("replace-one", FIRST[1])])
 def test_what_it_asks_follows_from_answers_alone(
-    relation: str, hostile: str, proxy: str, registered: pytest.MonkeyPatch, tmp_path: Path
+    relation: str, hostile: str, proxy: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert pinned_differences(relation, hostile, tmp_path) == []
 
 
-def test_the_same_check_finds_an_exact_row_count_in_the_scores(registered: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_same_check_finds_an_exact_row_count_in_the_scores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No answer shows it, since selections are pinned; what they would score does."""
     honest = PinnedGate.__init__
 
     def peek(self: PinnedGate, table: Table, *rest: Any) -> None:
         honest(self, table, *rest)
         exact = float(table.count_rows())
-        registered.setattr(rake.RakeState, "total", property(lambda _: exact))
+        monkeypatch.setattr(rake.RakeState, "total", property(lambda _: exact))
 
-    registered.setattr(rake.RakeState, "total", property(lambda _: float(len(HONEST["age"]))))
-    registered.setattr(PinnedGate, "__init__", peek)
+    monkeypatch.setattr(rake.RakeState, "total", property(lambda _: float(len(HONEST["age"]))))
+    monkeypatch.setattr(PinnedGate, "__init__", peek)
     try:
         found = pinned_differences("add-remove", FIRST[0], tmp_path)
     except CheckFailed:  # a tree that split otherwise

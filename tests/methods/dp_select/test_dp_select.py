@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import understudy as us
 from helpers.randomness import BestRandomness
+from helpers.tuning import tune, tuned
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
@@ -19,13 +21,11 @@ from understudy.boundary.schema.domain import Domain
 from understudy.errors import MethodError
 from understudy.inference.model import CodeColumns, Model
 from understudy.inference.row_selection import PooledModel
-from understudy.methods.dp_select.dp_select import ENTROPY, DpSelect
+from understudy.methods.dp_select.dp_select import ENTROPY, TUNING, DpSelect
 from understudy.methods.independent import Independent
 from understudy.methods.mst import Mst
-from understudy.methods.registry import METHODS, Method
 
-pytestmark = pytest.mark.usefixtures("small_pools")
-
+SMALL = tuned(TUNING, fewest_pool_rows=400, rake={"exchange_rounds": 20})
 SIZES = {"a": 4, "b": 3, "c": 3, "d": 2}
 COLUMNS = "\n".join(f'[columns.{c}]\ntype = "integer"\nmin = 0\nmax = {n - 1}' for c, n in SIZES.items())
 SCHEMA = us.Schema.loads(COLUMNS)
@@ -54,6 +54,7 @@ def fitted(
         randomness=randomness or BestRandomness(),
     )
     domain = Domain.of(schema)
+    recipe = replace(recipe, tuning=SMALL)
     return recipe.calibrate(domain, curator.remaining()).fit(curator, np.random.default_rng(0)), curator
 
 
@@ -116,9 +117,7 @@ def test_as_many_rows_as_are_asked_for(distance: str | None, sections: int, rows
 
 @pytest.fixture(scope="module")
 def model() -> PooledModel:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("understudy.methods.dp_select.pool.FEWEST_ROWS", 400)
-        found, _ = fitted(DpSelect(Independent(), candidates_factor=1.0))
+    found, _ = fitted(DpSelect(Independent(), candidates_factor=1.0))
     assert isinstance(found, PooledModel)
     return found
 
@@ -174,10 +173,7 @@ def test_the_refusals_of_the_pool_are_refusals_of_the_whole() -> None:
 
 def test_a_release_of_it_is_saved_verified_and_replayed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Under both relations of neighbours; the rows come out of the record alone."""
-    method = Method(
-        "dp-select", "", "", "", lambda options, params: DpSelect(Mst(options.targets), targets=options.targets)
-    )
-    monkeypatch.setitem(METHODS, "dp-select", method)
+    tune(monkeypatch, "dp-select", fewest_pool_rows=400, rake={"exchange_rounds": 20})
     for relation in ("add-remove", "replace-one"):
         schema = us.Schema.loads(f'neighbours = "{relation}"\n' + COLUMNS)
         made = us.synthesize(us.open(ROWS, schema), epsilon=1.0, method="dp-select", target="d", seed=3)

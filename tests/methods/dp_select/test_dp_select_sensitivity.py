@@ -15,16 +15,17 @@ from numpy.typing import NDArray
 from helpers.neighbours import ADD_REMOVE, HEADS, MODELLED, Pair, open_rows, pairs, worst_pair
 from helpers.randomness import SeededRandomness
 from helpers.tables import SpyTable
+from helpers.tuning import tuned
 from helpers.twins import BUDGETS, ITS_OWN, TwinCurator, TwinGate, among_many, domain_of, kinds, violations
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.score import Candidate
-from understudy.methods.dp_select.dp_select import DpSelect
+from understudy.methods.dp_select.dp_select import TUNING, DpSelect
 from understudy.methods.independent import Independent
 from understudy.methods.method import Recipe
 from understudy.methods.mst import Mst
 
-pytestmark = pytest.mark.usefixtures("small_pools")
+SMALL = tuned(TUNING, fewest_pool_rows=400, rake={"exchange_rounds": 20})
 
 POOLS: tuple[Recipe, ...] = (Independent(), Mst())
 
@@ -44,7 +45,7 @@ class Run:
         first, second = (open_rows(rows, relation, "pyarrow", Path()) for rows in (self.pair.first, self.pair.second))
         gate = TwinGate(first, second, self.budget, SeededRandomness(self.seed))
         curator, domain = TwinCurator(relation, self.budget, gate), domain_of(relation, self.names)
-        recipe = DpSelect(self.pool, targets=self.names[:1])
+        recipe = DpSelect(self.pool, targets=self.names[:1], tuning=SMALL)
         recipe.calibrate(domain, curator.remaining()).fit(curator, np.random.default_rng(0))
         return curator, gate
 
@@ -95,7 +96,7 @@ def test_selected_rows_follow_from_the_answers_alone() -> None:
     events: list[str] = []
     domain, budget = domain_of(ADD_REMOVE, names), BUDGETS["approximate"]
     asked = Curator.on(SpyTable(table, events), budget, randomness=SeededRandomness(4))  # type: ignore[arg-type]
-    recipe = DpSelect(Mst(), distance="L1", sections=2)
+    recipe = DpSelect(Mst(), distance="L1", sections=2, tuning=SMALL)
     first = recipe.calibrate(domain, asked.remaining()).fit(asked, np.random.default_rng(0))
     counted = len(events)
     rows = first.sample(50, np.random.default_rng(1))

@@ -16,15 +16,13 @@ from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.domain import Domain
 from understudy.errors import BudgetExhausted
 from understudy.methods.aim import Aim
-from understudy.methods.dp_select import pool
-from understudy.methods.dp_select.pool import Allowance, pool_size
+from understudy.methods.dp_select.dp_select import TUNING
+from understudy.methods.dp_select.pool import Allowance
 from understudy.methods.independent import Independent
 from understudy.methods.method import Recipe
 from understudy.methods.mst import Mst
 from understudy.methods.privbayes.privbayes import PrivBayes
 from understudy.methods.rake.rake import Rake
-
-pytestmark = pytest.mark.usefixtures("small_pools")
 
 SCHEMA = us.Schema.loads(
     "\n".join(f'[columns.{c}]\ntype = "integer"\nmin = 0\nmax = {n - 1}' for c, n in {"a": 4, "b": 3, "c": 2}.items())
@@ -77,6 +75,5 @@ def test_a_pool_that_is_trained_reserves_its_share_of_the_share() -> None:
     assert float(part.remaining().value / asked.remaining().value) == pytest.approx(0.0625)
 
 
-def test_the_size_of_a_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "FEWEST_ROWS", 20_000)
-    assert [pool_size(n, 10.0) for n in (1.0, 32_561.0, 1e9)] == [20_000, 325_610, 2_000_000]
+def test_the_size_of_a_pool() -> None:
+    assert [TUNING.pool_size(n, 10.0) for n in (1.0, 32_561.0, 1e9)] == [20_000, 325_610, 2_000_000]

@@ -133,8 +133,8 @@ def test_the_schedule_of_rake_is_the_one_it_follows(monkeypatch: pytest.MonkeyPa
     schema = us.Schema.loads("".join(f'[columns.c{i}]\ntype = "boolean"\n' for i in range(4)))
     rows, original = 4_000, Schedule.of.__func__  # type: ignore[attr-defined]
 
-    def noted(cls: type[Schedule], *of: object, keen: bool) -> Schedule:
-        Asked.seen = original(cls, *of, keen)
+    def noted(cls: type[Schedule], *of: object, **more: object) -> Schedule:
+        Asked.seen = original(cls, *of, **more)
         return Asked.seen
 
     foretold = METHODS["rake"].expected_spending(Public.of(schema, BUDGET, rows))

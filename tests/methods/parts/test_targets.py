@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +15,20 @@ import pytest
 
 import understudy as us
 from helpers.related_columns import SIZES, TREE, along, distance, measured, schema_of
+from helpers.tuning import tune
 from understudy.boundary.privacy.budget import Budget, total
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.boundary.privacy.mechanisms.score import STEP
 from understudy.boundary.schema.domain import Domain
 from understudy.cli import run
 from understudy.errors import InputError, MethodError, SchemaError
-from understudy.inference.particles import rounding
 from understudy.methods import aim
 from understudy.methods.aim import Aim
 from understudy.methods.method import Options
 from understudy.methods.parts.workload import Workload, stated_targets, stated_weights, triples_with
 from understudy.methods.rake import rake
 from understudy.methods.rake.rake import Rake
+from understudy.methods.registry import METHODS
 from understudy.releases.certificate import digest
 
 DOMAIN = Domain.of(schema_of(SIZES))
@@ -37,10 +39,7 @@ by_triples = pytest.mark.parametrize("method", ["aim", "rake"])
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rake, "PARTICLES", 2000)
-    monkeypatch.setattr(rake, "FINAL_PARTICLES", 4000)
-    monkeypatch.setattr(rake, "MOST_PICKS", 20)
-    monkeypatch.setattr(rounding, "ROUNDS", 60)
+    tune(monkeypatch, "rake", particles=2000, final_particles=4000, most_picks=20, exchange_rounds=60)
 
 
 def selections(release: us.Release) -> list[list[tuple[str, ...]]]:
@@ -152,13 +151,10 @@ def fine_table(rows: int = 4000) -> pa.Table:
 
 def fitted(silent: Callable[..., us.Release], targets: Any, megabytes: float, monkeypatch: pytest.MonkeyPatch):
     """A release of `aim` in two rounds, whose model may have so many megabytes, a fifth of it for these pairs."""
-    monkeypatch.setattr(Aim, "__init__", _with_megabytes(Aim.__init__, megabytes))
+    small = replace(METHODS["aim"], build=lambda options, params: Aim(options.targets, model_megabytes=megabytes))
+    monkeypatch.setitem(METHODS, "aim", small)
     monkeypatch.setattr(aim, "MOST_ROUNDS_PER_COLUMN", 0.4)
     return silent(fine_table(), schema_of(FINE), "aim", target=targets, epsilon=20.0, rows=10)
-
-
-def _with_megabytes(init: Callable[..., None], megabytes: float) -> Callable[..., None]:
-    return lambda self, *given, **named: init(self, *given, **named, model_megabytes=megabytes)
 
 
 @pytest.mark.parametrize(("megabytes", "first"), [(16.0, 9), (1.0, 7), (0.1, 4)])
@@ -322,7 +318,7 @@ def test_rake_offers_fewer_levels_of_each_triple_where_there_are_many(silent, mo
 
     With thinning by two these are 2 and 4, and beyond that the finest alone; pairs keep all of theirs.
     """
-    monkeypatch.setattr(rake, "MOST_TRIPLE_CANDIDATES", most)
+    tune(monkeypatch, "rake", most_triple_candidates=most)
     monkeypatch.setattr(rake, "check_target_triples", lambda *given: None)
     sizes = dict.fromkeys("abcde", 4)
     release = silent(along({"b": "a"}, sizes, 4000), schema_of(sizes), "rake", target=["b", "d"], epsilon=50.0)

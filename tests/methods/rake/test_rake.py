@@ -17,16 +17,18 @@ import pytest
 
 import understudy as us
 from helpers.related_columns import COPIES, along, counts, distance, mean_distance, measured, schema_of, tangled
+from helpers.tuning import tune
 from understudy.boundary.privacy.mechanisms.admission import first_admissible
 from understudy.inference import conditional
 from understudy.inference.grouping import coarser, merged, refine
-from understudy.inference.particles import kernels, rounding, vectorised
+from understudy.inference.particles import kernels, vectorised
 from understudy.inference.particles.gibbs import sweep as honest_sweep
 from understudy.inference.particles.pair_forest import Edge
 from understudy.inference.particles.particles import Particles, Snapshot
 from understudy.methods.mst import Acyclic
 from understudy.methods.rake import rake
 from understudy.methods.rake.rake import DisjointPairs, RakeState
+from understudy.methods.rake.tuning import TUNING
 
 WHOLE, PARTICLES = "whole domain", "particles"
 SIZES = dict.fromkeys("abcdef", 4)
@@ -35,23 +37,20 @@ CHAIN = dict(zip("bcdef", "abcde", strict=True))
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rake, "PARTICLES", 2000)
-    monkeypatch.setattr(rake, "FINAL_PARTICLES", 4000)
-    monkeypatch.setattr(rake, "MOST_PICKS", 20)
-    monkeypatch.setattr(rounding, "ROUNDS", 60)
+    tune(monkeypatch, "rake", particles=2000, final_particles=4000, most_picks=20, exchange_rounds=60)
 
 
 @pytest.fixture(params=[WHOLE, PARTICLES])
 def mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Tiny domains are held whole; without that, they are drawn as large ones are."""
     if request.param == PARTICLES:
-        monkeypatch.setattr(rake, "WHOLE_DOMAIN", 0)
+        tune(monkeypatch, "rake", whole_domain=0)
     return request.param
 
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rake, "WHOLE_DOMAIN", 0)
+    tune(monkeypatch, "rake", whole_domain=0)
 
 
 def linked(rows: int = 3000) -> pa.Table:
@@ -100,7 +99,7 @@ def test_where_few_sets_can_be_measured_most_of_a_round_are_pairs_with_a_target(
 ):
     """Two of three, until there are as many as there are such pairs. Where there is more to spend, a round is one
     selection among all sets."""
-    monkeypatch.setattr(rake, "MOST_PICKS", 120)
+    tune(monkeypatch, "rake", most_picks=120)
     release = made(linked(), schema_of(SIZES), epsilon=epsilon, target=["a", "c"])
     places = [i for i, a in enumerate(release.record) if a.question["ask"] == "select"][1:]
     asked = [release.record[i].question for i in places]
@@ -279,14 +278,13 @@ def test_a_refresh_that_ruins_the_particles_is_taken_back(silent, drawn, monkeyp
     monkeypatch.setattr(rake, "sweep", ruin)
     release = silent(original, schema_of(COPIES), "rake", epsilon=10.0)
     selections = sum(a.question["ask"] == "select" for a in release.record)
-    assert restored == [rake.PARTICLES] * (selections - 1 + rake.FINAL_REFRESHES)  # every one, and each to the first
+    assert restored == [2000] * (selections - 1 + TUNING.final_refreshes)  # every one, and each to the first
     assert mean_distance(original, release.table, COPIES) < 0.1
 
 
 def test_without_the_guard_the_ruin_stays(silent, drawn, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(rake, "sweep", ruin)
-    monkeypatch.setattr(rake, "FEWEST_EFFECTIVE", 0.0)
-    monkeypatch.setattr(rake, "MOST_LOSS", float("inf"))
+    tune(monkeypatch, "rake", fewest_effective=0.0, most_loss=math.inf)
     release = silent(tangled(4000), schema_of(COPIES), "rake", epsilon=10.0)
     assert mean_distance(tangled(4000), release.table, COPIES) > 0.5
 
@@ -305,15 +303,14 @@ def astray(calls: list[int]) -> Callable[..., None]:
 
 
 def test_a_sweep_that_goes_astray_is_raked_and_swept_again(drawn, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(rake, "PARTICLES", 20_000)
-    monkeypatch.setattr(rake, "FINAL_PARTICLES", 20_000)
-    original, errors, usual = tangled(10_000), {}, rake.MOST_REDRAWS
+    tune(monkeypatch, "rake", particles=20_000, final_particles=20_000)
+    original, errors, usual = tangled(10_000), {}, TUNING.most_redraws
     for redraws in (usual, 1):
         calls: list[int] = []
-        monkeypatch.setattr(rake, "MOST_REDRAWS", redraws)
+        tune(monkeypatch, "rake", most_redraws=redraws)
         monkeypatch.setattr(rake, "sweep", astray(calls))
         release = made(original, schema_of(COPIES), epsilon=10.0)
-        refreshes = sum(a.question["ask"] == "select" for a in release.record) - 1 + rake.FINAL_REFRESHES
+        refreshes = sum(a.question["ask"] == "select" for a in release.record) - 1 + TUNING.final_refreshes
         assert len(calls) == refreshes if redraws == 1 else len(calls) >= 2 * refreshes
         errors[redraws] = mean_distance(original, release.table, COPIES)
     assert errors[usual] < errors[1]
@@ -321,8 +318,7 @@ def test_a_sweep_that_goes_astray_is_raked_and_swept_again(drawn, monkeypatch: p
 
 def test_honest_refreshes_are_kept(drawn, monkeypatch: pytest.MonkeyPatch):
     """With noise, and with particles enough to see no less than it."""
-    monkeypatch.setattr(rake, "PARTICLES", 20_000)
-    monkeypatch.setattr(rake, "FINAL_PARTICLES", 20_000)
+    tune(monkeypatch, "rake", particles=20_000, final_particles=20_000)
     monkeypatch.setattr(Particles, "restore", lambda *_: pytest.fail("a refresh was taken back"))
     made(tangled(10_000), schema_of(COPIES), epsilon=1.0)
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from helpers.randomness import SeededRandomness, SilentRandomness
 from helpers.small_runs import BINARY, MIXED, ManyRows, domain_of, sizes_of, table_of
 from helpers.taint import HONEST, PRIVATE, as_csv
+from helpers.tuning import tune
 from understudy.boundary.privacy.asks import Marginals, Partitions
 from understudy.boundary.privacy.budget import QUANTUM, Amount, Budget, Cost, Spend, total
 from understudy.boundary.privacy.curator import Curator
@@ -31,6 +32,7 @@ from understudy.boundary.schema.schema import Schema
 from understudy.errors import BudgetExhausted
 from understudy.methods.method import Options
 from understudy.methods.rake import rake
+from understudy.methods.rake.tuning import TUNING
 from understudy.methods.registry import METHODS
 from understudy.releases.synthesis import Plan, synthesize_with
 
@@ -90,7 +92,7 @@ def run_of(name: str, relation: str, budget: Budget, randomness: Randomness) -> 
 
 @pytest.fixture(autouse=True)
 def fewer_picks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rake, "MOST_PICKS", 25)
+    tune(monkeypatch, "rake", most_picks=25)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -134,9 +136,9 @@ def test_picks_that_nothing_was_left_for_are_paid_and_their_measurements_go_to_t
 @pytest.mark.parametrize(
     "few, options, share",
     [
-        (False, {}, rake.SELECTION_SHARE),
-        (True, {}, rake.KEEN_SELECTION_SHARE),
-        (True, {"target": "a"}, rake.SELECTION_SHARE),
+        (False, {}, TUNING.selection_share),
+        (True, {}, TUNING.keen_selection_share),
+        (True, {"target": "a"}, TUNING.selection_share),
     ],
 )
 def test_the_parts_have_the_shares_that_are_documented(
@@ -144,7 +146,7 @@ def test_the_parts_have_the_shares_that_are_documented(
 ) -> None:
     """One-ways 30 % (or 60 or 90 % where they are noisy), then a seventh of each step for its selection; a fifth where
     few sets are picked without a target."""
-    monkeypatch.setattr(rake, "FEW_PICKS", 10**6 if few else 0)
+    tune(monkeypatch, "rake", few_picks=10**6 if few else 0)
     curator = run(BINARY, "add-remove", BUDGETS["approximate"], AnyTotal(1, 10**4), options)
     whole = PublicFacts(curator.schema, BUDGETS["approximate"]).whole.rho
     parts = {
@@ -158,7 +160,8 @@ def test_the_parts_have_the_shares_that_are_documented(
 
 def beyond(amount: Amount) -> Fraction:
     """By how much selecting and measuring in one step would take more than the step has."""
-    return rake._selecting(amount).value + rake._measuring(amount).value - amount.value
+    schedule = rake.Schedule(1, 1, amount, rounds=[], noise=1.0, selection=TUNING.selection_share)
+    return schedule.selecting(amount).value + schedule.measuring(amount).value - amount.value
 
 
 @settings(derandomize=True, database=None)
@@ -169,8 +172,8 @@ def test_a_step_never_takes_more_than_it_has(quanta: int) -> None:
 
 def test_mutant_parts_by_float_shares_take_more_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """As floats, 0.1 and 1 − 0.1 add up to more than 1: enough for the meter to stop a run at its last question."""
-    monkeypatch.setattr(rake, "_selecting", lambda amount, share=0.1: amount.part(0.1))
-    monkeypatch.setattr(rake, "_measuring", lambda amount, share=0.1: amount.part(1.0 - 0.1))
+    monkeypatch.setattr(rake.Schedule, "selecting", lambda self, amount: amount.part(0.1))
+    monkeypatch.setattr(rake.Schedule, "measuring", lambda self, amount: amount.part(1.0 - 0.1))
     assert beyond(Amount(Fraction(1, 2), pure=False)) > 0
 
 
@@ -190,7 +193,7 @@ def test_with_private_columns_the_delta_of_their_keys_is_spent_too(tmp_path: Pat
 def test_mutant_a_selection_that_is_not_set_aside_is_stopped_by_the_meter(
     budget: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rake, "_measuring", lambda amount, share: amount)
+    monkeypatch.setattr(rake.Schedule, "measuring", lambda self, amount: amount)
     with pytest.raises(BudgetExhausted):
         run_of("three", "add-remove", BUDGETS[budget], SeededRandomness(1))
 
@@ -200,8 +203,8 @@ def test_mutant_a_round_that_answers_can_cancel_is_refused(budget: str, monkeypa
     """The sum of its spends would be less where the table seems small: that is the claim of no theorem."""
     honest = rake.Schedule.of
 
-    def impatient(total: float, *of: Any, keen: bool) -> rake.Schedule:
-        schedule = honest(total, *of, keen)
+    def impatient(total: float, *of: Any, **more: Any) -> rake.Schedule:
+        schedule = honest(total, *of, **more)
         return schedule if total > 1000 else replace(schedule, rounds=schedule.rounds[:-1])
 
     monkeypatch.setattr(rake.Schedule, "of", impatient)

@@ -21,7 +21,7 @@ from understudy.inference.noisy_table import NoisyTable
 from understudy.inference.particles.gibbs import DEEPEST, EXPONENTIALS, GRID, sweep
 from understudy.inference.particles.particles import Block, LogFactor, Particles
 from understudy.inference.particles.particles import Snapshot as GridSnapshot
-from understudy.inference.particles.rounding import COMPLETING_SWEEPS, choose_rows
+from understudy.inference.particles.rounding import COMPLETING_SWEEPS, ROUNDS, choose_rows
 
 
 @dataclass(eq=False)
@@ -174,13 +174,15 @@ class LeafyModel:
     """Fitted particles with leaves, to draw rows from."""
 
     particles: LeafyParticles
+    rounds: int = ROUNDS
+    """In which chosen rows are exchanged for better ones."""
 
     @property
     def total(self) -> float:
         return self.particles.total
 
     def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:
-        chosen = rng.permutation(choose_rows(self.particles, rows, rng))
+        chosen = rng.permutation(choose_rows(self.particles, rows, rng, self.rounds))
         return {c: v[chosen] for c, v in self.particles.codes.items()}
 
     def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:

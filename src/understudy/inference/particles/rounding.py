@@ -35,14 +35,14 @@ MOST_CELLS = 20_000_000
 """How many cell numbers are held in memory; with more pairs of columns than that, a random choice of them counts."""
 
 
-def choose_rows(particles: Particles, rows: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def choose_rows(particles: Particles, rows: int, rng: np.random.Generator, rounds: int = ROUNDS) -> NDArray[np.intp]:
     """That many indices of particles."""
     chosen = particles.draw(rows, rng)
     pairs = _affordable(list(itertools.combinations(particles.sizes, 2)), particles.count, rng)
     if not pairs:
         return chosen
     exchange = Exchange(particles, pairs, chosen)
-    for share in np.geomspace(FIRST_SHARE, LAST_SHARE, ROUNDS):
+    for share in np.geomspace(FIRST_SHARE, LAST_SHARE, rounds):
         exchange.improve(max(1, round(share * rows)), rng)
     return exchange.chosen
 
@@ -108,13 +108,15 @@ class ParticleModel:
     """Fitted particles, to draw rows from."""
 
     particles: Particles
+    rounds: int = ROUNDS
+    """In which chosen rows are exchanged for better ones."""
 
     @property
     def total(self) -> float:
         return self.particles.total
 
     def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:
-        chosen = rng.permutation(choose_rows(self.particles, rows, rng))
+        chosen = rng.permutation(choose_rows(self.particles, rows, rng, self.rounds))
         return {c: v[chosen] for c, v in self.particles.codes.items()}
 
     def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:

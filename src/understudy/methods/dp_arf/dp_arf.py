@@ -26,31 +26,15 @@ from understudy.inference.grouping import Floats
 from understudy.inference.model import CodeColumns, Model
 from understudy.inference.particles.leaf_particles import LeafyModel, LeafyParticles
 from understudy.inference.structural_zeros import structural_zeros
-from understudy.methods.dp_arf.countable_trees import CandidateTree, PrunedTree
 from understudy.methods.dp_arf.first_tree import ColumnEstimates, grow_directly
-from understudy.methods.dp_arf.proxy_trees import TrainingSample
+from understudy.methods.dp_arf.proxy_trees import CandidateTree, PrunedTree, TrainingSample
+from understudy.methods.dp_arf.tuning import TUNING, DpArfTuning
 from understudy.methods.method import CHOOSES_SEVERAL, MODEL_FIRST, Method, Traits, Variant
 from understudy.methods.params import Params, parameter
 from understudy.methods.parts.groundwork import measure_columns, public_rows
 from understudy.methods.parts.workload import Workload
 from understudy.methods.rake import rake
 from understudy.methods.rake.rake import CalibratedRake, RakeState, Schedule
-
-MOST_PAIRED_COLUMNS = 400
-"""With more columns their pairs, 80,000 by then, are not looked at: the first model is a tree that the rows choose."""
-FIRST_LEAF_ROUND = 0.0
-"""When leaves come in, as a share of the rounds after the forest of pairs: from the first on."""
-MOST_LEAF_ROUNDS = 10
-"""After so many rounds of growing trees what is left is for pairs alone: with a large budget rounds are many."""
-GRIDS_TOO = True
-"""Whether pairs go on competing with leaves."""
-PREDICTING = 0.5
-"""The share of the trees that predict a target, where there is one."""
-FEWEST_COLUMNS, MOST_COLUMNS, PREDICTOR_COLUMNS = 2, 6, 8
-ROWS_TO_GROW = 6_000
-TARGET_GROUPS = 8
-LEAST_SIGNAL = 2.0
-"""The fewest rows that a leaf of the proxy may hold, in standard deviations of its noise."""
 
 
 @dataclass(frozen=True)
@@ -67,68 +51,82 @@ class DpArf:
 
     targets: ColumnSet = ()
     params: DpArfParams = DpArfParams()
+    tuning: DpArfTuning = TUNING
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedDpArf:
         for target in self.targets:
             domain[target]
-        return CalibratedDpArf(domain, amount, self.targets, self.params)
+        return CalibratedDpArf(
+            domain,
+            amount,
+            targets=self.targets,
+            workload=Workload.of(domain),
+            tuning=self.tuning.rake,
+            trees=self.tuning,
+            params=self.params,
+        )
 
 
 @dataclass(frozen=True)
-class CalibratedDpArf:
-    domain: Domain
-    amount: Amount
-    targets: ColumnSet
-    params: DpArfParams
+class CalibratedDpArf(CalibratedRake):
+    """As `rake` measures, and trees besides."""
+
+    trees: DpArfTuning = TUNING
+    params: DpArfParams = DpArfParams()
 
     def fit(self, curator: Queryable, rng: np.random.Generator) -> Model:
         rows = public_rows(curator)
         one_ways = measure_columns(self.domain, curator, self.amount, rows)
-        plan = CalibratedRake(self.domain, self.amount, self.targets, Workload.of(self.domain))
-        state = DpArfState.begin(plan, curator, rows, one_ways, rng)
-        assert isinstance(state, DpArfState)
-        state.params = self.params
+        state = DpArfState.begin(self, curator, rows, one_ways, rng)
         if len(self.domain.names) > 1:
-            state.spend(Schedule.of(state.total, curator, len(self.domain.names)))
+            state.spend(Schedule.of(state.total, curator, len(self.domain.names), tuning=self.tuning))
         return state.finish()
 
 
 class DpArfState(RakeState):
     """The state of the method: that of `rake`, with leaves."""
 
+    plan: CalibratedDpArf
     particles: LeafyParticles
     params = DpArfParams()
 
     @property
+    def trees(self) -> DpArfTuning:
+        return self.plan.trees
+
+    @property
     def direct(self) -> bool:
-        return len(self.plan.domain.names) > MOST_PAIRED_COLUMNS
+        return len(self.plan.domain.names) > self.trees.most_paired_columns
 
     def spend(self, schedule: Schedule) -> None:
         """The first model, rounds of pairs, and rounds in which leaves compete with them."""
-        self.start_from_tree(schedule) if self.direct else self.start_from_forest(schedule)
-        first = round(FIRST_LEAF_ROUND * len(schedule.rounds))
+        if self.direct:
+            self.start_from_tree(schedule)
+        else:
+            self.start_from_forest(schedule)
+        first = round(self.trees.first_leaf_round * len(schedule.rounds))
         for number, amount in enumerate(schedule.rounds):
-            triples = number >= rake.FIRST_TRIPLE_ROUND
-            if self.direct or first <= number < first + MOST_LEAF_ROUNDS:
+            triples = number >= self.tuning.first_triple_round
+            if self.direct or first <= number < first + self.trees.most_leaf_rounds:
                 self.run_tree_round(schedule, amount, triples)
             else:
                 self.run_round(schedule, amount, triples)
 
     def start_from_tree(self, schedule: Schedule) -> None:
         """The first model without pairs: a tree that the rows choose, and all columns by leaf."""
-        self._start()
-        known = ColumnEstimates(self.plan.domain, self.weights, self.resolutions, self.total)
+        self.start()
+        known = ColumnEstimates(self.plan.domain, self.weights, self.resolutions, self.total, self.trees.first_tree)
         if not known.divisible:
             return
         mixture = grow_directly(known, self.curator, schedule.forest, self.rng)
         if not self.whole:
-            self._replace(mixture.draw(rake.PARTICLES, self.rng))
+            self._replace(mixture.draw(self.tuning.particles, self.rng))
         self.readings += mixture.margins()
-        self._agree()
+        self.agree()
         fixed = [self.particles.fix(partition, theta) for partition, theta in mixture.factors(known)]
         for leaves, m in zip(fixed[1:], mixture.measured, strict=True):  # the first are those of the tree alone
             leaves.learn(np.arange(m.counts.size), self._summing_up(m.counts), m.variance, self.particles)
-        self.particles.rake(rake.PASSES, sampling=not self.whole)
+        self.particles.rake(self.tuning.passes, sampling=not self.whole)
 
     def _replace(self, codes: CodeColumns) -> None:
         """Other particles, all of the same weight, but for those that break a rule of the schema."""
@@ -142,8 +140,8 @@ class DpArfState(RakeState):
     def run_tree_round(self, schedule: Schedule, amount: Amount, triples: bool) -> None:
         """One round: grow trees, pick what the model gets most wrong, leaves or grids, count it, and rake."""
         options, candidates = self._leafy(schedule.noise)
-        if GRIDS_TOO and not self.direct:
-            grids, more = self._candidates(self._sets(triples), self.particles.histogram, schedule)
+        if self.trees.grids_too and not self.direct:
+            grids, more = self.options_of(self.sets(triples), self.particles.histogram, schedule)
             options, candidates = [*options, *grids], [*candidates, *more]
         if not candidates:
             return
@@ -151,14 +149,14 @@ class DpArfState(RakeState):
             Select(
                 self.plan.domain,
                 candidates,
-                rake._selecting(amount),
+                schedule.selecting(amount),
                 k=min(schedule.per_round, len(candidates)),
                 rule=TreesAndGrids.of(options),
             )
         )
-        self._count([options[i] for i in chosen], rake._measuring(amount))
-        self.particles.rake(rake.PASSES, sampling=not self.whole)
-        self._refresh(rake.PARTICLES, rake.REFRESH_PASSES)
+        self._count([options[i] for i in chosen], schedule.measuring(amount))
+        self.particles.rake(self.tuning.passes, sampling=not self.whole)
+        self.refresh(self.tuning.particles, self.tuning.refresh_passes)
 
     def _leafy(self, noise: float) -> tuple[list[PrunedTree | rake.Option], list[Candidate]]:
         """Every tree at every number of leaves, scored as `rake` scores its grids."""
@@ -166,31 +164,32 @@ class DpArfState(RakeState):
         candidates = []
         for candidate in self._pool(noise):
             table = candidate.table(self.particles)
-            for cut in candidate.cuts(self.params.leaves):
+            for cut in candidate.cuts(self.plan.params.leaves, self.trees.cuts):
                 options.append(cut)
-                candidates.append(self._candidate(cut.partition, cut.expected(table), noise))
+                candidates.append(self.scored(cut.partition, cut.expected(table), noise))
         return options, candidates
 
     def _pool(self, noise: float) -> Iterator[CandidateTree]:
         """Trees over some columns each, grown on rows that the model draws."""
-        drawn = self.particles.draw(ROWS_TO_GROW, self.rng)
+        drawn = self.particles.draw(self.trees.rows_to_grow, self.rng)
         codes = {c: v[drawn] for c, v in self.particles.codes.items()}
-        sample = TrainingSample(self.plan.domain, codes, LEAST_SIGNAL * noise * ROWS_TO_GROW / self.total)
-        predicting = round(PREDICTING * self.params.trees) if self.plan.targets else 0
-        for i in range(self.params.trees):
+        least = self.trees.least_signal * noise * self.trees.rows_to_grow / self.total
+        sample = TrainingSample(self.plan.domain, codes, least, self.trees)
+        predicting = round(self.trees.predicting * self.plan.params.trees) if self.plan.targets else 0
+        for i in range(self.plan.params.trees):
             target = self.plan.targets[i % len(self.plan.targets)] if i < predicting else ""
             candidate = self._predictor(sample, target) if target else self._adversary(sample)
             if candidate.tree.splits:
                 yield candidate
 
     def _adversary(self, sample: TrainingSample) -> CandidateTree:
-        size = int(self.rng.integers(FEWEST_COLUMNS, MOST_COLUMNS + 1))
+        size = int(self.rng.integers(self.trees.fewest_columns, self.trees.most_columns + 1))
         return CandidateTree(sample.adversary(self._some(self.plan.domain.names, size), self.rng))
 
     def _predictor(self, sample: TrainingSample, target: str) -> CandidateTree:
-        level = max(TARGET_GROUPS, min(self.resolutions.groupings[target]))
+        level = max(self.trees.target_groups, min(self.resolutions.groupings[target]))
         classes = self.resolutions.groups((target,), level)[0]
-        columns = self._some([c for c in self.plan.domain.names if c != target], PREDICTOR_COLUMNS)
+        columns = self._some([c for c in self.plan.domain.names if c != target], self.trees.predictor_columns)
         tree = sample.predictor(columns, classes[sample.codes[target]], self.rng)
         return CandidateTree(tree, target, tuple(classes.tolist()))
 
@@ -204,15 +203,15 @@ class DpArfState(RakeState):
         parts = iter(amount.split([float(len(x)) for x in (grids, cuts) if x]))
         if grids:
             first = len(self.readings)
-            self._measure(grids, next(parts))
-            self._agree()
+            self.measure(grids, next(parts))
+            self.agree()
             for option, reading in zip(grids, self.readings[first:], strict=True):
-                self._learn(option, reading)
+                self.learn(option, reading)
         if cuts:
             measured = self.curator.ask(Partitions(self.plan.domain, [c.partition for c in cuts], next(parts)))
             for cut, m in zip(cuts, measured, strict=True):
                 leaves, counts = self.particles.grow(cut.partition), self._summing_up(m.counts)
-                for groups in cut.coarser():
+                for groups in cut.coarser(self.trees.coarser):
                     leaves.learn(groups, counts, m.variance, self.particles)
 
     def _summing_up(self, counts: NDArray[np.int64]) -> Floats:
@@ -220,19 +219,19 @@ class DpArfState(RakeState):
         flat = counts.ravel().astype(np.float64)
         return np.asarray(flat + (self.total - flat.sum()) / flat.size)
 
-    def _start(self) -> None:
-        super()._start()
+    def start(self) -> None:
+        super().start()
         self.particles = LeafyParticles.of(self.particles)
 
-    def _sweep(self) -> None:
+    def sweep_particles(self) -> None:
         self.particles.sweep(self.rng)
 
-    def _keep(self) -> Callable[[], None]:
+    def snapshot(self) -> Callable[[], None]:
         return partial(self.particles.restore_all, self.particles.snapshot_all())
 
     def finish(self) -> Model:
         super().finish()
-        return LeafyModel(self.particles)
+        return LeafyModel(self.particles, self.tuning.exchange_rounds)
 
 
 @dataclass(frozen=True)

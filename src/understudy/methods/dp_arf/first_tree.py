@@ -27,15 +27,10 @@ from understudy.inference.histogram import settled
 from understudy.inference.model import CodeColumns
 from understudy.inference.noisy_table import NoisyTable
 from understudy.inference.sampling import CODE, draw_given
+from understudy.methods.dp_arf.tuning import TUNING, FirstTreeTuning
 from understudy.methods.parts.resolution import Resolutions
 from understudy.methods.parts.share import error_weights
 
-SELECTION_SHARE = 0.2
-MOST_LEVELS = 7
-MOST_CANDIDATES = 3_000
-SCORED_GROUPS, COUNTED_GROUPS = 4, 16
-ROWS_PER_NOISE = 8.0
-"""How many times the rows of a leaf should exceed the noise of one of its counts."""
 QUANTILES = (0.25, 0.5, 0.75)
 LEAST_MASS = 1e-9
 LARGEST_THETA = 7.0
@@ -52,6 +47,7 @@ class ColumnEstimates:
     weights: Mapping[str, Floats]
     resolutions: Resolutions
     total: float
+    tuning: FirstTreeTuning = TUNING.first_tree
 
     @property
     def divisible(self) -> bool:
@@ -108,7 +104,7 @@ class LeafMixture:
 
 def grow_directly(known: ColumnEstimates, curator: Queryable, amount: Amount, rng: np.random.Generator) -> LeafMixture:
     """Splits by the exponential mechanism, then every column by leaf."""
-    selecting, measuring = amount.split([SELECTION_SHARE, 1.0 - SELECTION_SHARE])
+    selecting, measuring = amount.split([known.tuning.selection_share, 1.0 - known.tuning.selection_share])
     levels = level_count(known, curator, measuring)
     choices: list[Choice] = []
     for part in selecting.split([1.0] * levels):
@@ -120,7 +116,9 @@ def level_count(known: ColumnEstimates, curator: Queryable, amount: Amount) -> i
     """As many as leave each leaf enough rows for its columns to be seen through their noise."""
     each = amount.part(1.0 / len(known.domain.names))
     noise = each.noise_scale(curator.count_sensitivity(each))
-    return int(np.clip(math.log2(max(known.total / (ROWS_PER_NOISE * noise), 1.0)), 1, MOST_LEVELS))
+    return int(
+        np.clip(math.log2(max(known.total / (known.tuning.rows_per_noise * noise), 1.0)), 1, known.tuning.most_levels)
+    )
 
 
 def oblivious(choices: Sequence[Choice], domain: Domain) -> Tree:
@@ -141,8 +139,8 @@ def _pick(
     """The split that tells most of some other column, within the leaves so far; none where all are made."""
     offered = [(c, mask) for c in known.domain.names for mask in _cuts(known, c) if (c, mask) not in before]
     pairs = [(choice, other) for choice in offered for other in known.domain.names if other != choice[0]]
-    if len(pairs) > MOST_CANDIDATES:
-        pairs = [pairs[i] for i in np.sort(rng.choice(len(pairs), MOST_CANDIDATES, replace=False))]
+    if len(pairs) > known.tuning.most_candidates:
+        pairs = [pairs[i] for i in np.sort(rng.choice(len(pairs), known.tuning.most_candidates, replace=False))]
     if not pairs:
         return []
     trees = {choice: oblivious([*before, choice], known.domain) for choice, _ in pairs}
@@ -152,7 +150,7 @@ def _pick(
 
 
 def _departure(tree: Tree, column: str, known: ColumnEstimates) -> Departure:
-    groups = known.groups(column, SCORED_GROUPS)
+    groups = known.groups(column, known.tuning.scored_groups)
     part = Crossed(tree, column, tuple(groups.tolist()))
     return Departure(part.columns, known.share(column, groups), part)
 
@@ -174,7 +172,7 @@ def _cuts(known: ColumnEstimates, column: str) -> list[int]:
 def _measured(
     tree: Tree, choices: Sequence[Choice], known: ColumnEstimates, curator: Queryable, amount: Amount
 ) -> LeafMixture:
-    groups = {c: known.groups(c, COUNTED_GROUPS) for c in known.domain.names}
+    groups = {c: known.groups(c, known.tuning.counted_groups) for c in known.domain.names}
     parts = [Crossed(tree, c, tuple(g.tolist())) for c, g in groups.items()]
     shares = error_weights([p.cells for p in parts], amount.pure)
     measured = curator.ask(Partitions(known.domain, parts, amount, shares))

@@ -3,11 +3,13 @@
 An adversarial tree tells the rows from the same rows with every column shuffled, so it cuts where columns depend on
 each other. A predicting tree tells the classes of a target. All splits of a level are found at once, from counts of
 whole rows: the same trees on every processor.
+
+What of such a tree may be counted are its leaves, or fewer of them, perhaps by the classes of a target.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -15,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet, Domain
-from understudy.boundary.schema.partition import Split, Tree, code_mask
+from understudy.boundary.schema.partition import Crossed, Split, Tree, code_mask
+from understudy.inference.grouping import Floats, Groups
 from understudy.inference.model import CodeColumns
+from understudy.inference.particles.leaf_particles import LeafyParticles, nested
+from understudy.methods.dp_arf.tuning import TUNING, DpArfTuning
 
 Counts = NDArray[np.int64]
 Codes = NDArray[np.integer]
-
-DEEPEST = 10
-MOST_SPLITS = 256
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ class TrainingSample:
     codes: CodeColumns
     least: float
     """The fewest rows that a leaf may hold."""
+    tuning: DpArfTuning = TUNING
 
     @property
     def rows(self) -> int:
@@ -110,7 +113,9 @@ class TrainingSample:
         first: tuple[int, NDArray[np.bool_]] | None = None,
     ) -> ProxyTree:
         least = self.least * len(classes) / self.rows
-        builder = TreeBuilder(self.domain, columns, codes, classes, count, marked, least)
+        builder = TreeBuilder(
+            self.domain, columns, codes, classes, count=count, marked=marked, least=least, tuning=self.tuning
+        )
         if first:
             builder.divide(np.ones(1), np.array([first[0]]), {first[0]: first[1][None, :]})
         while builder.ends:
@@ -140,6 +145,7 @@ class TreeBuilder:
     marked: int
     """The class by whose share the values of a column without order are ordered."""
     least: float
+    tuning: DpArfTuning
     splits: list[Split] = field(default_factory=list)
     gains: list[float] = field(default_factory=list)
     at: NDArray[np.intp] = field(init=False)
@@ -158,7 +164,7 @@ class TreeBuilder:
         best = np.zeros(len(self.ends))
         chosen = np.zeros(len(self.ends), dtype=np.intp)
         sides: dict[int, NDArray[np.bool_]] = {}
-        if self.depth < DEEPEST and len(self.splits) + len(self.ends) <= MOST_SPLITS:
+        if self.depth < self.tuning.deepest and len(self.splits) + len(self.ends) <= self.tuning.most_splits:
             for i in range(len(self.columns)):
                 gain, sides[i] = self._best(i, len(self.ends))
                 chosen[gain > best] = i
@@ -254,3 +260,56 @@ def best_cut(table: Counts, least: float) -> tuple[NDArray[np.float64], NDArray[
     cut = np.argmax(found, axis=1)
     gain = np.take_along_axis(found, cut[:, None], axis=1)[:, 0] - before
     return np.maximum(gain, 0.0), np.arange(table.shape[2]) > cut[:, None]
+
+
+@dataclass(frozen=True)
+class CandidateTree:
+    """A tree of the pool, and the target that it predicts, if any, with the classes of its values."""
+
+    tree: ProxyTree
+    target: str = ""
+    classes: tuple[int, ...] = (0,)
+
+    @property
+    def across(self) -> int:
+        return max(self.classes) + 1
+
+    def table(self, particles: LeafyParticles) -> Floats:
+        """The particles' weight by leaf of the whole tree and class."""
+        cells = self.tree.whole.assign(particles.codes) * self.across
+        if self.target:
+            cells += np.array(self.classes, dtype=np.intp)[particles.codes[self.target]]
+        counts = np.bincount(cells, particles.weights, self.tree.leaves * self.across)
+        return np.asarray(counts, dtype=np.float64).reshape(-1, self.across)
+
+    def cuts(self, most_leaves: int, divisors: Sequence[int] = TUNING.cuts) -> Iterator[PrunedTree]:
+        """The tree with all of its leaves, and with fewer."""
+        most = min(self.tree.leaves, most_leaves)
+        for leaves in sorted({max(2, most // x) for x in divisors}):
+            tree, within = self.tree.cut(leaves)
+            yield PrunedTree(self, Crossed(tree, self.target, self.classes) if self.target else tree, within)
+
+
+@dataclass(frozen=True, eq=False)
+class PrunedTree:
+    """A tree with some of its leaves: what may be counted."""
+
+    candidate: CandidateTree
+    partition: Tree | Crossed
+    within: Groups
+    """For each leaf of the whole tree the leaf of this one that holds it."""
+
+    def expected(self, table: Floats) -> Floats:
+        """Counts by leaf (and class) from those of the whole tree."""
+        leaves = self.partition.cells // self.candidate.across
+        summed = np.zeros((leaves, table.shape[1]))
+        np.add.at(summed, self.within, table)
+        return summed if self.candidate.target else summed[:, 0]
+
+    def coarser(self, divisors: Sequence[int] = TUNING.coarser) -> Iterator[Groups]:
+        """For each cell the cell of the same tree with fewer leaves, fewest first; then the cell itself."""
+        leaves = self.partition.cells // self.candidate.across
+        for fewer in (leaves // divisor for divisor in divisors):
+            if fewer > 1:
+                yield nested(self.within, self.candidate.tree.cut(fewer)[1], self.candidate.across)
+        yield np.arange(self.partition.cells)

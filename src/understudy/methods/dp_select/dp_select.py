@@ -32,17 +32,40 @@ from understudy.methods.parts.groundwork import measure_columns, public_rows
 from understudy.methods.parts.networks import Report, Watch
 from understudy.methods.rake import rake
 from understudy.methods.rake.rake import CalibratedRake, Rake, RakeState, Schedule
+from understudy.methods.rake.tuning import TUNING as RAKE_TUNING
+from understudy.methods.rake.tuning import Tuning
 
 POOL_SHARE = 0.3
 """Settled in advance, like all that follows, by a sweep on public tables: `docs/concepts/selection`."""
 FACTOR = 10.0
-ROWS_OF_ROUNDS = 50_000
-"""So many rows of the pool are raked in every round; all of them at the end."""
-MOST_ROUNDS = 6
-"""More of them are slower, and were no better: a pool knows much already."""
-FINAL_PASSES, COLUMN_PASSES = 12, 3
 ENTROPY = "entropy"
 """The pool reweighted; any other distance chooses row by row."""
+
+
+@dataclass(frozen=True)
+class SelectTuning:
+    """Constants of the method, which no user sets; `rake` is what it measures by."""
+
+    rake: Tuning = RAKE_TUNING
+    fewest_pool_rows: int = 20_000
+    """A pool of a small table is larger than it, since its rows must do for every cell."""
+    most_pool_rows: int = 2_000_000
+    """What fits into memory."""
+    rows_of_rounds: int = 50_000
+    """So many rows of the pool are raked in every round; all of them at the end."""
+    most_rounds: int = 6
+    """More of them are slower, and were no better: a pool knows much already."""
+    final_passes: int = 12
+    """Raking passes over the whole pool."""
+    column_passes: int = 3
+    """And over single columns after that: they are known best, and to have them right costs few rows."""
+
+    def pool_size(self, total: float, factor: float) -> int:
+        """How many rows a pool has, by the noisy number of private ones."""
+        return round(min(max(factor * total, self.fewest_pool_rows), self.most_pool_rows))
+
+
+TUNING = SelectTuning()
 
 
 @dataclass(frozen=True)
@@ -80,6 +103,7 @@ class DpSelect:
     sections: int = 1
     targets: ColumnSet = ()
     report: Report | None = field(default=None, compare=False)
+    tuning: SelectTuning = TUNING
 
     def over(self, pool: Recipe) -> DpSelect:
         """The same recipe with the pool of another method."""
@@ -106,7 +130,7 @@ class DpSelect:
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedSelect:
         SelectParams(self.pool_share, self.candidates_factor, self.distance, self.sections)
         parts = amount.split([self.pool_share, 1.0 - self.pool_share])
-        plan = Rake(self.targets).calibrate(domain, parts[1])
+        plan = Rake(self.targets, tuning=self.tuning.rake).calibrate(domain, parts[1])
         return CalibratedSelect(self, plan, self.pool.calibrate(domain, parts[0]))
 
 
@@ -121,26 +145,27 @@ class CalibratedSelect:
         source = self.pool.fit(Allowance(curator, self.recipe.pool_share), rng)
         rows = public_rows(curator)
         one_ways = measure_columns(self.plan.domain, curator, curator.remaining(), rows)
+        tuning = self.recipe.tuning
         state = SelectState.begin(self.plan, curator, rows, one_ways, rng)
-        assert isinstance(state, SelectState)
-        state.open(draw_pool(source, self.recipe.candidates_factor, rng))
+        state.open(draw_pool(source, tuning.pool_size(source.total, self.recipe.candidates_factor), rng), tuning)
         if len(self.plan.domain.names) > 1:
-            schedule = rounds_of(state.total, curator, len(self.plan.domain.names))
+            schedule = rounds_of(state.total, curator, len(self.plan.domain.names), tuning)
             for number, amount in enumerate(schedule.rounds):
-                state.run_round(schedule, amount, triples=number >= rake.FIRST_TRIPLE_ROUND)
+                state.run_round(schedule, amount, triples=number >= tuning.rake.first_triple_round)
                 if self.recipe.report is not None:
                     self.recipe.report(number + 1, len(schedule.rounds), curator.guarantee[0])
-        state.close()
+        state.close(tuning)
         distance = None if self.recipe.distance == ENTROPY else self.recipe.distance
-        return PooledModel(state.particles, source, distance, self.recipe.sections)
+        return PooledModel(state.particles, source, distance, self.recipe.sections, tuning.rake.exchange_rounds)
 
 
-def rounds_of(total: float, curator: Queryable, columns: int) -> Schedule:
+def rounds_of(total: float, curator: Queryable, columns: int, tuning: SelectTuning = TUNING) -> Schedule:
     """As many picks as `rake` makes, all of them in rounds: the pool stands for its forest of pairs."""
-    usual, left = Schedule.of(total, curator, columns), curator.remaining()
+    usual, left = Schedule.of(total, curator, columns, tuning=tuning.rake), curator.remaining()
     picks = usual.edges + usual.per_round * len(usual.rounds)
-    rounds = min(max(1, round(picks / usual.per_round)), MOST_ROUNDS)
-    return Schedule(0, math.ceil(picks / rounds), left, left.split([1.0] * rounds), usual.noise)
+    rounds = min(max(1, round(picks / usual.per_round)), tuning.most_rounds)
+    per_round, parts = math.ceil(picks / rounds), left.split([1.0] * rounds)
+    return Schedule(0, per_round, left, rounds=parts, noise=usual.noise, selection=usual.selection)
 
 
 @dataclass
@@ -153,16 +178,16 @@ class SelectState(RakeState):
     def whole(self) -> bool:
         return False
 
-    def open(self, pool: CodeColumns) -> None:
+    def open(self, pool: CodeColumns, tuning: SelectTuning) -> None:
         """Takes the pool in, and what is known of single columns."""
         self.pool = pool
-        self._hold(ROWS_OF_ROUNDS)
-        self._forbid()
+        self._hold(tuning.rows_of_rounds)
+        self.forbid()
         for coding in self.plan.domain:
-            self._learn_column(coding.name)
-        self.particles.rake(rake.PASSES)
+            self.learn_column(coding.name)
+        self.particles.rake(tuning.rake.passes)
 
-    def close(self) -> None:
+    def close(self, tuning: SelectTuning) -> None:
         """All rows of the pool, by what was learned from some of them."""
         self._hold(len(next(iter(self.pool.values()))))
         logs = np.zeros(self.particles.count)
@@ -170,8 +195,8 @@ class SelectState(RakeState):
             logs += np.take(block.theta(), block.cells(self.particles.codes))
         weights = np.exp(logs - logs.max())
         self.particles.weights = weights * (self.total / weights.sum())
-        self.particles.rake(FINAL_PASSES)
-        for _ in range(COLUMN_PASSES):  # single columns are known best, and to have them right costs few rows
+        self.particles.rake(tuning.final_passes)
+        for _ in range(tuning.column_passes):
             for columns, block in self.particles.blocks.items():
                 if len(columns) == 1:
                     block.rake(self.particles.codes, self.particles.weights, 0.0)
@@ -183,7 +208,7 @@ class SelectState(RakeState):
         count = len(next(iter(self.particles.codes.values())))
         self.particles.weights = np.full(count, self.total / count)
 
-    def _refresh(self, count: int, passes: int) -> None:
+    def refresh(self, count: int, passes: int) -> None:
         """Rows of a pool are weighed, never changed."""
 
 

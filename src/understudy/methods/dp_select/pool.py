@@ -9,10 +9,6 @@ from understudy.boundary.privacy.queryable import Queryable, Wrapper
 from understudy.errors import BudgetExhausted
 from understudy.inference.model import CodeColumns, Model
 
-FEWEST_ROWS, MOST_ROWS = 20_000, 2_000_000
-"""A pool of a small table is larger, since its rows must do for every cell; that of a large one fits into memory."""
-
-
 MOST_TRAINED_DELTA = 0.5
 """A pool that is trained leaves half of δ to what is counted: ε depends on its logarithm alone."""
 
@@ -48,13 +44,8 @@ class Allowance(Wrapper):
         self._kept = self._wrapped.remaining().split([share, 1.0 - share])[1]
 
 
-def pool_size(total: float, factor: float) -> int:
-    """How many rows a pool has, by the noisy number of private ones."""
-    return round(min(max(factor * total, FEWEST_ROWS), MOST_ROWS))
-
-
-def draw_pool(model: Model, factor: float, rng: np.random.Generator) -> CodeColumns:
-    """Rows of the model, in random order; what it was fitted to is all that they depend on."""
-    drawn = model.sample(pool_size(model.total, factor), rng)
+def draw_pool(model: Model, rows: int, rng: np.random.Generator) -> CodeColumns:
+    """So many rows of the model, in random order; what it was fitted to is all that they depend on."""
+    drawn = model.sample(rows, rng)
     order = rng.permutation(len(next(iter(drawn.values()))))
     return {c: np.asarray(v, dtype=np.int32)[order] for c, v in drawn.items()}

@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,45 +46,7 @@ from understudy.methods.mst import Acyclic
 from understudy.methods.parts.groundwork import denoised, measure_columns, public_rows
 from understudy.methods.parts.resolution import Resolutions
 from understudy.methods.parts.workload import PAIRS, Stated, Workload, check_target_triples, triples_with
-
-SELECTION_SHARE, KEEN_SELECTION_SHARE = 0.14, 0.2
-"""The second where few sets are picked out of all, each of which should then be a good one."""
-PICKS_PER_SIGNAL, FEWEST_PICKS, MOST_PICKS = 0.7, 3.0, 120.0
-PURE_PICKS_PER_SIGNAL, PURE_POWER = 0.5, 0.4
-USUAL_COLUMNS = 14.0
-USUAL_PICKS, SIGNAL_OF_A_PICK = 10.0, 8.0
-"""Ten sets are worth measuring on all but the smallest tables, of which fewer are known better."""
-PICKS_PER_PAIR = 3.0
-"""A table of few columns has few pairs: to measure one of them ever again would only split its budget."""
-EDGES_PER_PICK, ROUND_PICKS_PER_PICK = 1.6, 1.2
-FREE_EDGES_PER_PICK = 1.2
-"""Of the edges so many come on top; each further one takes the place of a pick in a round."""
-THRESHOLD, PENALTY = 0.3, 0.2
-"""The shares of its noise that a measurement really costs, where an error is found and where rows are expected:
-estimation shrinks the rest away."""
-MOST_HARM = 0.8
-MOST_PAIR_CELLS = 5_000
-MOST_TRIPLE_GROUPS = 12
-FIRST_TRIPLE_ROUND = 2
-FEW_PICKS, FEW_IN_ROUND, MANY_IN_ROUND = 20, 3, 5
-TARGETED = 2
-"""Where few sets can be measured, so many of a round are pairs with a target, until they are as many as there are such
-pairs: else too little would be known of it to predict it."""
-MOST_CANDIDATES, LEVELS_PER_PAIR = 20_000, 10
-MOST_TRIPLE_CANDIDATES, LEVELS_PER_TRIPLE = 36_000, 6
-PARTICLES, FINAL_PARTICLES = 50_000, 150_000
-FINAL_PER_ROW = 8.0
-"""Rows are chosen among so many particles each, within these bounds: a small table hardly gains by more of them."""
-WHOLE_DOMAIN = 200_000
-"""A domain of at most so many cells is held whole: every cell is a particle, and inference is exact."""
-PASSES, REFRESH_PASSES, FINAL_PASSES = 6, 3, 12
-FINAL_REFRESHES = 2
-ONE_WAY_SPREAD, EDGE_SPREAD = 0.3, 0.04
-COARSER = (4, 2)
-FEWEST_EFFECTIVE, MOST_LOSS = 0.05, 2.0
-CALM, USUAL_REDRAWS = 3.0, 3
-STORMY, MOST_REDRAWS = 15.0, 6
-"""Particles are drawn again where a sweep made the loss larger than that: three times, or six where by very much."""
+from understudy.methods.rake.tuning import TUNING, Tuning
 
 
 @dataclass(frozen=True)
@@ -93,13 +56,14 @@ class Rake:
     targets: ColumnSet = ()
     weights: Stated = ()
     workload: str = PAIRS
+    tuning: Tuning = TUNING
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedRake:
         for target in self.targets:
             domain[target]
-        check_target_triples(len(domain.names), len(self.targets), MOST_TRIPLE_CANDIDATES)
+        check_target_triples(len(domain.names), len(self.targets), self.tuning.most_triple_candidates)
         workload = Workload.of(domain, stated=self.weights, kind=self.workload)
-        return CalibratedRake(domain, amount, self.targets, workload)
+        return CalibratedRake(domain, amount, self.targets, workload, self.tuning)
 
 
 @dataclass(frozen=True)
@@ -108,6 +72,7 @@ class CalibratedRake:
     amount: Amount
     targets: ColumnSet
     workload: Workload
+    tuning: Tuning = TUNING
 
     @cached_property
     def triples(self) -> tuple[ColumnSet, ...]:
@@ -120,10 +85,11 @@ class CalibratedRake:
         state = RakeState.begin(self, curator, rows, one_ways, rng)
         if len(self.domain.names) > 1:
             # With a target, most of few picks are out of its pairs: among so few it is easier to choose.
-            schedule = Schedule.of(state.total, curator, len(self.domain.names), keen=not self.targets)
+            columns, keen = len(self.domain.names), not self.targets
+            schedule = Schedule.of(state.total, curator, columns, keen=keen, tuning=self.tuning)
             state.start_from_forest(schedule)
             for number, amount in enumerate(schedule.rounds):
-                state.run_round(schedule, amount, triples=number >= FIRST_TRIPLE_ROUND)
+                state.run_round(schedule, amount, triples=number >= self.tuning.first_triple_round)
         return state.finish()
 
 
@@ -137,27 +103,44 @@ class Schedule:
     rounds: list[Amount]
     noise: float
     """The standard deviation that each cell will be measured with."""
-    selection: float = SELECTION_SHARE
+    selection: float
     """The share of each amount that is spent on selecting."""
 
     @classmethod
-    def of(cls, total: float, curator: BudgetView, columns: int, keen: bool = False) -> Schedule:
+    def of(
+        cls, total: float, curator: BudgetView, columns: int, keen: bool = False, tuning: Tuning = TUNING
+    ) -> Schedule:
         """`keen`: where few sets are picked, more is spent on choosing them."""
         left = curator.remaining()
         signal = total / left.noise_scale(curator.count_sensitivity(left))
         pairs = columns * (columns - 1) // 2
-        picks = min(max(_worthwhile(signal, columns, left.pure), FEWEST_PICKS), MOST_PICKS, PICKS_PER_PAIR * pairs)
-        per_round = min(MANY_IN_ROUND if picks >= FEW_PICKS else FEW_IN_ROUND, pairs)
-        edges = min(columns - 1, round(EDGES_PER_PICK * picks))
-        later = ROUND_PICKS_PER_PICK * picks - max(0.0, edges - FREE_EDGES_PER_PICK * picks)
+        wanted = max(_worthwhile(signal, columns, left.pure, tuning), tuning.fewest_picks)
+        picks = min(wanted, tuning.most_picks, tuning.picks_per_pair * pairs)
+        few = picks < tuning.few_picks
+        per_round = min(tuning.few_in_round if few else tuning.many_in_round, pairs)
+        edges = min(columns - 1, round(tuning.edges_per_pick * picks))
+        later = tuning.round_picks_per_pick * picks - max(0.0, edges - tuning.free_edges_per_pick * picks)
         rounds = max(1, round(later / per_round))
         forest, *each = left.split([float(edges), *[float(per_round)] * rounds])
-        share = KEEN_SELECTION_SHARE if keen and picks < FEW_PICKS else SELECTION_SHARE
-        scale = _measuring(forest, share).split([1.0] * edges)[0].noise_scale(curator.count_sensitivity(left))
-        return cls(edges, per_round, forest, each, scale * (math.sqrt(2.0) if left.pure else 1.0), share)
+        share = tuning.keen_selection_share if keen and few else tuning.selection_share
+        scale = measuring(forest, share).split([1.0] * edges)[0].noise_scale(curator.count_sensitivity(left))
+        noise = scale * math.sqrt(2.0) if left.pure else scale
+        return cls(edges, per_round, forest, rounds=each, noise=noise, selection=share)
+
+    def selecting(self, amount: Amount) -> Amount:
+        """The part of a step's amount that its selection takes."""
+        return amount.split([self.selection, 1.0 - self.selection])[0]
+
+    def measuring(self, amount: Amount) -> Amount:
+        """The part that its measurements take: split, not multiplied, so that both add up to what there is."""
+        return measuring(amount, self.selection)
 
 
-def _worthwhile(signal: float, columns: int, pure: bool) -> float:
+def measuring(amount: Amount, selection: float) -> Amount:
+    return amount.split([selection, 1.0 - selection])[1]
+
+
+def _worthwhile(signal: float, columns: int, pure: bool, tuning: Tuning = TUNING) -> float:
     """How many sets to measure where all of the budget, spent on one count of all rows, errs by 1/signal of them.
 
     With Gaussian noise, k sets err by a·√k/signal each, and what is not measured by b·columns/k^1.5: in sum least at a
@@ -165,19 +148,11 @@ def _worthwhile(signal: float, columns: int, pure: bool) -> float:
     sets is a·√2·k/signal; with the same a and b that is least at 0.5·signal^0.4 for 14 columns, and ten sets are as
     noisy as elsewhere where the signal is √20 times as large.
     """
-    wide = signal * columns / USUAL_COLUMNS
+    wide = signal * columns / tuning.usual_columns
     if pure:
-        enough = SIGNAL_OF_A_PICK * math.sqrt(2.0 * USUAL_PICKS)
-        return max(PURE_PICKS_PER_SIGNAL * wide**PURE_POWER, min(USUAL_PICKS, signal / enough))
-    return max(PICKS_PER_SIGNAL * math.sqrt(wide), min(USUAL_PICKS, signal / SIGNAL_OF_A_PICK))
-
-
-def _selecting(amount: Amount, share: float = SELECTION_SHARE) -> Amount:
-    return amount.split([share, 1.0 - share])[0]
-
-
-def _measuring(amount: Amount, share: float = SELECTION_SHARE) -> Amount:
-    return amount.split([share, 1.0 - share])[1]
+        enough = tuning.signal_of_a_pick * math.sqrt(2.0 * tuning.usual_picks)
+        return max(tuning.pure_picks_per_signal * wide**tuning.pure_power, min(tuning.usual_picks, signal / enough))
+    return max(tuning.picks_per_signal * math.sqrt(wide), min(tuning.usual_picks, signal / tuning.signal_of_a_pick))
 
 
 @dataclass(frozen=True)
@@ -190,7 +165,11 @@ class Option:
 
 @dataclass
 class RakeState:
-    """The state of the method: what was read, how columns are merged, and the particles."""
+    """The state of the method: what was read, how columns are merged, and the particles.
+
+    `dp-arf` and `dp-select` build on it. They call the steps below that have names without an underscore, and replace
+    four: `whole`, `start`, `sweep_particles` with `snapshot`, and `refresh`.
+    """
 
     plan: CalibratedRake
     curator: Queryable
@@ -212,7 +191,7 @@ class RakeState:
         rows: list[Measurement],
         one_ways: list[Measurement],
         rng: np.random.Generator,
-    ) -> RakeState:
+    ) -> Self:
         known_total = float(rows[0].counts.sum()) if rows else None
         read = {
             m.columns[0]: NoisyTable(m.columns, m.counts.astype(np.float64), np.full(m.counts.size, m.variance))
@@ -228,53 +207,58 @@ class RakeState:
         )
 
     @property
+    def tuning(self) -> Tuning:
+        return self.plan.tuning
+
+    @property
     def total(self) -> float:
         return self.particles.total
 
     @property
     def whole(self) -> bool:
         """Whether the particles are the whole domain."""
-        return self.plan.domain.cells(self.plan.domain.names) <= WHOLE_DOMAIN
+        return self.plan.domain.cells(self.plan.domain.names) <= self.tuning.whole_domain
 
     def start_from_forest(self, schedule: Schedule) -> None:
         """Picks a forest of pairs against independent columns, measures it, and draws the particles from it."""
         pairs = itertools.combinations(self.plan.domain.names, 2)
-        options, candidates = self._candidates(pairs, self._independent, schedule)
+        options, candidates = self.options_of(pairs, self._independent, schedule)
         chosen = self.curator.ask(
             Select(
                 self.plan.domain,
                 candidates,
-                _selecting(schedule.forest, schedule.selection),
+                schedule.selecting(schedule.forest),
                 k=schedule.edges,
                 rule=Acyclic([o.columns for o in options]),
             )
         )
-        self._measure([options[i] for i in chosen], _measuring(schedule.forest, schedule.selection))
-        self._agree()
-        self._start()
-        self.particles.rake(PASSES, sampling=not self.whole)
+        self.measure([options[i] for i in chosen], schedule.measuring(schedule.forest))
+        self.agree()
+        self.start()
+        self.particles.rake(self.tuning.passes, sampling=not self.whole)
 
     def run_round(self, schedule: Schedule, amount: Amount, triples: bool) -> None:
         """One round: pick the options that the model gets most wrong, measure them, and rake."""
-        picked = self._pick(schedule, _selecting(amount, schedule.selection), triples)
+        picked = self._pick(schedule, schedule.selecting(amount), triples)
         first = len(self.readings)
-        self._measure(picked, _measuring(amount, schedule.selection))
-        self._agree()
+        self.measure(picked, schedule.measuring(amount))
+        self.agree()
         for option, reading in zip(picked, self.readings[first:], strict=True):
-            self._learn(option, reading)
-        self.particles.rake(PASSES, sampling=not self.whole)
-        self._refresh(PARTICLES, REFRESH_PASSES)
+            self.learn(option, reading)
+        self.particles.rake(self.tuning.passes, sampling=not self.whole)
+        self.refresh(self.tuning.particles, self.tuning.refresh_passes)
 
     def _pick(self, schedule: Schedule, amount: Amount, triples: bool) -> list[Option]:
         """The sets to measure in this round; where they are few, first of all pairs with a target."""
-        sets, picked = self._sets(triples), list[Option]()
+        sets, picked = self.sets(triples), list[Option]()
         asked = [(sets, schedule.per_round)]
         wanted = [s for s in sets if self._is_aimed(s)]
-        if schedule.per_round == FEW_IN_ROUND and sum(self._is_aimed(r.columns) for r in self.readings) < len(wanted):
-            aimed = min(TARGETED, len(wanted))
-            asked = [(wanted, aimed), (sets, FEW_IN_ROUND - aimed)]
+        measured = sum(self._is_aimed(r.columns) for r in self.readings)
+        if schedule.per_round == self.tuning.few_in_round and measured < len(wanted):
+            aimed = min(self.tuning.targeted, len(wanted))
+            asked = [(wanted, aimed), (sets, schedule.per_round - aimed)]
         for part, (among, count) in zip(amount.split([float(k) for _, k in asked]), asked, strict=True):
-            options, candidates = self._candidates(among, self.particles.histogram, schedule)
+            options, candidates = self.options_of(among, self.particles.histogram, schedule)
             chosen = self.curator.ask(
                 Select(
                     self.plan.domain,
@@ -294,41 +278,44 @@ class RakeState:
 
     def finish(self) -> Model:
         if not self.particles.count:
-            self._start()
-        for _ in range(FINAL_REFRESHES):
-            self._refresh(round(min(max(FINAL_PER_ROW * self.total, PARTICLES), FINAL_PARTICLES)), REFRESH_PASSES)
-        self.particles.rake(FINAL_PASSES, sampling=False)
-        return ParticleModel(self.particles)
+            self.start()
+        tuning = self.tuning
+        count = round(min(max(tuning.final_per_row * self.total, tuning.particles), tuning.final_particles))
+        for _ in range(tuning.final_refreshes):
+            self.refresh(count, tuning.refresh_passes)
+        self.particles.rake(tuning.final_passes, sampling=False)
+        return ParticleModel(self.particles, self.tuning.exchange_rounds)
 
     def _independent(self, columns: ColumnSet, groups: Sequence[Groups]) -> NDArray[np.float64]:
         """What two columns that have nothing to do with each other would give."""
         margins = [merged(self.weights[c], (g,)) for c, g in zip(columns, groups, strict=True)]
         return np.outer(margins[0], margins[1]) / self.total
 
-    def _sets(self, triples: bool) -> list[ColumnSet]:
+    def sets(self, triples: bool) -> list[ColumnSet]:
         """Every set of columns that is a candidate, each in the order of the domain."""
         pairs = itertools.combinations(self.plan.domain.names, 2)
         return [*pairs, *(self.plan.triples if triples else self.plan.workload.triples())]
 
     def _levels(self, columns: ColumnSet, schedule: Schedule) -> list[int]:
         if len(columns) == 2:
-            levels = self.resolutions.levels(columns, MOST_PAIR_CELLS)
+            levels = self.resolutions.levels(columns, self.tuning.most_pair_cells)
             return levels[:: -self._thinning][::-1]
-        levels = self.resolutions.levels(columns, self.total / (2.0 * schedule.noise), MOST_TRIPLE_GROUPS)
+        levels = self.resolutions.levels(columns, self.total / (2.0 * schedule.noise), self.tuning.most_triple_groups)
         return levels[:: -self._triple_thinning][::-1]
 
     @property
     def _thinning(self) -> int:
         """With very many columns only every second, third, … level of a pair is a candidate."""
-        return math.ceil(math.comb(len(self.plan.domain.names), 2) * LEVELS_PER_PAIR / MOST_CANDIDATES)
+        pairs = math.comb(len(self.plan.domain.names), 2)
+        return math.ceil(pairs * self.tuning.levels_per_pair / self.tuning.most_candidates)
 
     @property
     def _triple_thinning(self) -> int:
         """The same for triples, by their number, which is public: beyond 6,000 only every second, third, … level, and
         beyond 30,000 only the finest that the noise allows. More than 36,000 of several targets are refused before."""
-        return math.ceil(len(self.plan.triples) * LEVELS_PER_TRIPLE / MOST_TRIPLE_CANDIDATES)
+        return math.ceil(len(self.plan.triples) * self.tuning.levels_per_triple / self.tuning.most_triple_candidates)
 
-    def _candidates(
+    def options_of(
         self,
         sets: Iterable[ColumnSet],
         expected: Callable[[ColumnSet, Sequence[Groups]], NDArray[np.float64]],
@@ -343,12 +330,10 @@ class RakeState:
                 estimate = summed(table, self.resolutions.matrices(columns, levels[-1], level))
                 options.append(Option(columns, level))
                 grid = self.resolutions.grid(columns, level)
-                candidates.append(self._candidate(grid, estimate, schedule.noise, weight))
+                candidates.append(self.scored(grid, estimate, schedule.noise, weight))
         return options, candidates
 
-    def _candidate(
-        self, grid: Partition, estimate: NDArray[np.float64], noise: float, weight: float = 1.0
-    ) -> Candidate:
+    def scored(self, grid: Partition, estimate: NDArray[np.float64], noise: float, weight: float = 1.0) -> Candidate:
         """Scored by the error of what is expected, net of what noise would cost.
 
         Some of the cost is taken off where an error is found, and no more than there is; some where rows are expected.
@@ -357,15 +342,15 @@ class RakeState:
         """
         error = math.sqrt(2 / math.pi) * noise
         # Noise in a cell that is nearly empty is shrunk away: it costs no more than what is expected there.
-        harm = min(float(np.minimum(PENALTY * error, estimate).sum()), MOST_HARM * self.total)
-        return Candidate(grid.columns, estimate, weight, -weight * harm, grid, THRESHOLD * error)
+        harm = min(float(np.minimum(self.tuning.penalty * error, estimate).sum()), self.tuning.most_harm * self.total)
+        return Candidate(grid.columns, estimate, weight, -weight * harm, grid, self.tuning.threshold * error)
 
-    def _measure(self, options: list[Option], amount: Amount) -> None:
+    def measure(self, options: list[Option], amount: Amount) -> None:
         grids = [self.resolutions.grid(o.columns, o.level) for o in options]
         measured = self.curator.ask(Partitions(self.plan.domain, grids, amount))
         self.readings += [NoisyTable.of(m) for m in measured]
 
-    def _agree(self) -> None:
+    def agree(self) -> None:
         """All readings together say more of each column; and each is moved to what they say."""
         self.columns = agree(self.read, self.readings, self.known_total)
         for coding in self.plan.domain:
@@ -374,7 +359,7 @@ class RakeState:
         for factor, seen in self.links:
             factor.seen = seen()
 
-    def _start(self) -> None:
+    def start(self) -> None:
         """The first particles, with the factors that they were drawn by; or the whole domain."""
         names = self.plan.domain.names
         edges = [self._edge(r) for r in self.readings]
@@ -387,21 +372,21 @@ class RakeState:
                 logs += np.log(edge.factor).ravel()[cells_of(self.particles.codes, edge.columns, edge.groups)]
             weights = np.exp(logs - np.max(logs))
         else:
-            self.particles.codes = draw_forest(self.weights, edges, PARTICLES, self.rng)
-            weights = np.ones(PARTICLES)
+            self.particles.codes = draw_forest(self.weights, edges, self.tuning.particles, self.rng)
+            weights = np.ones(self.tuning.particles)
         self.particles.weights = weights * (self.total / weights.sum())
         for name in names:
             every = (np.arange(self.plan.domain.size(name)),)
             log = np.log(np.maximum(self.weights[name], LEAST_MASS) / self.total)
             self.particles.add(LogFactor((name,), every, log))
-            self._learn_column(name, ONE_WAY_SPREAD)
-        self._forbid()
+            self.learn_column(name, self.tuning.one_way_spread)
+        self.forbid()
         for edge in edges:
             self.particles.add(LogFactor(edge.columns, edge.groups, np.log(edge.factor)))
         for reading in self.readings:
-            self._link(partial(self._shifted, reading), EDGE_SPREAD)
+            self._link(partial(self._shifted, reading), self.tuning.edge_spread)
 
-    def _forbid(self) -> None:
+    def forbid(self) -> None:
         """Cells that a constraint of the schema rules out: particles there have no weight, and none is drawn there."""
         for columns, forbidden in structural_zeros(self.plan.domain).items():
             every = tuple(np.arange(n) for n in forbidden.shape)
@@ -416,10 +401,10 @@ class RakeState:
         factor = dependence(self._shifted(reading).counts, (margins[0], margins[1]), reading.variance)
         return Edge(reading.columns, reading.groups, factor)
 
-    def _learn(self, option: Option, reading: NoisyTable) -> None:
+    def learn(self, option: Option, reading: NoisyTable) -> None:
         """A reading, and before it what it says at coarser levels: sums of many cells are known better than each."""
         levels = self.resolutions.levels(option.columns, math.inf)
-        for divisor in COARSER:
+        for divisor in self.tuning.coarser:
             level = max((x for x in levels if x <= option.level // divisor), default=0)
             if level:
                 self._learn_at(reading, self.resolutions.groups(option.columns, level))
@@ -430,7 +415,7 @@ class RakeState:
         variance = merged(np.full(reading.counts.shape, reading.variance), coarse)
         self._link(lambda: NoisyTable(reading.columns, merged(self._shifted(reading).counts, coarse), variance, groups))
 
-    def _learn_column(self, name: str, spread: float = 0.0) -> None:
+    def learn_column(self, name: str, spread: float = 0.0) -> None:
         """What all tables together say of one column."""
         every = (np.arange(self.plan.domain.size(name)),)
         self._link(lambda: NoisyTable((name,), self.weights[name], self.columns[name].variance, every), spread)
@@ -444,7 +429,7 @@ class RakeState:
         self.particles.add(factor)
         self.links.append((factor, seen))
 
-    def _refresh(self, count: int, passes: int) -> None:
+    def refresh(self, count: int, passes: int) -> None:
         """New particles under the same factors; the old ones, where the new are worse by far.
 
         Factors are fitted to particles. Where columns all but determine each other they may allow rows that no particle
@@ -452,23 +437,23 @@ class RakeState:
         """
         if self.whole:
             return
-        restore, loss = self._keep(), self.particles.loss()
-        for redraws in range(MOST_REDRAWS):
+        restore, loss = self.snapshot(), self.particles.loss()
+        for redraws in range(self.tuning.most_redraws):
             self.particles.resample(count, self.rng)
-            self._sweep()
+            self.sweep_particles()
             drift = self.particles.loss()
             self.particles.rake(passes)
-            if drift <= (CALM if redraws + 1 < USUAL_REDRAWS else STORMY):
+            if drift <= (self.tuning.calm if redraws + 1 < self.tuning.usual_redraws else self.tuning.stormy):
                 break
-        healthy = self.particles.effective >= FEWEST_EFFECTIVE * count
+        healthy = self.particles.effective >= self.tuning.fewest_effective * count
         # A loss below 1 is less than the noise: nothing is lost by a larger one, as long as it is about that small.
-        if not (healthy and self.particles.loss() <= MOST_LOSS * max(loss, 1.0)):
+        if not (healthy and self.particles.loss() <= self.tuning.most_loss * max(loss, 1.0)):
             restore()
 
-    def _sweep(self) -> None:
+    def sweep_particles(self) -> None:
         sweep(self.particles, self.rng)
 
-    def _keep(self) -> Callable[[], None]:
+    def snapshot(self) -> Callable[[], None]:
         """What brings the particles back to where they are now."""
         return partial(self.particles.restore, self.particles.snapshot())
 

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from understudy.methods.dp_arf.countable_trees import CandidateTree, PrunedTree
 
 import understudy
 from helpers.selection_law import candidates_of, law_of, schema_of, table_of
@@ -31,7 +32,6 @@ from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Tree
 from understudy.errors import InternalError
 from understudy.inference.graphical.junction import JunctionTree
-from understudy.methods.dp_arf.countable_trees import CandidateTree, PrunedTree
 from understudy.methods.dp_arf.dp_arf import TreesAndGrids
 from understudy.methods.dp_arf.proxy_trees import ProxyTree
 from understudy.methods.mst import Acyclic

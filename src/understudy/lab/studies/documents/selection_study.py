@@ -40,7 +40,7 @@ from understudy.lab.studies.documents.selection_page import (
     render,
 )
 from understudy.methods import independent, mst, privbayes
-from understudy.methods.dp_select.dp_select import ENTROPY, POOL_SHARE, DpSelect
+from understudy.methods.dp_select.dp_select import ENTROPY, POOL_SHARE, TUNING, DpSelect, SelectTuning
 from understudy.methods.method import Options, Recipe
 from understudy.methods.registry import METHODS
 from understudy.parameters import one_of
@@ -187,10 +187,10 @@ def sweeps(size: SelectionSize, tables: Sequence[str]) -> list[Sweep]:
 # --- One trial
 
 
-def attempt(data: SelectionData, case: SelectionCase) -> SelectionTrial:
+def attempt(data: SelectionData, case: SelectionCase, tuning: SelectTuning = TUNING) -> SelectionTrial:
     """Time is that of one core, and of making the rows: that of the pool's model is in it."""
     begun = time.process_time()
-    made = published(data, case) if case.method == PUBLISHED else learned(data, case)
+    made = published(data, case) if case.method == PUBLISHED else learned(data, case, tuning)
     seconds = time.process_time() - begun
     auc, accuracy, balanced = auc_and_accuracy(data.domain, data.target, made, data.test, case.seed)
     single, pairs = (total_variation(data.domain, data.train, made, k) for k in (1, 2))
@@ -203,11 +203,13 @@ def pool_of(case: SelectionCase, target: str) -> Recipe:
     return METHODS[case.pool].recipe(Options((target,)))
 
 
-def learned(data: SelectionData, case: SelectionCase) -> CodeColumns:
+def learned(data: SelectionData, case: SelectionCase, tuning: SelectTuning = TUNING) -> CodeColumns:
     """The pool itself, or what honest selection makes of it."""
     recipe = pool_of(case, data.target)
     if case.method == SELECT:
-        recipe = DpSelect(recipe, case.ratio, case.factor, case.distance, case.sections, (data.target,))
+        recipe = DpSelect(
+            recipe, case.ratio, case.factor, case.distance, case.sections, targets=(data.target,), tuning=tuning
+        )
     table, budget = open_table(data.rows, data.schema), Budget(case.epsilon, data.delta)
     curator = Curator.on(table, budget, randomness=ExactRandomness.seeded(case.seed))
     rng = np.random.default_rng(case.seed)
