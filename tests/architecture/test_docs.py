@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from understudy.boundary.privacy.asks import ASKS, table_of_asks
+from understudy.methods.registry import table_of_methods, table_of_options
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -27,6 +28,13 @@ def test_the_page_on_the_curator_lists_every_ask_with_its_proof():
     assert len(ASKS) == len({ask.name for ask in ASKS}) == 11
     assert listed == [ask.__name__ for ask in ASKS]
     assert set(listed) == ask_classes()
+
+
+def test_the_page_on_methods_lists_every_method_with_its_options():
+    """The tables are those that the methods make (`scripts/write-methods`)."""
+    page = (DOCS / "concepts" / "methods.md").read_text()
+    assert f"\n\n{table_of_methods()}\n" in page
+    assert f"\n\n{table_of_options()}\n" in page
 
 
 def ask_classes() -> set[str]:

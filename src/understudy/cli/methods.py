@@ -37,26 +37,20 @@ def show_one(name: str, as_json: bool) -> None:
     """One method, or one without privacy, with its options."""
     found = SPECIMENS.get(name) or find_method(name)
     described = _described(found)
-    options = described.pop("options")
     if as_json:
-        print_json(described | {"options": options})
+        print_json(described)
         return
-    print_facts([(head, str(text)) for head, text in described.items()])
-    if not options:
+    print_facts([(head, described[head]) for head in HEADS])
+    if rows := found.params.rows():
+        print_table("Options (--option NAME=VALUE)", ("option", "default", "must be", "what it is"), rows)
+    else:
         print("It has no options of its own.")
-        return
-    rows = [(o["name"], _default(o["default"]), o["must be"], o["help"]) for o in options]
-    print_table("Options (--option NAME=VALUE)", ("option", "default", "must be", "what it is"), rows)
 
 
 def _described(found: Method | SpecimenKind) -> dict[str, Any]:
     guarantee = found.guarantee if isinstance(found, Method) else "none"
     texts = zip(HEADS, (found.name, guarantee, found.good_for, found.limits), strict=True)
     return {**dict(texts), "options": found.params.describe()}
-
-
-def _default(value: object) -> str:
-    return "by the method" if value is None else str(value)
 
 
 def method_names() -> list[str]:

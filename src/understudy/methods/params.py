@@ -143,7 +143,14 @@ class Params:
 
     @classmethod
     def describe(cls) -> list[dict[str, object]]:
+        """Each option for programs."""
         return [cls.declared()[f.name].describe(f.name, f.default) for f in dataclasses.fields(cls)]
+
+    @classmethod
+    def rows(cls) -> list[tuple[str, str, str, str]]:
+        """Each option for people: its name, its default, what it must be, and what it is."""
+        told = [(f.name, f.default, cls.declared()[f.name]) for f in dataclasses.fields(cls)]
+        return [(name, "by the method" if usual is None else str(usual), of.bound, of.help) for name, usual, of in told]
 
 
 def _checked(name: str, declared: Parameter, value: object) -> Any:

@@ -130,6 +130,13 @@ class Choice:
     method: Method
     reason: str
 
+    @property
+    def package(self) -> dict[str, str]:
+        """Name and version of the package that offers the method, where that is not this one."""
+        if self.method.name in METHODS.own:
+            return {}
+        return dict([METHODS.offered.packages[self.method.name]])
+
 
 def find_method(name: str, beside: Sequence[str] = ()) -> Method:
     """The method of this name, or a refusal that says which there are, and what may be named beside them."""
@@ -249,3 +256,19 @@ def spoken_seconds(seconds: float) -> str:
     """To two digits, as a person would say it."""
     rounded = float(f"{max(seconds, 0.1):.2g}")
     return f"{rounded:g} s" if rounded < 120 else f"{float(f'{rounded / 60:.2g}'):g} min"
+
+
+def table_of_methods() -> str:
+    """This package's methods as the Markdown table of docs/concepts/methods.md (`scripts/write-methods`)."""
+    lines = ["| method | guarantee | good for | limits |", "|---|---|---|---|"]
+    lines += [f"| `{m.name}` | {m.guarantee} | {m.good_for} | {m.limits} |" for m in METHODS.own.values()]
+    return "\n".join(lines) + "\n"
+
+
+def table_of_options() -> str:
+    """Their options, likewise."""
+    lines = ["| option | method | default | must be | what it is |", "|---|---|---|---|---|"]
+    for method in METHODS.own.values():
+        for name, default, bound, help in method.params.rows():
+            lines.append(f"| `{name}` | `{method.name}` | {default} | {bound} | {help} |")
+    return "\n".join(lines) + "\n"

@@ -173,7 +173,7 @@ def synthesize_with(
     if journal is not None:
         if ledger is None:
             raise without_ledger(journal.path)
-        journal.settle(facts(plan, table.name, randomness.secure, versions()))
+        journal.settle(facts(plan, table.name, randomness.secure, versions() | plan.choice.package))
     curator = Curator.on(
         table,
         plan.budget,
@@ -320,7 +320,7 @@ class Plan:
             seed=self.seed,
             secure=curator.secure,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            versions=versions(),
+            versions=versions() | self.choice.package,
             audit=None if self.audit is None else self.audit.for_certificate(),
             ledger=curator.receipt,
             schema_status=self.schema.status,

@@ -197,7 +197,7 @@ def _curves(results: SelectionResults, cases: Sequence[SelectionCase], table: st
 
 
 def _name(method: str) -> str:
-    return {POOL: "pool alone", SELECT: "dp-select", PUBLISHED: "as printed"}[method]
+    return {POOL: "pool alone", SELECT: SELECT, PUBLISHED: "as printed"}[method]
 
 
 def _points(
