@@ -118,7 +118,7 @@ def _reference_line(reference: Reference | None, x: Scale, y: Scale) -> list[str
     if reference is None:
         return []
     height = y(reference.value)
-    return [line(x.start, height, x.end, height, "currentColor", 1.2, "3 3")]
+    return [line(x.start, height, x.end, height, "currentColor", width=1.2, dash="3 3")]
 
 
 def _end_labels(drawn: Drawn, reference: Reference | None, x: Scale, y: Scale, room: float) -> list[str]:
@@ -130,7 +130,7 @@ def _end_labels(drawn: Drawn, reference: Reference | None, x: Scale, y: Scale, r
     for (name, right, height, colour), place in zip(ends, places, strict=True):
         marks.append(line(max(right + 4, x.end), height, x.end + 16, place, colour, 0.8))
         if right + 4 < x.end:
-            marks.append(line(right + 4, height, x.end, height, colour, 0.8, "1 3"))
+            marks.append(line(right + 4, height, x.end, height, colour, width=0.8, dash="1 3"))
         marks.append(text(x.end + 20, place + 3.8, shortened(name, room + 4), fill=colour))
     return marks
 
@@ -180,7 +180,7 @@ def _mark(reference: Reference | None, scale: Scale, top: float, bottom: float) 
     place, half = scale(reference.value), width_of(reference.name, SMALL) / 2
     centre = min(max(place, scale.start + half - 20), max(scale.end + 40 - half, scale.start + half - 20))
     name = text(centre, top - 6, reference.name, size=SMALL, anchor="middle")
-    return [line(place, top, place, bottom, "currentColor", 1.2, "3 3"), name]
+    return [line(place, top, place, bottom, "currentColor", width=1.2, dash="3 3"), name]
 
 
 def _dot(dot: Dot, scale: Scale, y: float, room: float, width: float) -> str:

@@ -121,7 +121,7 @@ def attack(
     if method is None:
         _check_nothing_asked(epsilon=epsilon, delta=delta, shadows=shadows)
     else:
-        models = Shadows.of(train, schema, method, epsilon, delta, shadows, told)
+        models = Shadows.of(train, schema, method=method, epsilon=epsilon, delta=delta, shadows=shadows, progress=told)
         schema, more = models.schema, (dataclasses.replace(SHADOW, compute=models.found),)
     return attack_tables(train, holdout, synthetic, schema=schema, secrets=secrets, seed=seed, more=more, progress=told)
 
@@ -165,13 +165,13 @@ def _facts(threat: Threat) -> AttackFacts:
     return AttackFacts(
         threat.train.name,
         threat.holdout.name,
-        threat.synthetic.name,
-        threat.train.rows,
-        threat.holdout.rows,
-        threat.synthetic.rows,
-        tuple(v.name for v in threat.variables),
-        compared.left_out,
-        threat.secrets,
-        compared.drafted,
-        compared.seed,
+        synthetic=threat.synthetic.name,
+        train_rows=threat.train.rows,
+        holdout_rows=threat.holdout.rows,
+        synthetic_rows=threat.synthetic.rows,
+        columns=tuple(v.name for v in threat.variables),
+        left_out=compared.left_out,
+        secrets=threat.secrets,
+        drafted=compared.drafted,
+        seed=compared.seed,
     )

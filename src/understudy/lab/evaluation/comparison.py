@@ -265,13 +265,13 @@ class Comparison:
         return cls(
             tuple(variables),
             samples[REAL],
-            samples[SYNTHETIC],
-            samples.get(HELD_OUT),
-            schema,
-            target,
-            tuple(groups),
-            tuple(c for c in every if c not in named),
-            seed,
+            synthetic=samples[SYNTHETIC],
+            holdout=samples.get(HELD_OUT),
+            schema=schema,
+            target=target,
+            groups=tuple(groups),
+            left_out=tuple(c for c in every if c not in named),
+            seed=seed,
         )
 
     def has(self, need: str) -> bool:

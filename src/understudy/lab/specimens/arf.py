@@ -58,7 +58,15 @@ class Arf:
         **forest: Any,
     ) -> None:
         """`merge` is that of `Growth`; `forest` has further arguments of scikit-learn's forest, such as `n_jobs`."""
-        growth = Growth(num_trees, delta, max_iters, early_stop, min_node_size, merge, forest)
+        growth = Growth(
+            num_trees,
+            delta,
+            max_iters=max_iters,
+            early_stop=early_stop,
+            min_node_size=min_node_size,
+            merge=merge,
+            forest=forest,
+        )
         self._kind = kind_of(x) if not isinstance(x, str | Path) else None
         self._rng = np.random.Generator(np.random.PCG64(seed))
         self.points = Points.of(x, schema)

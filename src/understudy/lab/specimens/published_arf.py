@@ -66,7 +66,15 @@ def specimen(
     Numbers are rounded as the schema says, but not kept inside its bounds: the printed method has none.
     """
     _check(epsilon)
-    growth = Growth(num_trees, delta, max_iters, early_stop, min_node_size, False, forest)
+    growth = Growth(
+        num_trees,
+        delta,
+        max_iters=max_iters,
+        early_stop=early_stop,
+        min_node_size=min_node_size,
+        merge=False,
+        forest=forest,
+    )
     rng = np.random.Generator(np.random.PCG64(seed))
     points = Points.of(rows, schema)
     grown = grow(points.values, growth, rng)

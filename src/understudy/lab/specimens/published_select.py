@@ -82,7 +82,15 @@ def specimen(
     `epsilon_ratio` is the pool's part of ε, `pool_size` the rows of the pool for each selected one, `candidates` T,
     and `marginals` the share of pairs that is taken. The pool is a private method's, by default that of `independent`.
     """
-    printed = Printed(epsilon, epsilon_ratio, pool_size, candidates, distance, sections, marginals)
+    printed = Printed(
+        epsilon,
+        epsilon_ratio,
+        pool_size=pool_size,
+        candidates=candidates,
+        distance=distance,
+        sections=sections,
+        marginals=marginals,
+    )
     table = _read(rows)
     domain = Domain.of(known_schema(table, schema))
     rng = np.random.Generator(np.random.PCG64(seed))

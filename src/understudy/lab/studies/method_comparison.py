@@ -93,7 +93,9 @@ def compare(
     _check_jobs(jobs)
     wanted = _wanted(measures)
     split = HoldoutSplit.of(data, schema, holdout)
-    task = StudyTask(split.train, split.holdout, schema, delta, target, tuple(groups), wanted)
+    task = StudyTask(
+        split.train, split.holdout, schema=schema, delta=delta, target=target, groups=tuple(groups), measures=wanted
+    )
     _check_columns(task)
     with StudyRecord.open(Path(out), _question(split, task, study_key(Path(out)))) as record:
         _run(

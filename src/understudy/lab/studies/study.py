@@ -175,7 +175,9 @@ class Case:
 
     def failed(self, reason: str, seconds: float = 0.0, megabytes: float = 0.0) -> Trial:
         """The trial of a case that gave no rows, or rows that nothing can be said about."""
-        return Trial(self.method, self.epsilon, self.seed, seconds, megabytes, {}, reason)
+        return Trial(
+            self.method, self.epsilon, seed=self.seed, seconds=seconds, megabytes=megabytes, figures={}, failed=reason
+        )
 
 
 BASELINE = Case("real rows", 0.0, 0)

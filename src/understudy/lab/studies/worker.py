@@ -112,7 +112,15 @@ class StudyTask:
         train, holdout = (pa.ipc.open_stream(source).read_all() for _ in range(2))
         schema = Schema.loads(facts["schema"])
         groups, measures = tuple(facts["groups"]), tuple(facts["measures"])
-        return cls(train, holdout, schema, facts["delta"], facts["target"], groups, measures)
+        return cls(
+            train,
+            holdout,
+            schema=schema,
+            delta=facts["delta"],
+            target=facts["target"],
+            groups=groups,
+            measures=measures,
+        )
 
 
 def trials(task: StudyTask, cases: Sequence[Case], jobs: int) -> Generator[Trial, None, None]:

@@ -3,7 +3,7 @@
 People who share all quasi-identifiers (age, postcode, sex …) form a group. k is the size of the smallest group, l the
 fewest different sensitive values in a group, t the farthest that a group's sensitive values are from those of the whole
 table. All are properties of one table, not of how it was made: nothing follows for what else an attacker may know.
-`SHORTCOMINGS` says what they fail to promise, and `counterexample` shows it. They read rows, so they are internal.
+`SHORTCOMINGS` says what they fail to promise. They read rows, so they are internal.
 """
 
 from __future__ import annotations
@@ -183,21 +183,3 @@ def _distances(shares: NDArray[np.float64], whole: NDArray[np.float64], ordered:
     if not ordered or len(whole) < 2:
         return np.abs(apart).sum(axis=1) / 2
     return np.abs(np.cumsum(apart, axis=1))[:, :-1].sum(axis=1) / (len(whole) - 1)
-
-
-def counterexample() -> tuple[pa.Table, Anonymity, dict[str, str]]:
-    """A made-up table that is 4-anonymous, 2-diverse and close, and what it tells all the same.
-
-    The last dictionary holds, for each way to attack it, what is learned.
-    """
-    import pyarrow as pa
-
-    ages, places = [50] * 4 + [31] * 4, ["38xxx"] * 4 + ["40xxx"] * 4
-    diseases = ["yellow fever", "dementia", "dementia", "dementia", "yellow fever", "yellow fever", "dementia", "flu"]
-    table = pa.table({"age": ages, "zip": places, "disease": diseases})
-    learned = {
-        "a journey to South America": "A traveller of 50 from 38xxx has yellow fever: dementia is ruled out.",
-        "all patients of the group but one": "The last of the four has what remains without the others.",
-        "a second hospital's table": "A patient of 31 in both tables has a disease that both groups have.",
-    }
-    return table, anonymity(table, ["age", "zip"], ["disease"]), learned

@@ -186,7 +186,17 @@ def _reason(comparison: Comparison, pair: Pair, troubles: list[list[str]]) -> st
 
 def _measure(name: str, title: str, high: float, explanation: str, chosen: Chosen, nothing: str) -> Measure:
     compute = partial(_figure, chosen=chosen, nothing=nothing)
-    return Measure(name, title, SECTION, LOWER, 0.0, high, explanation, compute, unit="pair")
+    return Measure(
+        name,
+        title,
+        section=SECTION,
+        direction=LOWER,
+        low=0.0,
+        high=high,
+        explanation=explanation,
+        compute=compute,
+        unit="pair",
+    )
 
 
 MEASURES: tuple[Measure, ...] = (

@@ -213,7 +213,17 @@ def over_lists(comparison: Comparison, compute: OfColumn) -> MeasureResult:
 
 
 def _measure(name: str, title: str, high: float, explanation: str, compute: Compute) -> Measure:
-    return Measure(name, title, SECTION, LOWER, 0.0, high, explanation, compute, unit="column")
+    return Measure(
+        name,
+        title,
+        section=SECTION,
+        direction=LOWER,
+        low=0.0,
+        high=high,
+        explanation=explanation,
+        compute=compute,
+        unit="column",
+    )
 
 
 MEASURES: tuple[Measure, ...] = (

@@ -81,7 +81,17 @@ def _sorted(comparison: Comparison, variable: Variable, power: int) -> MeasurePa
 
 def _measure(name: str, title: str, explanation: str, compute: OfColumn) -> Measure:
     figure = partial(over_lines, compute=compute)
-    return Measure(name, title, SECTION, LOWER, 0.0, INFINITY, explanation, figure, unit="column")
+    return Measure(
+        name,
+        title,
+        section=SECTION,
+        direction=LOWER,
+        low=0.0,
+        high=INFINITY,
+        explanation=explanation,
+        compute=figure,
+        unit="column",
+    )
 
 
 MEASURES: tuple[Measure, ...] = (

@@ -70,23 +70,23 @@ MEASURES: tuple[Measure, ...] = (
     Measure(
         "reconstruction",
         "Distance to the nearest synthetic rows",
-        SECTION,
-        HIGHER,
-        0.0,
-        INFINITY,
-        "Mean distance from a real row to its three nearest synthetic ones, numbers in their own units. It has been "
-        "printed as a risk of reconstruction, but it is no measure of privacy.",
-        partial(reconstruction, scaled=False),
+        section=SECTION,
+        direction=HIGHER,
+        low=0.0,
+        high=INFINITY,
+        explanation="Mean distance from a real row to its three nearest synthetic ones, numbers in their own units. It "
+        "has been printed as a risk of reconstruction, but it is no measure of privacy.",
+        compute=partial(reconstruction, scaled=False),
     ),
     Measure(
         "reconstruction-scaled",
         "The same distance, standardised",
-        SECTION,
-        HIGHER,
-        0.0,
-        INFINITY,
-        "The same with numbers in standard deviations, so that no column counts for its unit; it is no measure of "
-        "privacy either.",
-        partial(reconstruction, scaled=True),
+        section=SECTION,
+        direction=HIGHER,
+        low=0.0,
+        high=INFINITY,
+        explanation="The same with numbers in standard deviations, so that no column counts for its unit; it is no "
+        "measure of privacy either.",
+        compute=partial(reconstruction, scaled=True),
     ),
 )

@@ -188,13 +188,32 @@ def r2(target: Target, answers: Predictions, model: str) -> float | None:
 
 SCORES = (
     PredictionScore("accuracy", "accuracy", False, accuracy, "", "The share of rows whose class is predicted rightly"),
-    PredictionScore("f1", "F1", False, f1, "neither a tested row nor an answer is of the rarer class",
-          "The balance of found and rightly named rows of the rarer class (with more than two classes, of all)"),
-    PredictionScore("auc", "AUC", False, auc, "the tested rows are all of one class",
-          "How often a row of a class is ranked before one of another, where 0.5 is chance"),
-    PredictionScore("r2", "R²", True, r2, "the target is the same in all tested rows",
-          "The part of the target's variance that is predicted, where 0 is no better than the mean", -INFINITY),
-)  # fmt: skip
+    PredictionScore(
+        "f1",
+        "F1",
+        on_line=False,
+        of=f1,
+        lacking="neither a tested row nor an answer is of the rarer class",
+        about="The balance of found and rightly named rows of the rarer class (with more than two classes, of all)",
+    ),
+    PredictionScore(
+        "auc",
+        "AUC",
+        on_line=False,
+        of=auc,
+        lacking="the tested rows are all of one class",
+        about="How often a row of a class is ranked before one of another, where 0.5 is chance",
+    ),
+    PredictionScore(
+        "r2",
+        "R²",
+        on_line=True,
+        of=r2,
+        lacking="the target is the same in all tested rows",
+        about="The part of the target's variance that is predicted, where 0 is no better than the mean",
+        low=-INFINITY,
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -261,14 +280,14 @@ def _measure(route: Route, score: PredictionScore) -> Measure:
     return Measure(
         f"{route.name}-{score.name}",
         f"{route.title}: {score.title}",
-        SECTION,
-        HIGHER,
-        score.low,
-        1.0,
-        f"{score.about}: {route.about}.",
-        partial(scored, route=route, score=score),
-        (HOLDOUT, TARGET) if route.tested == HELD_OUT else (TARGET,),
-        "model",
+        section=SECTION,
+        direction=HIGHER,
+        low=score.low,
+        high=1.0,
+        explanation=f"{score.about}: {route.about}.",
+        compute=partial(scored, route=route, score=score),
+        needs=(HOLDOUT, TARGET) if route.tested == HELD_OUT else (TARGET,),
+        unit="model",
     )
 
 
@@ -277,13 +296,14 @@ MEASURES: tuple[Measure, ...] = (
     Measure(
         "tstr-gap",
         "AUC lost by training on synthetic rows",
-        SECTION,
-        LOWER,
-        -1.0,
-        1.0,
-        "The AUC of gradient boosting that learnt from real rows, less that of the same model on synthetic ones.",
-        tstr_gap,
-        (HOLDOUT, TARGET),
-        "model",
+        section=SECTION,
+        direction=LOWER,
+        low=-1.0,
+        high=1.0,
+        explanation="The AUC of gradient boosting that learnt from real rows, less that of the same model on "
+        "synthetic ones.",
+        compute=tstr_gap,
+        needs=(HOLDOUT, TARGET),
+        unit="model",
     ),
 )

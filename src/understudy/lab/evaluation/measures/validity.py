@@ -169,7 +169,18 @@ def _measure(
     name: str, title: str, direction: str, explanation: str, compute: Compute, needs: tuple[str, ...] = ()
 ) -> Measure:
     unit = "constraint" if name == "violations" else "column"
-    return Measure(name, title, SECTION, direction, 0.0, 1.0, explanation, compute, needs, unit)
+    return Measure(
+        name,
+        title,
+        section=SECTION,
+        direction=direction,
+        low=0.0,
+        high=1.0,
+        explanation=explanation,
+        compute=compute,
+        needs=needs,
+        unit=unit,
+    )
 
 
 MEASURES: tuple[Measure, ...] = (

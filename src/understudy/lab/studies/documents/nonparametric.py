@@ -308,7 +308,10 @@ def _urn_failures(size: NonparametricSize, rng: Generator) -> Failures:
         "simulated, all values apart": lambda n, r: r.random(n),
     }
     found = {
-        name: tuple(simulated_delta(e, rows, rows, theta, sigma, law, size.runs // 10, rng) for e in epsilons)
+        name: tuple(
+            simulated_delta(e, rows, draws=rows, theta=theta, sigma=sigma, sample=law, runs=size.runs // 10, rng=rng)
+            for e in epsilons
+        )
         for name, law in laws.items()
     }
     bound = least_delta(rows, rows, theta, sigma)

@@ -284,11 +284,11 @@ def town(epsilon: float = EPSILON, repeats: int = REPEATS, seed: int = 0) -> Inc
     return IncomeExample(
         epsilon,
         RESIDENTS,
-        (float(incomes.mean()), float(with_one.mean())),
-        (float(np.median(incomes)), float(np.median(with_one))),
-        math.sqrt(2.0) * LARGEST / epsilon / RESIDENTS,
-        (means[0], means[1]),
-        (medians[0], medians[1]),
+        mean=(float(incomes.mean()), float(with_one.mean())),
+        median=(float(np.median(incomes)), float(np.median(with_one))),
+        noise_of_mean=math.sqrt(2.0) * LARGEST / epsilon / RESIDENTS,
+        noisy_means=(means[0], means[1]),
+        private_medians=(medians[0], medians[1]),
     )
 
 

@@ -93,7 +93,9 @@ class SelectionData:
         train, test = tables if len(tables) == 2 else _split(tables[0])
         domain, train = Domain.of(schema), train.slice(0, most or train.num_rows)
         codes = [codes_of(t.select(list(domain.names)), domain, domain.names) for t in (train, test)]
-        return cls(name, schema, domain, TARGETS[name], train, dict(codes[0]), dict(codes[1]))
+        return cls(
+            name, schema, domain=domain, target=TARGETS[name], rows=train, train=dict(codes[0]), test=dict(codes[1])
+        )
 
     @property
     def delta(self) -> float:
@@ -161,11 +163,20 @@ def compared(size: SelectionSize, table: str) -> Iterator[SelectionCase]:
 
 
 def honest(table: str, pool: str, epsilon: float) -> SelectionCase:
-    return SelectionCase(table, SELECT, pool, epsilon, POOL_SHARE, 10.0, ENTROPY)
+    return SelectionCase(table, SELECT, pool=pool, epsilon=epsilon, ratio=POOL_SHARE, factor=10.0, distance=ENTROPY)
 
 
 def printed(table: str, pool: str, epsilon: float) -> SelectionCase:
-    return SelectionCase(table, PUBLISHED, pool, epsilon, PRINTED_RATIO, PRINTED_FACTOR, "L1", PRINTED_SECTIONS)
+    return SelectionCase(
+        table,
+        PUBLISHED,
+        pool=pool,
+        epsilon=epsilon,
+        ratio=PRINTED_RATIO,
+        factor=PRINTED_FACTOR,
+        distance="L1",
+        sections=PRINTED_SECTIONS,
+    )
 
 
 def sweeps(size: SelectionSize, tables: Sequence[str]) -> list[Sweep]:
@@ -194,7 +205,7 @@ def attempt(data: SelectionData, case: SelectionCase, tuning: SelectTuning = TUN
     seconds = time.process_time() - begun
     auc, accuracy, balanced = auc_and_accuracy(data.domain, data.target, made, data.test, case.seed)
     single, pairs = (total_variation(data.domain, data.train, made, k) for k in (1, 2))
-    return SelectionTrial(case, seconds, single, pairs, auc, accuracy, balanced)
+    return SelectionTrial(case, seconds, tv1=single, tv2=pairs, auc=auc, accuracy=accuracy, balanced=balanced)
 
 
 def pool_of(case: SelectionCase, target: str) -> Recipe:
