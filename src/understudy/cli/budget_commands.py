@@ -56,7 +56,9 @@ def show_budget(data: str, path: Path | None, as_json: bool) -> None:
 def _unit_words(standing: Standing) -> str:
     if standing.unit is not None:
         return standing.unit.who
-    return "not recorded; state it with `understudy budget unit`" if standing.entries else "not settled yet"
+    if standing.entries:
+        return "not recorded; state it with `understudy budget unit`"
+    return "not settled yet"
 
 
 def _without_cost(facts: dict[str, object]) -> dict[str, object]:
@@ -97,7 +99,10 @@ def export(data: str, path: Path | None, out: Path) -> None:
     rows = _existing(data, path).export()
     if out.suffix not in (".csv", ".json"):
         raise InputError(f"the export ({out.name}) must end with .csv or .json", out)
-    content = json.dumps(rows, indent=2, ensure_ascii=False) + "\n" if out.suffix == ".json" else _csv(rows)
+    if out.suffix == ".json":
+        content = json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
+    else:
+        content = _csv(rows)
     write_atomically(out, content.encode())
     print(f"{len(rows)} rows written to {out}")
 
@@ -182,13 +187,17 @@ def _unit_text(unit: dict[str, Any] | None) -> str:
     """The unit of one row of the history."""
     if unit is None:
         return "not recorded"
-    return "row" if unit["what"] == "row" else f"person by {unit['column']}, rows ≤ {unit['max_rows']}"
+    if unit["what"] == "row":
+        return "row"
+    return f"person by {unit['column']}, rows ≤ {unit['max_rows']}"
 
 
 def _amount(row: dict[str, Any]) -> str:
     if row["kind"] == "unit":
         return f"stated of debits 1 to {row['debits']}"
-    return f"{100 * row['share']:g} % of it" if row["kind"] == "share" else f"{row['epsilon']:g} at {row['delta']:g}"
+    if row["kind"] == "share":
+        return f"{100 * row['share']:g} % of it"
+    return f"{row['epsilon']:g} at {row['delta']:g}"
 
 
 def _existing(data: str, path: Path | None) -> Ledger:

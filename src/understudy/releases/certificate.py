@@ -113,8 +113,9 @@ class Certificate:
         if self.asked.pure:
             return "pure epsilon, summed"
         counted = "zCDP, summed, then converted at delta"
-        trained = any(s.steps for s in self.spends)
-        return f"{counted}; plus the privacy loss distribution of the training" if trained else counted
+        if any(s.steps for s in self.spends):
+            return f"{counted}; plus the privacy loss distribution of the training"
+        return counted
 
     @property
     def draft(self) -> bool:
@@ -165,7 +166,8 @@ class Certificate:
             "versions": self.versions,
             "files": self.files,
         }
-        body |= {} if self.audit is None else {"audit": self.audit}
+        if self.audit is not None:
+            body["audit"] = self.audit
         if self.format != FIRST_FORMAT:
             body["schema_status"] = self.schema_status
             body["ledger"] = None if self.ledger is None else self.ledger.to_dict()
@@ -174,8 +176,9 @@ class Certificate:
     def _head(self) -> dict[str, Any]:
         """Format and claim; in the first format as they were then, so that a release of that time still verifies."""
         if self.format == FIRST_FORMAT:
-            claimed = self._claim(self.composed[0]) if self.secure else None
-            return {"format": self.format, "stamp": None if self.secure else TEST_ONLY, "guarantee": claimed}
+            if not self.secure:
+                return {"format": self.format, "stamp": TEST_ONLY, "guarantee": None}
+            return {"format": self.format, "stamp": None, "guarantee": self._claim(self.composed[0])}
         spent = {"epsilon": self.composed[0], "delta": self.delta}
         head = {"format": self.format, "stamp": self.stamp, "guarantee": self.guarantee}
         return head | {"no_guarantee_because": self.void, "spent": spent}
@@ -256,6 +259,9 @@ def _canonical(body: dict[str, Any]) -> bytes:
 
 def _spend_record(spend: Spend) -> dict[str, Any]:
     cost = spend.cost
-    price = {"rho": float(cost.rho)} | ({} if cost.epsilon is None else {"epsilon": float(cost.epsilon)})
-    trained = {"epsilon_at_delta": upper_float(cost.direct), "arithmetic": ARITHMETIC} if spend.steps else {}
-    return spend.to_dict() | price | trained
+    record = spend.to_dict() | {"rho": float(cost.rho)}
+    if cost.epsilon is not None:
+        record["epsilon"] = float(cost.epsilon)
+    if spend.steps:
+        record |= {"epsilon_at_delta": upper_float(cost.direct), "arithmetic": ARITHMETIC}
+    return record

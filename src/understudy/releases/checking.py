@@ -73,11 +73,11 @@ def verify(directory: str | Path) -> Verified:
     return Verified(
         certificate.epsilon,
         certificate.delta,
-        certificate.guarantee is not None,
-        len(certificate.spends),
-        (*certificate.files, CERTIFICATE),
-        spent,
-        certificate.void,
+        claimed=certificate.guarantee is not None,
+        spends=len(certificate.spends),
+        files=(*certificate.files, CERTIFICATE),
+        spent=spent,
+        void=certificate.void,
     )
 
 
@@ -165,9 +165,17 @@ def _check_same_claim(claimed: Certificate, rebuilt: Certificate) -> None:
 
 def _rerun(schema: Schema, certificate: Certificate, curator: Curator) -> Release:
     try:
-        options, rows = Options.from_dict(certificate.parameters), certificate.parameters.get("rows")
-        given = certificate.parameters.get("given")
-        plan = Plan.of(schema, certificate.asked, certificate.method, options, rows, certificate.seed, True, given)
+        parameters = certificate.parameters
+        plan = Plan.of(
+            schema,
+            certificate.asked,
+            certificate.method,
+            Options.from_dict(parameters),
+            rows=parameters.get("rows"),
+            seed=certificate.seed,
+            accept_draft=True,
+            given=parameters.get("given"),
+        )
         return plan.release(curator, "pyarrow")
     except CheckFailed:
         raise

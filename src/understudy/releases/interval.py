@@ -245,7 +245,15 @@ class Counter:
         expected = weights_of(cells, fine.share.size) * (self.total / rows)
         seen = [observe(t, fine) for t in tables]
         whole = sum(o.columns == fine.columns for o in seen)
-        return Statistics(fine, pooled(seen), whole, masses, expected, self.total, self.association)
+        return Statistics(
+            fine,
+            pooled(seen),
+            whole=whole,
+            masses=masses,
+            expected=expected,
+            total=self.total,
+            association=self.association,
+        )
 
     def _estimate(self, statistics: Statistics) -> tuple[Estimate, Basis]:
         condition = statistics.condition

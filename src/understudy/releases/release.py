@@ -64,7 +64,15 @@ class Release:
         model: Model,
     ) -> Release:
         arrow = from_values(values, domain.schema)
-        return cls(to_native(arrow, kind), certificate, tuple(record), schema, domain, arrow, model)
+        return cls(
+            to_native(arrow, kind),
+            certificate,
+            record=tuple(record),
+            schema=schema,
+            domain=domain,
+            arrow=arrow,
+            model=model,
+        )
 
     def __repr__(self) -> str:
         return f"<Release: {'; '.join(f'{name} {said}' for name, said in self._summary())}>"

@@ -246,9 +246,14 @@ def _lines(certificate: Certificate) -> list[_Line]:
     for spend in certificate.spends:
         noise, direct = NOISES.get(spend.mechanism, _Noise(spend.mechanism)), spend.steps > 0
         price = _price(spend, pure)
-        share = price / whole if direct else price / counted * (1.0 - trained / whole)
+        if direct:
+            share = price / whole
+        else:
+            share = price / counted * (1.0 - trained / whole)
         currency = "ε" if pure or direct else "ρ"
-        lines.append(_Line(spend, noise, price, currency, share, start, _margin(spend, noise)))
+        lines.append(
+            _Line(spend, noise, price, currency=currency, share=share, start=start, margin=_margin(spend, noise))
+        )
         start += share
     return lines
 
@@ -256,7 +261,9 @@ def _lines(certificate: Certificate) -> list[_Line]:
 def _price(spend: Spend, pure: bool) -> float:
     """In the currency that the budget was asked in, or of a training, which has none but its own, in ε."""
     cost = spend.cost
-    return float(cost.direct or ((cost.epsilon or 0) if pure else cost.rho))
+    if cost.direct:
+        return float(cost.direct)
+    return float((cost.epsilon or 0) if pure else cost.rho)
 
 
 def _trained(certificate: Certificate) -> float:
@@ -330,10 +337,14 @@ def _identifier_words(column: Identifier) -> str:
 def _codes_words(coding: Coding) -> str:
     """What the codes of a column stand for, in a few words."""
     kind = "value" if coding.labels is not None or _single_values(coding) else "bin"
-    number = f"{coding.levels:,} {kind}{'' if coding.levels == 1 else 's'}"
-    span = "" if coding.edges is None else f", {first_point(coding, 0)} to {last_point(coding)}"
-    resolution = f", by the {coding.column.resolution}" if isinstance(coding.column, Datetime) else ""
-    return number + span + resolution + (", or missing" if coding.column.missing else "")
+    words = f"{coding.levels:,} {kind}{'' if coding.levels == 1 else 's'}"
+    if coding.edges is not None:
+        words += f", {first_point(coding, 0)} to {last_point(coding)}"
+    if isinstance(coding.column, Datetime):
+        words += f", by the {coding.column.resolution}"
+    if coding.column.missing:
+        words += ", or missing"
+    return words
 
 
 def _single_values(coding: Coding) -> bool:
@@ -363,7 +374,9 @@ def _setting(name: str, value: Any) -> str:
         return "; ".join(f"{option} = {stated}" for option, stated in value.items())
     if name == "given":
         return "; ".join(f"{column} = {'missing' if stated is None else stated}" for column, stated in value.items())
-    return "; ".join(map(_joined, value)) if isinstance(value, list | tuple) else str(value)
+    if isinstance(value, list | tuple):
+        return "; ".join(map(_joined, value))
+    return str(value)
 
 
 def _joined(item: Any) -> str:

@@ -298,11 +298,11 @@ class Plan:
         return Release.of(
             values,
             domain,
-            self.certificate(curator, len(next(iter(values.values())).data)),
-            curator.record,
-            kind,
-            self.schema,
-            model,
+            certificate=self.certificate(curator, len(next(iter(values.values())).data)),
+            record=curator.record,
+            kind=kind,
+            schema=self.schema,
+            model=model,
         )
 
     def certificate(self, curator: Curator, rows: int) -> Certificate:
