@@ -78,6 +78,8 @@ STATED: dict[str, tuple[str, ...]] = {
 }
 """The exceptions, name by name."""
 
+ENGINES = "understudy.boundary.schema.late_imports"
+"""Has the libraries that read rows, for the boundary alone."""
 COUNTING = ("read_codes", "count_by", "count_cells", "count_tally", "count_values", "count_rows", "count_bundle")
 COUNTING += ("has_rows", "check_readable", "uncached")
 """What a table, a cached one too, answers to the curator alone."""
@@ -186,7 +188,7 @@ def _points_right(room: str, imported: str) -> bool:
 
 
 def reaches_rows(module: Module) -> list[str]:
-    if module.room in ROOMS_WITH_ROWS or module.name in (*BROKEN_ON_PURPOSE, *LOADS_MADE_UP_ROWS):
+    if module.room in ROOMS_WITH_ROWS or module.name in (*BROKEN_ON_PURPOSE, *LOADS_MADE_UP_ROWS, ENGINES):
         return []
     banned = [m for m in ROW_MODULES if not (m in FILE_WRITERS and module.name in WRITES_SYNTHETIC_ROWS)]
     imported = [n for n in module.imports() if any(n == m or n.startswith(m + ".") for m in banned)]
@@ -201,7 +203,9 @@ def _counting(module: Module) -> list[str]:
             inside = node.attr in INSIDE_OF_TABLES and dotted(node.value) not in ("self", "cls")
             found += [node.attr] if inside or node.attr in COUNTING else []
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            named = node.value in (*COUNTING, *INSIDE_OF_TABLES) or node.value.startswith("understudy.boundary.tables")
+            named = node.value in (*COUNTING, *INSIDE_OF_TABLES, *ROW_MODULES) or node.value.startswith(
+                "understudy.boundary.tables"
+            )
             found += [node.value] if named else []
     return [name for name in found if name not in STATED_ATTRIBUTES.get(module.name, ())]
 
@@ -218,7 +222,7 @@ def _reads_rows(call: ast.Call, room: str) -> bool:
 def imports_rows(module: Module) -> list[str]:
     """Above the boundary a module may import the names that are for anybody, and those that are stated for it."""
     tables = "understudy.boundary.tables"
-    inside = [n for n in module.imports() if n == tables or n.startswith(f"{tables}.")]
+    inside = [n for n in module.imports() if n == tables or n.startswith((f"{tables}.", ENGINES))]
     if module.room.startswith("boundary."):  # the curator counts, but looks at no row
         return [n for n in inside if n.startswith(f"{tables}.rows") and module.room != "boundary.tables"]
     allowed = {f"{place}.{name}" for place, names in FOR_ANYBODY.items() for name in names}
@@ -344,6 +348,7 @@ BREAKERS: list[tuple[str, str, str]] = [
     ("reaches_rows", "understudy.queries.x", "table._connection.sql('SELECT * FROM frame')"),
     ("reaches_rows", "understudy.releases.x", "found = curator._gate._table"),
     ("reaches_rows", "understudy.lab.attacks.x", "rows = cached.uncached"),
+    ("reaches_rows", "understudy.cli.x", "engine = importlib.import_module('duckdb')"),
     ("reaches_rows", "understudy.cli.x", "module = importlib.import_module('understudy.boundary.tables.rows')"),
     ("reaches_rows", "understudy.inference.x", "def f():\n    import duckdb"),
     ("reaches_rows", "understudy.pages.x", "import pyarrow.parquet as pq"),
@@ -375,6 +380,7 @@ BREAKERS: list[tuple[str, str, str]] = [
     ("imports_rows", "understudy.releases.drawing", "from understudy.boundary.tables.rows import Rows"),
     ("imports_rows", "understudy.inference.x", "import understudy.boundary.tables.postgres as p"),
     ("imports_rows", "understudy.inference.x", "from understudy.boundary import tables"),
+    ("imports_rows", "understudy.queries.x", "from understudy.boundary.schema.late_imports import duckdb"),
     ("imports_rows", "understudy", "from understudy.boundary.tables.frame import FrameTable"),
     ("uses_specimens", "understudy.methods.x", "from understudy.lab.specimens.arf import published"),
     ("uses_specimens", "understudy.releases.x", "def f():\n    import understudy.lab.specimens"),

@@ -13,7 +13,7 @@ import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +31,9 @@ from understudy.boundary.schema.column import (
 )
 from understudy.boundary.schema.domain import Coding, Domain, code_type, units_between
 from understudy.boundary.schema.expression import Values
+from understudy.boundary.schema.late_imports import pa
 from understudy.boundary.schema.spelling import may_be_number, spell
 from understudy.errors import SchemaError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Codes: TypeAlias = Mapping[str, NDArray[np.integer]]
 
@@ -122,8 +120,6 @@ def codes_of_column(
 
     Numbers are their own readings, unless one of them may be written as a missing value is.
     """
-    import pyarrow as pa
-
     kind = column.type
     numbers = pa.types.is_integer(kind) or (pa.types.is_floating(kind) and not pa.types.is_float16(kind))
     if numbers and reads_numbers(coding.column) and not any(map(may_be_number, missing_texts)):

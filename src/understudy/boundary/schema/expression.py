@@ -25,6 +25,7 @@ from typing import Any, Final, NamedTuple, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.schema.late_imports import exp
 from understudy.errors import InternalError, SchemaError
 from understudy.parameters import close_names
 
@@ -134,8 +135,6 @@ class _Column:
         return _Read(values.data, missing)
 
     def sql(self) -> Any:
-        from sqlglot import exp
-
         return exp.Column(this=exp.Identifier(this=self.name, quoted=True))
 
 
@@ -150,8 +149,6 @@ class _Literal:
         return _Read(np.asarray(self.value), _NONE_MISSING)
 
     def sql(self) -> Any:
-        from sqlglot import exp
-
         if isinstance(self.value, bool):
             return exp.Boolean(this=self.value)
         if isinstance(self.value, datetime):
@@ -165,8 +162,6 @@ class _Literal:
 
 
 def _cast(expression: Any, to: str) -> Any:
-    from sqlglot import exp
-
     return exp.Cast(this=expression, to=exp.DataType.build(to))
 
 
@@ -193,8 +188,6 @@ class _Arithmetic:
         return _Read(np.asarray(data), left.missing | right.missing | np.isnan(data))
 
     def sql(self) -> Any:
-        from sqlglot import exp
-
         left, right = _cast(self.left.sql(), "DOUBLE"), _cast(self.right.sql(), "DOUBLE")
         return exp.Paren(this=getattr(exp, self.operation)(this=left, expression=right))
 
@@ -212,8 +205,6 @@ class _Shift:
         return _Read(np.asarray(date.data + np.timedelta64(self.days, "D")), date.missing)
 
     def sql(self) -> Any:
-        from sqlglot import exp
-
         days = exp.Interval(this=exp.Literal.string(str(self.days)), unit=exp.Var(this="DAY"))
         return exp.Paren(this=exp.Add(this=_cast(self.date.sql(), "TIMESTAMP"), expression=days))
 
@@ -267,8 +258,6 @@ class _Comparison:
         return _compared(self.operation, self.left.read(rows), self.right.read(rows), rows.size)
 
     def sql(self) -> Any:
-        from sqlglot import exp
-
         return getattr(exp, self.operation)(this=self.left.sql(), expression=self.right.sql())
 
 
@@ -284,8 +273,6 @@ class _Member:
         return reduce(_either, (_compared("EQ", value, option.read(rows), rows.size) for option in self.options))
 
     def sql(self) -> Any:
-        from sqlglot import exp
-
         return exp.In(this=self.value.sql(), expressions=[option.sql() for option in self.options])
 
 
@@ -312,8 +299,6 @@ class _Missing:
         return Truth(missing, ~missing)
 
     def sql(self) -> Any:
-        from sqlglot import exp
-
         return exp.Is(this=self.column.sql(), expression=exp.Null())
 
 
@@ -326,8 +311,6 @@ class _Not:
         return Truth(truth.false, truth.true)
 
     def sql(self) -> Any:
-        from sqlglot import exp
-
         return exp.Not(this=exp.Paren(this=self.inner.sql()))
 
 
@@ -354,8 +337,6 @@ class _Any:
 
 
 def _chained(connector: str, parts: Sequence[_Condition]) -> Any:
-    from sqlglot import exp
-
     join = getattr(exp, connector)
     wrapped = [exp.Paren(this=part.sql()) for part in parts]
     return reduce(lambda left, right: join(this=left, expression=right), wrapped)
@@ -454,7 +435,6 @@ def _short(piece: str, length: int = 60) -> str:
 
 def _checked_tree(text: str) -> Any:
     import sqlglot
-    from sqlglot import exp
     from sqlglot.errors import ParseError, TokenError
 
     try:

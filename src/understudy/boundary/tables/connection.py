@@ -19,8 +19,8 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from understudy.boundary.schema.late_imports import duckdb, pa
 from understudy.boundary.tables.duck import unreadable
 from understudy.boundary.tables.sql import DUCKDB_FUNCTIONS
 
@@ -28,10 +28,6 @@ try:
     import fcntl
 except ImportError:  # a system without such locks: then nothing is swept
     fcntl = None  # type: ignore[assignment]
-
-if TYPE_CHECKING:
-    import duckdb
-    import pyarrow as pa
 
 _SETTINGS = {
     "allow_community_extensions": "false",
@@ -48,8 +44,6 @@ def connect(path: Path | None = None, *, database: Path | None = None) -> duckdb
     It can only read: a view in a database may name any file of this machine, or an address of the network, and would
     be read with the rights of whoever opened it. Nothing can be switched on again, by a view either.
     """
-    import duckdb
-
     settings = _SETTINGS | {"temp_directory": spill_directory()}
     try:
         connection = duckdb.connect(config=settings)
@@ -91,8 +85,6 @@ def literal_path(path: Path) -> str:
 
 def written_moments(moments: pa.ChunkedArray, form: str) -> pa.ChunkedArray:
     """Points in time as texts of a format, by the engine that will read them back."""
-    import pyarrow as pa
-
     with connect() as connection:
         connection.register("moments", pa.table({"moment": moments}))
         query = "SELECT strftime(CAST(moment AS TIMESTAMP), $form) AS written FROM moments"

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from understudy.boundary.schema.column import SPACES, Datetime
+from understudy.boundary.schema.late_imports import exp
 from understudy.boundary.tables.sql import MOMENT, Expression
 from understudy.errors import TableError
 
@@ -93,8 +94,6 @@ _ISO_PARTS = {part: i for i, part in enumerate(("Y", "MO", "D", "H", "MI", "S", 
 
 
 def _translated(node: Any) -> Any:
-    from sqlglot import exp
-
     if isinstance(node, exp.Trim):
         return _written("trimmed", node.this)
     if isinstance(node, exp.IsNan):
@@ -114,8 +113,6 @@ def _translated(node: Any) -> Any:
 
 def _read(node: Any) -> Any:
     """A cast that gives null where it can't be done; only a text may not be castable."""
-    from sqlglot import exp
-
     if not isinstance(node.this, exp.Trim):
         return exp.Cast(this=node.this, to=node.to)
     return _written("double of text", node.this)
@@ -130,28 +127,18 @@ def _of_format(form: str) -> tuple[str, dict[str, int]]:
 
 
 def _moment(text: Any, pattern: str, places: dict[str, int]) -> Any:
-    from sqlglot import exp
-
     tree = _written("moment of text", text, pattern)
     for bracket in list(tree.find_all(exp.Bracket)):
         name = bracket.expressions[0].name
         place = places.get(name)  # sqlglot counts from 0, and adds PostgreSQL's 1 when it writes
         bracket.replace(
-            exp.null() if place is None else exp.Bracket(this=bracket.this, expressions=[_number(place - 1)])
+            exp.null() if place is None else exp.Bracket(this=bracket.this, expressions=[exp.Literal.number(place - 1)])
         )
     return tree
 
 
-def _number(value: int) -> Any:
-    from sqlglot import exp
-
-    return exp.Literal.number(value)
-
-
 def _written(template: str, argument: Any, pattern: str = "") -> Any:
     """A template with its argument, and with the texts that are named in capitals."""
-    from sqlglot import exp
-
     texts = {"SPACES": SPACES, "PATTERN": pattern, **_PATTERNS}
     inner = argument.copy().transform(_translated)
 
@@ -181,8 +168,6 @@ class _Parameters:
         self.values: list[Any] = []
 
     def bound(self, node: Any) -> Any:
-        from sqlglot import exp
-
         if isinstance(node, exp.In) and _all_texts(node.expressions):
             return exp.EQ(
                 this=node.this, expression=exp.Any(this=self._place([e.this for e in node.expressions], "TEXT[]"))
@@ -194,18 +179,14 @@ class _Parameters:
         return node
 
     def _place(self, value: Any, kind: str) -> Any:
-        from sqlglot import exp
-
         # Equal texts share a number: to the server two expressions are the same only if their parameters are.
         if value not in self.values:
             self.values.append(value)
-        place = _number(self.values.index(value) + 1)
+        place = exp.Literal.number(self.values.index(value) + 1)
         return exp.Paren(this=exp.cast(exp.Parameter(this=place), kind, dialect="postgres"))
 
     def _unnested(self, node: Any) -> Any:
         """A list of labels and codes as two arrays: one parameter each, however long the list is."""
-        from sqlglot import exp
-
         pairs = [row.expressions for row in node.expressions]
         numeric = not _all_texts([label for label, _ in pairs])
         labels = [float(label.this.this) if numeric else label.this for label, _ in pairs]
@@ -217,15 +198,11 @@ class _Parameters:
 
 
 def _all_texts(nodes: list[Any]) -> bool:
-    from sqlglot import exp
-
     return all(isinstance(n, exp.Literal) and n.is_string for n in nodes)
 
 
 def _fixed(node: Any) -> bool:
     """Literals of ours that are part of a type or of a number, and hold no text of anybody's."""
-    from sqlglot import exp
-
     if isinstance(node.parent, exp.Interval):
         return True
     return isinstance(node.parent, exp.Cast) and node.parent.to.this != exp.DataType.Type.TEXT

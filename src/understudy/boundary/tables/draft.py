@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from understudy.boundary.schema.column import (
     DEFAULT_BINS,
@@ -17,15 +17,13 @@ from understudy.boundary.schema.column import (
     Integer,
     Number,
 )
+from understudy.boundary.schema.late_imports import duckdb
 from understudy.boundary.schema.schema import DRAFT, Schema
 from understudy.boundary.tables.connection import quoted_name, quoted_text
 from understudy.boundary.tables.duck import unreadable
 from understudy.boundary.tables.frame import kind_of
 from understudy.boundary.tables.sources import frame_relation, path_relation
 from understudy.errors import SchemaError, TableError
-
-if TYPE_CHECKING:
-    import duckdb
 
 MISSING_TOKENS = ("?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 MOST_CATEGORIES = 200
@@ -65,8 +63,6 @@ def draft_schema(source: Any) -> Schema:
     >>> draft_schema(pa.table({"age": [31, 47, 52]})).status
     'draft'
     """
-    import duckdb
-
     named = _name(source)
     connection, relation, names = _relation(source, named)
     if len(set(names)) < len(names):
@@ -101,8 +97,6 @@ def _schema(columns: tuple[Column, ...], tokens: tuple[str, ...]) -> Schema:
 
 
 def _relation(source: Any, named: str) -> tuple[duckdb.DuckDBPyConnection, str, list[str]]:
-    import duckdb
-
     try:
         if isinstance(source, str | Path):
             found = path_relation(str(source))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from understudy.boundary.schema.column import Column, Datetime, Identifier
 from understudy.boundary.schema.domain import ColumnSet, Domain, code_type
 from understudy.boundary.schema.grouped_sums import GroupedSums
+from understudy.boundary.schema.late_imports import duckdb, exp
 from understudy.boundary.schema.partition import Grid, Partition
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.counting import CodeBatch, count_marginals, count_partitions, group_rows
@@ -26,9 +27,6 @@ from understudy.boundary.tables.sql import (
 )
 from understudy.boundary.tables.sums_sql import dense, select_sums
 from understudy.errors import TableError
-
-if TYPE_CHECKING:
-    import duckdb
 
 BATCH = 1 << 17
 _TYPE_NAMES = {np.uint8: "UTINYINT", np.uint16: "USMALLINT", np.uint32: "UINT"}
@@ -83,17 +81,19 @@ class DuckTable:
 
     def count_rows(self) -> int:
         rows = self._capped_rows().subquery("counted")
-        return self._fetch(_select("count(*)").from_(rows))[0][0]
+        return self._fetch(exp.select("count(*)").from_(rows))[0][0]
 
     def check_readable(self) -> None:
         left = [c.name for c in self.schema.modelled if c.name not in self._read]
         if left:
-            self._fetch(_select(*map(_count, left)).from_(self._source.relation))
+            self._fetch(
+                exp.select(*[exp.Count(this=exp.column(c, quoted=True)) for c in left]).from_(self._source.relation)
+            )
             self._read.update(left)
 
     def has_rows(self, at_least: int) -> bool:
         rows = self._capped_rows().limit(at_least).subquery("counted")
-        return bool(self._fetch(_select("count(*)").from_(rows))[0][0] >= at_least)
+        return bool(self._fetch(exp.select("count(*)").from_(rows))[0][0] >= at_least)
 
     def _capped_rows(self) -> Any:
         return capped(self._source, self.schema.unit, self.schema.missing_texts)
@@ -106,8 +106,6 @@ class DuckTable:
 
     def _codes(self, domain: Domain, columns: ColumnSet) -> Iterator[CodeBatch]:
         """The rows as codes, a batch at a time; at no time are more than a few batches in memory."""
-        import duckdb
-
         codings = [domain[c] for c in columns]
         types = [_TYPE_NAMES[code_type(c.size).type] for c in codings]
         query = select_codes(self._source, self.schema.unit, codings, self.schema.missing_texts, types)
@@ -119,20 +117,16 @@ class DuckTable:
             raise unreadable(self.name, error) from None
 
     def _describe(self, relation: Any) -> Mapping[str, str]:
-        found = self._run(_select("*").from_(relation).limit(0))
+        found = self._run(exp.select("*").from_(relation).limit(0))
         return dict(zip(found.columns, map(str, found.types), strict=True))
 
     def _fetch(self, query: Any) -> list[tuple[Any, ...]]:
-        import duckdb
-
         try:
             return list(self._run(query).fetchall())
         except duckdb.Error as error:
             raise unreadable(self.name, error) from None
 
     def _run(self, query: Any) -> duckdb.DuckDBPyRelation:
-        import duckdb
-
         try:
             return self._connection.sql(query.sql(dialect="duckdb"))
         except duckdb.Error as error:
@@ -242,15 +236,3 @@ def _reason(message: str) -> str:
     return next(
         (reason for sign, reason in known.items() if sign.lower() in lowered), "the file is damaged or not of its kind"
     )
-
-
-def _count(column: str) -> Any:
-    from sqlglot import exp
-
-    return exp.Count(this=exp.column(column, quoted=True))
-
-
-def _select(*what: Any) -> Any:
-    from sqlglot import exp
-
-    return exp.select(*what)

@@ -11,11 +11,12 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from understudy.boundary.schema.column import Boolean, Categorical, Datetime
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain, EvenCoding
 from understudy.boundary.schema.encoding import codes_of_column, reads_numbers
+from understudy.boundary.schema.late_imports import exp, pa
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.schema.spelling import EXACT, NANOSECONDS, may_be_number, spell, spell_span
 from understudy.boundary.tables.connection import connect
@@ -23,9 +24,6 @@ from understudy.boundary.tables.counting import CodeBatch
 from understudy.boundary.tables.duck import DuckTable, check_case, check_columns, rounded_ids, stored_as
 from understudy.boundary.tables.sql import Source
 from understudy.errors import TableError, without_cells
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 KINDS = ("pandas", "polars", "pyarrow")
 
@@ -52,7 +50,6 @@ def to_arrow(source: Any, name: str, *, unit: str | None = None) -> pa.Table:
     with all their digits.
     """
     import narwhals as nw
-    import pyarrow as pa
 
     if isinstance(source, pa.Table):
         return _plain_table(source, unit)
@@ -71,14 +68,10 @@ def to_arrow(source: Any, name: str, *, unit: str | None = None) -> pa.Table:
 
 def _polars_table(frame: Any, unit: str | None) -> pa.Table:
     """Column by column, since one of objects, or of a type that Arrow lacks, stops the whole frame."""
-    import pyarrow as pa
-
     return pa.table({c: _polars_array(frame.get_column(c), exactly=c == unit) for c in frame.columns})
 
 
 def _polars_array(series: Any, exactly: bool) -> pa.Array:
-    import pyarrow as pa
-
     try:
         if str(series.dtype) != "Object":
             return series.to_arrow()
@@ -90,8 +83,6 @@ def _polars_array(series: Any, exactly: bool) -> pa.Array:
 
 
 def _pandas_array(series: Any, exactly: bool) -> pa.Array | pa.ChunkedArray:
-    import pyarrow as pa
-
     if hasattr(series.dtype, "categories"):
         return _pandas_categories(series, exactly)
     if series.dtype != object and not type(series.dtype).__name__.startswith(("Period", "Interval")):
@@ -106,8 +97,6 @@ def _pandas_array(series: Any, exactly: bool) -> pa.Array | pa.ChunkedArray:
 
 def _pandas_categories(series: Any, exactly: bool) -> pa.Array:
     """Each category is read once, however many rows have it."""
-    import pyarrow as pa
-
     codes = series.cat.codes.to_numpy()
     places = pa.array(codes, mask=codes < 0)
     if exactly:
@@ -122,15 +111,11 @@ def _check_ids(values: Iterable[Any], column: str) -> None:
 
 
 def _spelled(values: Iterable[Any], exactly: bool) -> pa.Array:
-    import pyarrow as pa
-
     return pa.array([spell(v, exactly=exactly) for v in values], type=pa.string())
 
 
 def _plain_table(table: pa.Table, unit: str | None) -> pa.Table:
     """The same values, in types that the engine reads; what has no such type is spelled here."""
-    import pyarrow as pa
-
     columns = [_plain_column(c, n == unit) for n, c in zip(table.column_names, table.columns, strict=True)]
     if all(new is old for new, old in zip(columns, table.columns, strict=True)):
         return table
@@ -138,7 +123,6 @@ def _plain_table(table: pa.Table, unit: str | None) -> pa.Table:
 
 
 def _plain_column(column: pa.ChunkedArray, exactly: bool) -> pa.ChunkedArray:
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     kind = column.type
@@ -169,15 +153,12 @@ def _plain_column(column: pa.ChunkedArray, exactly: bool) -> pa.ChunkedArray:
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
     fixed = pa.types.is_fixed_size_binary(kind)
     return fixed or pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or str(kind) == "binary_view"
 
 
 def _spelled_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The texts of values that come in few different ones."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     if pa.types.is_time64(column.type) and column.type.unit == "ns":  # Python knows microseconds
@@ -189,8 +170,6 @@ def _spelled_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _spelled_spans(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """By whole numbers, since Python's own spans end earlier."""
-    import pyarrow as pa
-
     nanoseconds = NANOSECONDS[column.type.unit]
     encoded = column.cast(pa.int64()).combine_chunks().dictionary_encode()
     texts = [spell_span(n * nanoseconds // 1000) for n in encoded.dictionary.to_pylist()]
@@ -215,8 +194,6 @@ class FrameTable(DuckTable):
     @cached_property
     def _types(self) -> dict[str, str]:
         """The engine's names of the types: known for plain ones, and asked for where one is not."""
-        from sqlglot import exp
-
         plain = {f.name: _engine_type(f.type) for f in self._rows.schema}
         found = {name: kind for name, kind in plain.items() if kind is not None}
         return found if len(found) == len(plain) else dict(self._describe(exp.to_table("frame")))
@@ -229,8 +206,6 @@ class FrameTable(DuckTable):
 
     @cached_property
     def _source(self) -> Source:  # type: ignore[override]
-        from sqlglot import exp
-
         return Source(exp.to_table("frame"), {name: stored_as(name, kind) for name, kind in self._types.items()})
 
     @property
@@ -283,8 +258,6 @@ def _check_format(column: Datetime) -> None:
 
 def _engine_type(kind: pa.DataType) -> str | None:
     """The engine's name of a plain type."""
-    import pyarrow as pa
-
     plain = {pa.int8(): "TINYINT", pa.int16(): "SMALLINT", pa.int32(): "INTEGER", pa.int64(): "BIGINT"}
     plain |= {pa.uint8(): "UTINYINT", pa.uint16(): "USMALLINT", pa.uint32(): "UINTEGER", pa.uint64(): "UBIGINT"}
     plain |= {pa.float32(): "FLOAT", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN"}
@@ -293,8 +266,6 @@ def _engine_type(kind: pa.DataType) -> str | None:
 
 def is_plain(coding: Coding, kind: pa.DataType, missing_texts: Sequence[str]) -> bool:
     """Whether a column of this type is read here; an engine reads the others."""
-    import pyarrow as pa
-
     column = coding.column
     if isinstance(coding, EvenCoding):
         return False

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from understudy.boundary.schema.column import Column, Datetime
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.grouped_sums import GroupedSums
+from understudy.boundary.schema.late_imports import exp
 from understudy.boundary.schema.partition import Partition
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.dialect import BoundQuery, bound_query, check_format
@@ -327,8 +328,6 @@ def _source(relation: Sequence[str], schema: Schema, types: Mapping[str, str]) -
 
     With a unit, a row's place is its physical one; it stays as long as nobody writes.
     """
-    from sqlglot import exp
-
     names = [exp.to_identifier(n, quoted=True) for n in relation]
     table = exp.Table(this=names[-1], db=names[0] if len(names) > 1 else None)
     ids = schema.unit.column if schema.unit else None
@@ -342,8 +341,6 @@ def _source(relation: Sequence[str], schema: Schema, types: Mapping[str, str]) -
 
 def _plain(name: str, kind: str, exactly: bool) -> Any:
     """A column in its plain type; ids keep all digits that they have."""
-    from sqlglot import exp
-
     raw = exp.column(name, quoted=True)
     if kind == "numeric":
         digits = exp.cast(exp.Anonymous(this="TRIM_SCALE", expressions=[raw]), "text")

@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from understudy.boundary.schema.column import Column
+from understudy.boundary.schema.late_imports import duckdb, exp, pa
 from understudy.boundary.tables.duck import DuckTable, stored_as, unreadable
 from understudy.boundary.tables.frame import kind_of
 from understudy.boundary.tables.sources import frame_relation, path_relation
 from understudy.boundary.tables.sql import Source, select_readings
 from understudy.errors import TableError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -43,9 +41,6 @@ class Rows:
 
     @classmethod
     def _described(cls, name: str, connection: Any, relation: Any) -> Rows:
-        import duckdb
-        from sqlglot import exp
-
         try:
             found = connection.sql(exp.select("*").from_(relation).limit(0).sql(dialect="duckdb"))
         except duckdb.Error as error:
@@ -59,8 +54,6 @@ class Rows:
 
     def everything(self) -> pa.Table:
         """All columns as they are stored."""
-        from sqlglot import exp
-
         return self._fetch(exp.select("*").from_(self.source.relation))
 
     def read(self, columns: Sequence[Column], missing_values: Sequence[str]) -> pa.Table:
@@ -68,8 +61,6 @@ class Rows:
         return self._fetch(select_readings(self.source, columns, missing_values))
 
     def _fetch(self, query: Any) -> pa.Table:
-        import duckdb
-
         try:
             return self.connection.sql(query.sql(dialect="duckdb")).to_arrow_table()
         except (duckdb.Error, OSError) as error:

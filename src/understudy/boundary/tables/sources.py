@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from understudy.boundary.schema.late_imports import exp
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.connection import connect, literal_path
 from understudy.boundary.tables.duck import DuckTable
@@ -77,8 +78,6 @@ def _open_path(source: str, schema: Schema, name: str | None) -> Table:
 
 def frame_relation(source: Any, name: str) -> tuple[Any, Any]:
     """A connection and the relation in it that holds the frame."""
-    from sqlglot import exp
-
     connection = connect()
     connection.register("frame", to_arrow(source, name))
     return connection, exp.to_table("frame")
@@ -96,8 +95,6 @@ class Found:
 
 def path_relation(source: str) -> Found:
     """The rows that a path names, not read yet."""
-    from sqlglot import exp
-
     where, _, inside = source.partition("::")
     path = Path(where)
     lower = path.name.lower()
@@ -121,8 +118,6 @@ def path_relation(source: str) -> Found:
 
 def csv_relation(path: Path) -> Any:
     """`read_csv` with every choice made from the header, none from the rows."""
-    from sqlglot import exp
-
     names, delimiter = read_header(path)
     if len(set(names)) < len(names):
         twice = next(n for n in names if names.count(n) > 1)
@@ -192,8 +187,6 @@ def _fields(line: str, delimiter: str) -> list[str]:
 
 def _scan(function: str, path: Path, settings: dict[str, Any]) -> Any:
     """`function('path', key = value, …)` as a relation; the settings come in a fixed order."""
-    from sqlglot import exp
-
     pattern = exp.Literal.string(literal_path(path))
     arguments = [exp.EQ(this=exp.var(key), expression=value) for key, value in settings.items()]
     return exp.Table(this=exp.Anonymous(this=function, expressions=[pattern, *arguments]))

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
 from understudy.boundary.schema.domain import Coding, EvenCoding
+from understudy.boundary.schema.late_imports import exp
 from understudy.boundary.schema.schema import Unit
 from understudy.boundary.schema.spelling import EXACT, WRITTEN_OUT, may_be_number
 from understudy.errors import InternalError
@@ -69,8 +70,6 @@ def capped(source: Source, unit: Unit | None, missing_values: Sequence[str]) -> 
     alone, and which rows of a person count depends on that person's rows alone: one person more or less moves at most
     `max_rows` rows, and no row of anybody else.
     """
-    from sqlglot import exp
-
     everything = exp.select("*").from_(source.relation)
     if unit is None:
         return everything
@@ -94,8 +93,6 @@ def person_of(stored: Stored, missing_values: Sequence[str]) -> Expression:
 
     Whole numbers are their own texts and are compared faster, unless one of them is a missing value.
     """
-    from sqlglot import exp
-
     if stored.kind == "whole" and not any(map(may_be_number, missing_values)):
         return raw(stored.name)
     return case([(_is_missing(stored, missing_values), exp.null())], _text(stored, exactly=True))
@@ -103,8 +100,6 @@ def person_of(stored: Stored, missing_values: Sequence[str]) -> Expression:
 
 def select_rounded_ids(source: Source, unit: Unit) -> Expression | None:
     """Whether an id is a double that may stand for several; None where ids are not stored as doubles."""
-    from sqlglot import exp
-
     stored = source.columns[unit.column]
     if stored.kind != "real":
         return None
@@ -125,8 +120,6 @@ def select_codes(
     Two steps, so that a value is read once and compared often: the inner query reads each value as its column's type,
     null where it is missing or unreadable; the outer one finds its code.
     """
-    from sqlglot import exp
-
     inner = select_read(source, unit, [c.column for c in codings], missing_values)
     query = exp.select().from_(inner.subquery("readings", copy=False), copy=False)
     for i, (coding, kind) in enumerate(zip(codings, types, strict=True)):
@@ -141,8 +134,6 @@ def select_read(
     source: Source, unit: Unit | None, columns: Sequence[Column], missing_values: Sequence[str]
 ) -> Expression:
     """The rows that count, with each column's value as its type: `value_0`, `value_1` and so on."""
-    from sqlglot import exp
-
     readings = [
         exp.alias_(reading_of(c, source.columns[c.name], missing_values), f"value_{i}", copy=False)
         for i, c in enumerate(columns)
@@ -153,8 +144,6 @@ def select_read(
 
 def select_values(source: Source, unit: Unit | None, column: str, missing_values: Sequence[str]) -> Expression:
     """The distinct texts of a column with their counts."""
-    from sqlglot import exp
-
     stored = source.columns[column]
     text = _text(stored)
     return (
@@ -168,16 +157,12 @@ def select_values(source: Source, unit: Unit | None, column: str, missing_values
 
 def select_readings(source: Source, columns: Sequence[Column], missing_values: Sequence[str]) -> Expression:
     """The values of all rows as the types of their columns, for whoever may see rows."""
-    from sqlglot import exp
-
     readings = [exp.alias_(reading_of(c, source.columns[c.name], missing_values), c.name, quoted=True) for c in columns]
     return exp.select(*readings).from_(exp.select("*").from_(source.relation).subquery(ROWS))
 
 
 def raw(column: str) -> Expression:
     """A column of the rows as it is stored."""
-    from sqlglot import exp
-
     return exp.column(column, table=ROWS, quoted=True)
 
 
@@ -186,8 +171,6 @@ def _text(stored: Stored, *, exactly: bool = False) -> Expression:
 
     `exactly` keeps all digits of whole numbers, which are otherwise those of a double.
     """
-    from sqlglot import exp
-
     value = raw(stored.name)
     # Without a list of characters DuckDB strips `column.SPACES`, several times faster than with one.
     plain = exp.Trim(this=exp.cast(value, "text"))
@@ -218,15 +201,11 @@ def _text(stored: Stored, *, exactly: bool = False) -> Expression:
 
 def _moment(value: Expression) -> Expression:
     """A typed date or time; null where the engine's timestamps don't reach."""
-    from sqlglot import exp
-
     return exp.TryCast(this=value, to=exp.DataType.build("timestamp"))
 
 
 def _text_of_double(number: Expression) -> Expression:
     """1, and not 1.0: one missing value turns a pandas column of whole numbers into doubles."""
-    from sqlglot import exp
-
     is_whole = exp.and_(
         exp.EQ(this=number, expression=exp.Floor(this=number.copy())),
         exp.LT(this=exp.Abs(this=number.copy()), expression=double(WRITTEN_OUT)),
@@ -238,21 +217,15 @@ def _text_of_double(number: Expression) -> Expression:
 
 def _double_of_decimal(stored: Stored) -> Expression:
     """By its digits: the engine's own cast may be one double off, and a frame's decimals are read by their digits."""
-    from sqlglot import exp
-
     return exp.TryCast(this=exp.Trim(this=exp.cast(raw(stored.name), "text")), to=exp.DataType.build("double"))
 
 
 def _is_nan(stored: Stored) -> Expression:
-    from sqlglot import exp
-
     return exp.IsNan(this=exp.cast(raw(stored.name), "double"))
 
 
 def _is_missing(stored: Stored, missing_values: Sequence[str]) -> Expression:
     """Null, empty or one of `missing_values`; only texts are empty, so a number or a date need not become one."""
-    from sqlglot import exp
-
     absent = raw(stored.name).is_(exp.null())
     if stored.kind == "real":
         absent = exp.or_(absent, _is_nan(stored))
@@ -264,8 +237,6 @@ def _is_missing(stored: Stored, missing_values: Sequence[str]) -> Expression:
 
 def reading_of(column: Column, stored: Stored, missing_values: Sequence[str]) -> Expression:
     """A row's value as its column's type; null where it is missing, and where it can't be read."""
-    from sqlglot import exp
-
     match column:
         case Boolean():
             value = exp.Lower(this=_text(stored))
@@ -282,8 +253,6 @@ def reading_of(column: Column, stored: Stored, missing_values: Sequence[str]) ->
 
 def code_of(coding: Coding, value: Expression, alias: str) -> tuple[Expression, tuple[Expression, Expression] | None]:
     """The code of what was read; and, for a long list of labels, the list to join and on what."""
-    from sqlglot import exp
-
     column, lookup = coding.column, None
     nothing = value.is_(exp.null())
     match column:
@@ -302,29 +271,21 @@ def code_of(coding: Coding, value: Expression, alias: str) -> tuple[Expression, 
 
 def case(branches: Sequence[tuple[Expression, Expression]], otherwise: Expression) -> Expression:
     """CASE … END, built directly: sqlglot's chained builder copies the whole tree at every branch."""
-    from sqlglot import exp
-
     return exp.Case(ifs=[exp.If(this=condition, true=then) for condition, then in branches], default=otherwise)
 
 
 def whole(value: int) -> Expression:
     """A literal whole number."""
-    from sqlglot import exp
-
     return exp.Literal.number(value)
 
 
 def double(value: float) -> Expression:
     """A literal that means exactly this double, in every dialect."""
-    from sqlglot import exp
-
     return exp.cast(exp.Literal.string(repr(float(value))), "double")
 
 
 def _number(stored: Stored) -> Expression:
     """The value as a double, null where it is none. A truth value is 1 or 0, also where a frame stores it as text."""
-    from sqlglot import exp
-
     value = raw(stored.name)
     match stored.kind:
         case "truth":
@@ -349,8 +310,6 @@ def _units(column: Datetime, stored: Stored) -> Expression:
     A text that does not follow the column's `format` may still be an ISO date: so a date reads the same whether a frame
     stores it as a date or, because another row holds none, as text.
     """
-    from sqlglot import exp
-
     moment = _moment(raw(stored.name))
     if stored.kind != "moment":
         moment = exp.Anonymous(this=MOMENT, expressions=[_text(stored)])
@@ -363,15 +322,11 @@ def _units(column: Datetime, stored: Stored) -> Expression:
 
 
 def _epoch(moment: Expression) -> Expression:
-    from sqlglot import exp
-
     return exp.cast(exp.Extract(this=exp.var("EPOCH"), expression=moment), "double")
 
 
 def _whole_bin(coding: Coding, position: Expression) -> Expression:
     """Bins of whole numbers. With one common width the bin is a division, exact for doubles up to 2^53."""
-    from sqlglot import exp
-
     edges = [int(e) for e in coding.edges or ()]
     low, high = edges[0], edges[-1] - 1
     rounds = isinstance(coding.column, Integer)  # to the nearest whole number; a unit of time begins at its start
@@ -389,8 +344,6 @@ def _whole_bin(coding: Coding, position: Expression) -> Expression:
 
 def _even_bin(coding: Coding, position: Expression) -> Expression:
     """Bins of a number, all of one width."""
-    from sqlglot import exp
-
     edges = coding.edges or ()
     inside = exp.Greatest(this=position, expressions=[double(edges[0])])
     inside = exp.Least(this=inside, expressions=[double(edges[-1])])
@@ -402,8 +355,6 @@ def _even_bin(coding: Coding, position: Expression) -> Expression:
 
 def _bisect(position: Expression, cuts: list[float], first: int) -> Expression:
     """The bin of a position among rising cuts, by a balanced tree of comparisons; it also clamps."""
-    from sqlglot import exp
-
     if not cuts:
         return whole(first)
     middle = len(cuts) // 2
@@ -420,8 +371,6 @@ def _boolean_code(coding: Coding, value: Expression) -> Expression:
 def _label_code(
     coding: Coding, value: Expression, alias: str
 ) -> tuple[Expression, tuple[Expression, Expression] | None]:
-    from sqlglot import exp
-
     assert isinstance(coding.column, Categorical) and coding.labels is not None
     if coding.column.numeric:
         literals = [(double(float(v)), i) for i, v in enumerate(coding.labels)]

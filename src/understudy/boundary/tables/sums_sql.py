@@ -12,6 +12,7 @@ from typing import Any
 from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
 from understudy.boundary.schema.domain import Domain, units_between
 from understudy.boundary.schema.grouped_sums import NEGLIGIBLE, GroupedSums, PersonCount, RowCount, Summand, ValueSum
+from understudy.boundary.schema.late_imports import exp
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.sql import PERSON, ROWS, Expression, Source, case, code_of, double, select_read, whole
 from understudy.errors import InternalError
@@ -22,8 +23,6 @@ CODE = "understudy_code"
 
 def select_sums(source: Source, schema: Schema, domain: Domain, tally: GroupedSums, code_type: str) -> Expression:
     """One row per group that has rows: its codes, then each summand."""
-    from sqlglot import exp
-
     codes = [exp.column(f"{CODE}_{i}", table=CLEANED) for i in range(len(tally.by))]
     sums = [exp.alias_(_added(s), f"sum_{i}") for i, s in enumerate(tally.summands)]
     rows = _cleaned_rows(source, schema, domain, tally, code_type)
@@ -34,8 +33,6 @@ def select_sums(source: Source, schema: Schema, domain: Domain, tally: GroupedSu
 
 
 def _cleaned_rows(source: Source, schema: Schema, domain: Domain, tally: GroupedSums, code_type: str) -> Expression:
-    from sqlglot import exp
-
     codings = [domain[c] for c in tally.by]
     columns = [*(c.column for c in codings), *(schema[c] for c in tally.values)]
     inner = select_read(source, schema.unit, columns, schema.missing_texts)
@@ -58,8 +55,6 @@ def _cleaned_rows(source: Source, schema: Schema, domain: Domain, tally: Grouped
 
 
 def _value(place: int) -> Expression:
-    from sqlglot import exp
-
     return exp.column(f"value_{place}", table="readings")
 
 
@@ -69,8 +64,6 @@ def _check_unit(schema: Schema) -> None:
 
 
 def _added(summand: Summand) -> Expression:
-    from sqlglot import exp
-
     match summand:
         case RowCount(present=None):
             return exp.Count(this=exp.Star())
@@ -84,15 +77,11 @@ def _added(summand: Summand) -> Expression:
 
 
 def _named(column: str) -> Expression:
-    from sqlglot import exp
-
     return exp.column(column, table=CLEANED, quoted=True)
 
 
 def _steps(summand: ValueSum) -> Expression:
     """Whole steps from the centre. They are clamped as integers, so that no rounding can move them out of bounds."""
-    from sqlglot import exp
-
     away = exp.Paren(this=exp.Sub(this=_named(summand.column), expression=double(summand.centre)))
     nearest = exp.Add(this=exp.Mul(this=away, expression=double(summand.steps)), expression=double(0.5))
     clamped = _clamped(exp.Floor(this=exp.Paren(this=nearest)), summand.low, summand.high)
@@ -120,16 +109,12 @@ def cleaned(column: Column, value: Expression) -> Expression:
 
 
 def _flag(column: Boolean, value: Expression) -> Expression:
-    from sqlglot import exp
-
     branches = [(value.isin(*Boolean.FALSE), exp.false()), (value.isin(*Boolean.TRUE), exp.true())]
     return case(branches, exp.null() if column.missing else exp.false())
 
 
 def _label(column: Categorical, value: Expression) -> Expression:
     """The label; what is not declared is `other`, else missing, else the first (the rules of `Coding.stray_code`)."""
-    from sqlglot import exp
-
     labels = [_literal(v) for v in column.labels]
     also = [] if column.numeric else [(t, v) for t, v in column.spellings.items() if t != v]
     other = exp.null() if column.other is None else _literal(column.other)
@@ -142,37 +127,27 @@ def _label(column: Categorical, value: Expression) -> Expression:
 
 
 def _literal(label: Any) -> Expression:
-    from sqlglot import exp
-
     return double(float(label)) if isinstance(label, int) else exp.Literal.string(label)
 
 
 def _present(column: Column, value: Expression, then: Expression, least: Expression) -> Expression:
     """`then`, or for a value that is missing null or, where the column has no missing values, its least value."""
-    from sqlglot import exp
-
     nothing = exp.or_(value.is_(exp.null()), exp.IsNan(this=value.copy()))
     return case([(nothing, exp.null() if column.missing else least)], then)
 
 
 def _floored(value: Expression, shift: float = 0.0) -> Expression:
-    from sqlglot import exp
-
     moved = exp.Paren(this=exp.Add(this=value.copy(), expression=double(shift))) if shift else value.copy()
     return exp.Floor(this=moved)
 
 
 def _clamped(value: Expression, low: float, high: float) -> Expression:
-    from sqlglot import exp
-
     least = exp.Greatest(this=value.copy(), expressions=[double(low)])
     return exp.Least(this=least, expressions=[double(high)])
 
 
 def _settled(column: Number, value: Expression) -> Expression:
     """A number on the grid of its declared decimals; without decimals as it is, or zero where it is next to nothing."""
-    from sqlglot import exp
-
     power = 10.0 ** (column.decimals or 0)
     low, high = float(column.minimum or 0), float(column.maximum or 0)
     if column.decimals is None or max(abs(low), abs(high)) * power > 2.0**52:
@@ -183,8 +158,6 @@ def _settled(column: Number, value: Expression) -> Expression:
 
 def _moment(column: Datetime, value: Expression) -> Expression:
     """The start of the unit of time that the value lies in, as a timestamp."""
-    from sqlglot import exp
-
     units = _clamped(_floored(value), 0, units_between(column, column.maximum))
     seconds = exp.cast(exp.Paren(this=exp.Mul(this=units, expression=double(column.unit_seconds))), "bigint")
     start = _timestamp(column)
@@ -194,8 +167,6 @@ def _moment(column: Datetime, value: Expression) -> Expression:
 
 
 def _timestamp(column: Datetime) -> Expression:
-    from sqlglot import exp
-
     return exp.cast(exp.Literal.string(column.start.isoformat(sep=" ")), "timestamp")
 
 
