@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from places import RAW, TABLES
 from scipy.stats import binom
 
-from understudy.lab.audits.auditing import audit, audit_mutants
-from understudy.lab.audits.effort import SETTINGS, Setting
+from understudy.lab.audits.audit import audit, audit_mutants
+from understudy.lab.audits.audit_plan import SETTINGS, AuditEffort
 from understudy.lab.audits.games import games
 from understudy.lab.audits.result import Audit
 from understudy.lab.audits.subjects.all_subjects import SPECIMENS, subjects, trained
 
 CHEAP, LEVEL, AUDITS = "independent", 0.05, 200
-SHORT = Setting("short", main=500, white=50, black=0, seconds=3_600.0, learners=1)
+SHORT = AuditEffort("short", main=500, white=50, black=0, seconds=3_600.0, learners=1)
 """As quick, with fewer runs, white-box alone: no clock decides how many. The level is kept with any number."""
 RARE = 1e-3
 """How rarely the stated number of false alarms may be exceeded by an auditor that keeps its level."""

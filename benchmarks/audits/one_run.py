@@ -19,7 +19,15 @@ from scipy.stats import binom
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.mechanisms.subsampling import Course
 from understudy.lab.audits.checks.canaries import guessed, judged
-from understudy.lab.audits.checks.trained_methods import CANARIES, GUESSED, LEVEL, SCHOOL, Outcome, played, workshop_of
+from understudy.lab.audits.checks.training_checks import (
+    CANARIES,
+    CANARY_TRAINING,
+    GUESSED,
+    LEVEL,
+    CanaryOutcome,
+    played,
+    workshop_of,
+)
 from understudy.lab.audits.games.bounds import curve_of
 from understudy.methods.dp_ctgan import dp_ctgan
 from understudy.methods.dp_gan import dp_gan
@@ -52,7 +60,7 @@ def one(mutant: str, epsilon: float, method: str) -> dict[str, Any]:
     return {**proved, "noise": found.course.noise, "paid": found.paid.epsilon, "cpu": time.process_time() - begun}
 
 
-def proofs(found: Outcome) -> dict[str, float]:
+def proofs(found: CanaryOutcome) -> dict[str, float]:
     """What is proved of the claimed pair (ε, δ) alone, of the curve, and of the curve by independent canaries."""
     alone = max(r.epsilon(LEVEL / 2, found.paid.delta) for r in (found.surest, found.unclipped))
     return {"pair": alone, "tied": found.tied(), "apart": found.apart()}
@@ -65,7 +73,7 @@ def reachable(course: Course, paid: Budget) -> dict[str, float]:
     return {k: float(np.median([f[k] for f in found])) for k in found[0]}
 
 
-def ideal(course: Course, paid: Budget, rng: np.random.Generator) -> Outcome:
+def ideal(course: Course, paid: Budget, rng: np.random.Generator) -> CanaryOutcome:
     canaries, scores = len(CANARIES.rows), np.zeros(len(CANARIES.rows))
     coins = rng.random(canaries) < 0.5
     for _ in range(course.steps):
@@ -73,7 +81,7 @@ def ideal(course: Course, paid: Budget, rng: np.random.Generator) -> Outcome:
         joined = (heard - 0.5) / course.noise**2
         scores += np.log1p(course.rate * np.expm1(joined))
     units = judged(coins[: CANARIES.units], scores[: CANARIES.units])
-    return Outcome(course, paid, guessed(coins, scores, GUESSED), judged(coins, scores), units)
+    return CanaryOutcome(course, paid, guessed(coins, scores, GUESSED), judged(coins, scores), units)
 
 
 def alarms(course: Course, paid: Budget) -> int:
@@ -94,7 +102,7 @@ def table(runs: dict[str, dict[str, Any]]) -> str:
     called = 0
     for epsilon in EPSILONS:
         first = next(r for r in runs.values() if r["epsilon"] == epsilon)
-        course, paid = Course(RATE, first["noise"], SCHOOL.steps), Budget(first["paid"], TRAINED_DELTA * DELTA)
+        course, paid = Course(RATE, first["noise"], CANARY_TRAINING.steps), Budget(first["paid"], TRAINED_DELTA * DELTA)
         ideal_row, called = (
             " | ".join(f"{v:.2f}" for v in reachable(course, paid).values()),
             called + alarms(course, paid),

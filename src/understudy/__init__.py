@@ -28,7 +28,7 @@ from understudy.errors import (
     UnderstudyError,
 )
 from understudy.lab.attacks.attacks import Attacks, attack
-from understudy.lab.audits.auditing import audit, audit_mutants
+from understudy.lab.audits.audit import audit, audit_mutants
 from understudy.lab.audits.result import Audit
 from understudy.lab.evaluation.evaluation import Evaluation, evaluate
 from understudy.lab.evaluation.measures.anonymity import anonymity

@@ -22,12 +22,12 @@ from understudy.lab.audits.result import (
     SKIPPED,
     WHITE_BOX,
     Audit,
+    AuditStep,
     Bound,
     Check,
     Claim,
-    Matrix,
+    MutantMatrix,
     PairFacts,
-    Step,
 )
 from understudy.progress import Advance
 
@@ -43,8 +43,8 @@ GAMES = (
 
 def made(*checks: Check, **changes: Any) -> Audit:
     steps = (
-        Step("noise", "Noise conformance", "The noise has its law.", (RIGHT, *checks), 2.25),
-        Step("canaries", "One run", "Many canaries.", reason="mst trains nothing by gradients."),
+        AuditStep("noise", "Noise conformance", "The noise has its law.", (RIGHT, *checks), 2.25),
+        AuditStep("canaries", "One run", "Many canaries.", reason="mst trains nothing by gradients."),
     )
     whole = {"subject": "mst", "kind": "method", "setting": "quick", "claim": CLAIM, "level": 0.05, "power": 0.9987}
     whole |= {"pairs": (PairFacts("equal rows", "one more"),), "steps": steps, "bounds": GAMES, "seconds": 95.04}
@@ -169,9 +169,9 @@ def matrix(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     cells = {("half-noise", "mst"): "noise conformance: its variance", ("index-blocks", "mst"): DOES_NOT_APPLY}
     told: dict[str, Any] = {"cells": cells}
 
-    def audit_mutants(methods: Any = None, mutants: Any = None, **wish: Any) -> Matrix:
+    def audit_mutants(methods: Any = None, mutants: Any = None, **wish: Any) -> MutantMatrix:
         told.update(methods=methods, mutants=mutants, **wish)
-        return Matrix(("half-noise", "index-blocks"), ("mst",), told["cells"])
+        return MutantMatrix(("half-noise", "index-blocks"), ("mst",), told["cells"])
 
     monkeypatch.setenv("COLUMNS", "160")
     monkeypatch.setattr(command, "audit_mutants", audit_mutants)

@@ -12,12 +12,12 @@ from understudy.lab.audits.result import (
     SKIPPED,
     WHITE_BOX,
     Audit,
+    AuditStep,
     Bound,
     Check,
     Claim,
-    Matrix,
+    MutantMatrix,
     PairFacts,
-    Step,
 )
 
 GAUSSIAN = Claim(1.0, 1e-6, "add-remove", rho=0.026, mu=0.228)
@@ -47,12 +47,12 @@ BOUNDS = (bound(), bound(view=BLACK_BOX, epsilon=0.1), bound("unique category", 
 REFUTING = bound(epsilon=2.5, mu=0.55, refutes="the claimed ε at its δ")
 
 
-def steps(*found: Check) -> tuple[Step, ...]:
+def steps(*found: Check) -> tuple[AuditStep, ...]:
     """Four that passed and one that was not made; what is found is found by the second."""
     checks = {name: (Check(f"check of {name}", PASSED, f"1,240 {name} figures are right."),) for name, *_ in STEPS}
     checks["noise"] += found
-    made = tuple(Step(name, title, f"Here {means}", checks[name], 1.5) for name, title, means in STEPS)
-    return (*made, Step("canaries", "One run", "Many canaries are put into one training.", reason=REASON))
+    made = tuple(AuditStep(name, title, f"Here {means}", checks[name], 1.5) for name, title, means in STEPS)
+    return (*made, AuditStep("canaries", "One run", "Many canaries are put into one training.", reason=REASON))
 
 
 def audit(**changes: Any) -> Audit:
@@ -71,11 +71,11 @@ def violation(**changes: Any) -> Audit:
 
 def blind(**changes: Any) -> Audit:
     """Of which nothing could be checked."""
-    nothing = tuple(Step(s.name, s.title, s.meaning, reason="it is a callable.") for s in steps())
+    nothing = tuple(AuditStep(s.name, s.title, s.meaning, reason="it is a callable.") for s in steps())
     return audit(**({"steps": nothing, "bounds": (), "pairs": (), "power": None, "claim": STATED} | changes))
 
 
-def many_checks(number: int) -> tuple[Step, ...]:
+def many_checks(number: int) -> tuple[AuditStep, ...]:
     return steps(*(Check(f"question {i}", PASSED, f"answer {i} is right.") for i in range(number)), HALVED)
 
 
@@ -83,7 +83,7 @@ def hostile(text: str, **changes: Any) -> Audit:
     """With the text in every place that can hold one."""
     check = Check(text, FAILED, text)
     skipped = Check(text, SKIPPED, text)
-    broken = (Step(text, text, text, (check, skipped)), Step(text, text, text, reason=text))
+    broken = (AuditStep(text, text, text, (check, skipped)), AuditStep(text, text, text, reason=text))
     games = (bound(text, text, statistic=text, refutes=text),)
     plain = {"subject": text, "kind": text, "setting": text, "claim": Claim(1.0, 1e-6, text), "created": text}
     whole = plain | {"pairs": (PairFacts(text, text),), "steps": broken, "bounds": games, "versions": {text: text}}
@@ -101,5 +101,5 @@ CAUGHT = {
 }
 
 
-def matrix(survivor: tuple[str, str] | None = None) -> Matrix:
-    return Matrix(MUTANTS, METHODS, CAUGHT | ({survivor: ""} if survivor else {}))
+def matrix(survivor: tuple[str, str] | None = None) -> MutantMatrix:
+    return MutantMatrix(MUTANTS, METHODS, CAUGHT | ({survivor: ""} if survivor else {}))

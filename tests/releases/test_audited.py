@@ -13,7 +13,7 @@ import pytest
 import understudy as us
 from understudy.cli import run as run_command
 from understudy.cli import synth
-from understudy.lab.audits.result import FAILED, PASSED, SKIPPED, WHITE_BOX, Audit, Bound, Check, Claim, Step
+from understudy.lab.audits.result import FAILED, PASSED, SKIPPED, WHITE_BOX, Audit, AuditStep, Bound, Check, Claim
 
 SCHEMA = us.Schema.loads('[columns.age]\ntype = "integer"\nmin = 0\nmax = 9\n[columns.ill]\ntype = "boolean"')
 ROWS = pa.table({"age": [i % 10 for i in range(50)], "ill": [i % 3 == 0 for i in range(50)]})
@@ -22,8 +22,8 @@ ROWS = pa.table({"age": [i % 10 for i in range(50)], "ill": [i % 3 == 0 for i in
 def made(outcome: str = PASSED, **changes: Any) -> Audit:
     claim = Claim(1.0, 1e-6, "add-remove", 0.024, None)
     steps = (
-        Step("taint", "Taint", "…", (Check("pair 'x'", outcome, "words"),)),
-        Step("game", "Game", "…", reason="none"),
+        AuditStep("taint", "Taint", "…", (Check("pair 'x'", outcome, "words"),)),
+        AuditStep("game", "Game", "…", reason="none"),
     )
     bound = Bound("equal rows", WHITE_BOX, "ratio", 100, 0.025, 0.54, 0.1, 0.001, 0.1)
     facts: dict[str, Any] = {"subject": "mst", "claim": claim} | changes

@@ -13,12 +13,12 @@ from understudy.boundary.schema.schema import ADD_REMOVE
 from understudy.cli.screen import Output, print_facts, print_table, progress
 from understudy.errors import CheckFailed, InputError
 from understudy.files import write_atomically
-from understudy.lab.audits.asked import LEVEL
-from understudy.lab.audits.auditing import CANARIES, audit, audit_mutants
+from understudy.lab.audits.audit import CANARIES, audit, audit_mutants
+from understudy.lab.audits.audit_plan import LEVEL
 from understudy.lab.audits.bound_figures import at_least, claim_parameters
 from understudy.lab.audits.mutants.mutants import MUTANTS
 from understudy.lab.audits.report import claimed, matrix_summary, render_matrix, summary
-from understudy.lab.audits.result import DOES_NOT_APPLY, LIMITS, PASSED, Audit, Bound, Matrix, Step
+from understudy.lab.audits.result import DOES_NOT_APPLY, LIMITS, PASSED, Audit, AuditStep, Bound, MutantMatrix
 from understudy.lab.audits.subjects.all_subjects import OF_TRAINING, mutants_of, subjects, trained
 from understudy.pages.axis import percent
 from understudy.pages.page import report_writer
@@ -151,11 +151,11 @@ def _facts(found: Audit) -> list[tuple[str, str]]:
     return [*facts, ("seconds", f"{found.seconds:.1f}")]
 
 
-def _step_row(step: Step) -> tuple[str, str, str, str]:
+def _step_row(step: AuditStep) -> tuple[str, str, str, str]:
     return step.title, step.outcome, str(len(step.checks)), f"{step.seconds:.1f}"
 
 
-def _print_step(step: Step) -> None:
+def _print_step(step: AuditStep) -> None:
     """Every violation, what canaries prove, and why something was not looked at."""
     if not step.checks:
         print(f"{step.title}, {step.outcome}: {step.reason.rstrip('.') or 'no reason is recorded'}.")
@@ -193,6 +193,6 @@ def _run_mutants(request: AuditRequest, output: Output) -> None:
         raise CheckFailed(f"the auditor misses {len(matrix.survivors)} of its mutants: {names}", matrix)
 
 
-def _cell(matrix: Matrix, mutant: str, method: str) -> str:
+def _cell(matrix: MutantMatrix, mutant: str, method: str) -> str:
     """The step that caught it; by which check is in the report."""
     return matrix.cells.get((mutant, method), DOES_NOT_APPLY).partition(":")[0] or "SURVIVED"

@@ -16,7 +16,7 @@ from understudy.cli.failures import journal_path, resumable
 from understudy.cli.locations import beside, ledger_of, schema_of
 from understudy.cli.screen import print_facts, print_json, progress, sparkline
 from understudy.errors import InputError, MethodError, ReleaseError
-from understudy.lab.audits.auditing import audit
+from understudy.lab.audits.audit import audit
 from understudy.lab.audits.result import Audit
 from understudy.methods.params import parse_options
 from understudy.methods.parts.workload import parse_weight

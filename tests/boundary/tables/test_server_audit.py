@@ -12,13 +12,13 @@ from understudy.lab.audits.checks.boundary import SERVER, Boundary
 from understudy.lab.audits.mutants.broken_boundary import by_raw_id
 from understudy.lab.audits.result import FAILED, PASSED
 from understudy.lab.audits.subjects.all_subjects import subject_of
-from understudy.lab.audits.subjects.rig import Rig
+from understudy.lab.audits.subjects.harness import Harness
 
 BUDGET = Budget(1.0, 1e-6)
 
 
 def boundary(name: str, postgres: str) -> Boundary:
-    return Boundary(subject_of(name, BUDGET), Rig(), BUDGET, ADD_REMOVE, wide=False, postgres=postgres)
+    return Boundary(subject_of(name, BUDGET), Harness(), BUDGET, ADD_REMOVE, wide=False, postgres=postgres)
 
 
 @pytest.mark.slow_after(1)

@@ -10,26 +10,33 @@ from pathlib import Path
 import pytest
 
 import understudy as us
+from understudy.boundary.privacy.asks import Select
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.schema import NEIGHBOURS
-from understudy.lab.audits import asked, auditing
-from understudy.lab.audits import effort as setting
-from understudy.lab.audits.asked import Asked
-from understudy.lab.audits.auditing import audit, audit_mutants
+from understudy.lab.audits import audit as audit_module
+from understudy.lab.audits import audit_plan
+from understudy.lab.audits.audit import audit, audit_mutants
+from understudy.lab.audits.audit_plan import SETTINGS, AuditEffort, AuditPlan
 from understudy.lab.audits.checks.conformance import choice_check, sample_check
-from understudy.lab.audits.checks.inside import Inside
-from understudy.lab.audits.effort import SETTINGS, Setting
+from understudy.lab.audits.checks.curator_checks import CuratorChecks
 from understudy.lab.audits.games.game import RATIO, MeteredPlayer, rounds, white_box_bound
 from understudy.lab.audits.mutants.mutants import MUTANTS, RepeatedSeed, halved
 from understudy.lab.audits.pairs.pair import named, pairs
 from understudy.lab.audits.result import BLACK_BOX, FAILED, PASSED, SKIPPED, WHITE_BOX, Audit
-from understudy.lab.audits.subjects.all_subjects import OF_TRAINING, applies, rig_of, subject_of, subjects, syntheses
+from understudy.lab.audits.subjects.all_subjects import (
+    OF_TRAINING,
+    applies,
+    harness_of,
+    subject_of,
+    subjects,
+    syntheses,
+)
+from understudy.lab.audits.subjects.harness import Harness
 from understudy.lab.audits.subjects.predictors import PREDICTORS
 from understudy.lab.audits.subjects.queries import QUERIES
-from understudy.lab.audits.subjects.rig import Rig
 
-TINY = Setting("tiny", main=100, white=25, black=40, seconds=3600.0, learners=1)
+TINY = AuditEffort("tiny", main=100, white=25, black=40, seconds=3600.0, learners=1)
 QUIET = 1e-6
 """The level of audits here: one in a million of them calls a correct method a violation."""
 
@@ -37,8 +44,8 @@ QUIET = 1e-6
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two pairs, and few runs."""
-    monkeypatch.setitem(setting.SETTINGS, "tiny", TINY)
-    monkeypatch.setattr(asked, "pairs", lambda *of, **keys: pairs(*of, **keys)[:2])
+    monkeypatch.setitem(audit_plan.SETTINGS, "tiny", TINY)
+    monkeypatch.setattr(audit_plan, "pairs", lambda *of, **keys: pairs(*of, **keys)[:2])
 
 
 FEW = ("equal rows", "first in line", "crowd", "private category")
@@ -47,13 +54,13 @@ FEW = ("equal rows", "first in line", "crowd", "private category")
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asked, "pairs", lambda *of, **keys: [p for p in pairs(*of, **keys) if p.name in FEW])
+    monkeypatch.setattr(audit_plan, "pairs", lambda *of, **keys: [p for p in pairs(*of, **keys) if p.name in FEW])
 
 
-def inside(name: str, mutant: str | None = None, delta: float = 1e-6, neighbours: str = "add-remove") -> Inside:
+def inside(name: str, mutant: str | None = None, delta: float = 1e-6, neighbours: str = "add-remove") -> CuratorChecks:
     budget = Budget(1.0, delta)
-    wanted = Asked(name, None, mutant, budget, SETTINGS["quick"], QUIET, sys.executable, neighbours)
-    return Inside(wanted, wanted.pairs(), lambda text: None)
+    wanted = AuditPlan(name, None, mutant, budget, SETTINGS["quick"], QUIET, sys.executable, neighbours)
+    return CuratorChecks(wanted, wanted.pairs(), lambda text: None)
 
 
 REPLACED = ("independent", "mst", "private-tree", "query-groups")
@@ -70,9 +77,9 @@ def test_honest_methods_pass_from_inside(name: str, neighbours: str, few: None) 
     """
     looked = inside(name, neighbours=neighbours)
     assert looked.first_violation() == ""
-    spends = {s.mechanism for _, asks in looked.runs for a in asks for s in a.spends}
+    spends = {s.mechanism for _, exchanges in looked.runs for a in exchanges for s in a.spends}
     assert applies("monotone-constant", name) == ("exponential" in spends)
-    several = [a for _, asks in looked.runs for a in asks if a.kind == "select" and a.questions[0]["k"] > 1]
+    several = [a for _, exchanges in looked.runs for a in exchanges if a.kind is Select and a.questions[0]["k"] > 1]
     assert applies("late-admission", name) or not several
 
 
@@ -97,7 +104,7 @@ def test_every_mutant_is_caught(name: str, few: None) -> None:
 
 def test_a_mutant_survives_where_nothing_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that `survivors` says something: a mutant that makes no mistake is not caught."""
-    monkeypatch.setitem(MUTANTS, "half-noise", dataclasses.replace(MUTANTS["half-noise"], rig=Rig()))
+    monkeypatch.setitem(MUTANTS, "half-noise", dataclasses.replace(MUTANTS["half-noise"], harness=Harness()))
     assert audit_mutants(["independent"], ["half-noise"]).survivors == (("half-noise", "independent"),)
 
 
@@ -122,21 +129,21 @@ def test_a_game_proves_a_loud_mechanism_and_refutes_its_mutant() -> None:
     the mutant's in 93 %, where 83 % refute the claim: both are missed with a probability below 1e-6.
     """
     budget = Budget(8.0, 1e-6)
-    claim = auditing._claim(inside_asked(budget), inside_of(budget).asks)
+    claim = audit_module._claim(plan_of(budget), inside_of(budget).exchanges)
     assert claim.mu is not None and claim.rho is not None
     for mutant, refuted in ((None, False), ("half-noise", True)):
-        player = MeteredPlayer(subject_of("independent", budget), rig_of(mutant), pairs()[0], budget)
+        player = MeteredPlayer(subject_of("independent", budget), harness_of(mutant), pairs()[0], budget)
         bound = white_box_bound("equal rows", rounds(player, WHITE_BOX, 1_000), QUIET, claim)
         assert bool(bound.refutes) == refuted, mutant
         assert bound.mu > 0.4 * claim.mu
 
 
-def inside_asked(budget: Budget) -> Asked:
-    return Asked("independent", None, None, budget, SETTINGS["quick"], QUIET, sys.executable)
+def plan_of(budget: Budget) -> AuditPlan:
+    return AuditPlan("independent", None, None, budget, SETTINGS["quick"], QUIET, sys.executable)
 
 
-def inside_of(budget: Budget) -> Inside:
-    looked = Inside(inside_asked(budget), pairs(), lambda text: None)
+def inside_of(budget: Budget) -> CuratorChecks:
+    looked = CuratorChecks(plan_of(budget), pairs(), lambda text: None)
     looked.first_violation()
     return looked
 
@@ -148,7 +155,7 @@ def test_the_statistic_favours_the_table_that_was_played() -> None:
     The averages of 300 runs are 10 deviations from 0: false alarms below 1e-9.
     """
     budget = Budget(8.0, 1e-6)
-    player = MeteredPlayer(subject_of("mst", budget), Rig(), pairs()[0], budget)
+    player = MeteredPlayer(subject_of("mst", budget), Harness(), pairs()[0], budget)
     for second in (False, True):
         seen = [player.play(WHITE_BOX, second)[RATIO] for _ in range(60)]
         assert (sum(seen) > 0) == second
@@ -224,7 +231,7 @@ def chatters(frame, epsilon, delta, seed):
 
 @pytest.fixture
 def functions(tiny: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(setting.SETTINGS, "tiny", dataclasses.replace(TINY, black=200))
+    monkeypatch.setitem(audit_plan.SETTINGS, "tiny", dataclasses.replace(TINY, black=200))
     (tmp_path / "theirs.py").write_text(FUNCTIONS)
     monkeypatch.chdir(tmp_path)
 
@@ -312,4 +319,4 @@ def test_the_page_lists_every_mutant_and_every_subject() -> None:
 
 
 def test_the_result_is_typed() -> None:
-    assert issubclass(auditing.Audit, Audit)
+    assert issubclass(audit_module.Audit, Audit)

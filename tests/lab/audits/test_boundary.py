@@ -17,20 +17,20 @@ from understudy.boundary.schema.schema import ADD_REMOVE, NEIGHBOURS, REPLACE_ON
 from understudy.lab.audits.checks import boundary as module
 from understudy.lab.audits.checks.boundary import DRAFTS, FILES, SERVER, SPILLS, UNITS, Boundary
 from understudy.lab.audits.checks.leftover_files import Watch
-from understudy.lab.audits.checks.witness import Selection, late_picks
+from understudy.lab.audits.checks.paired_gate import Selection, late_picks
 from understudy.lab.audits.mutants.broken_boundary import Hesitant
 from understudy.lab.audits.mutants.mutants import MUTANTS
 from understudy.lab.audits.pairs.hostile import PERSON, odd_pair, people_pairs, undated_pair, wide_pair
 from understudy.lab.audits.pairs.pair import PANDAS, Pair, Row
 from understudy.lab.audits.result import FAILED, PASSED, SKIPPED
-from understudy.lab.audits.subjects.all_subjects import applies, rig_of, subject_of
-from understudy.lab.audits.subjects.rig import Rig
+from understudy.lab.audits.subjects.all_subjects import applies, harness_of, subject_of
+from understudy.lab.audits.subjects.harness import Harness
 
 BUDGET = Budget(1.0, 1e-6)
 
 
-def looks(name: str, rig: Rig | None = None, neighbours: str = ADD_REMOVE) -> Boundary:
-    return Boundary(subject_of(name, BUDGET), rig or Rig(), BUDGET, neighbours, wide=False)
+def looks(name: str, harness: Harness | None = None, neighbours: str = ADD_REMOVE) -> Boundary:
+    return Boundary(subject_of(name, BUDGET), harness or Harness(), BUDGET, neighbours, wide=False)
 
 
 # --- pairs
@@ -96,10 +96,10 @@ CASES = [(name, m) for name in SUBJECTS for m in MUTANTS if MUTANTS[m].boundary 
 
 @pytest.mark.parametrize(("name", "mutant"), CASES)
 def test_each_mistake_is_found_by_its_own_look(name: str, mutant: str) -> None:
-    betrayed = MUTANTS[mutant].betrayed
-    checks = looks(name, rig_of(mutant)).checks(first=betrayed)
+    revealed_by = MUTANTS[mutant].revealed_by
+    checks = looks(name, harness_of(mutant)).checks(first=revealed_by)
     caught = next(c for c in checks if c.outcome == FAILED)
-    assert caught.name in (*betrayed, *(f"pair {b!r}" for b in betrayed), SPILLS)
+    assert caught.name in (*revealed_by, *(f"pair {b!r}" for b in revealed_by), SPILLS)
 
 
 def test_without_pandas_its_frames_are_left_out_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from scipy.stats import binom, norm
 from understudy.boundary.privacy.mechanisms.gradient import Groups, pair_counts
 from understudy.boundary.privacy.mechanisms.subsampling import Course, epsilon_of_course
 from understudy.boundary.privacy.mechanisms.training import LARGEST_WEIGHT, Noisy
-from understudy.lab.audits.checks.canaries import Canaries, Ear, OneRun, guessed, judged, tossed
+from understudy.lab.audits.checks.canaries import Canaries, GradientListener, OneRun, guessed, judged, tossed
 from understudy.lab.audits.games.bounds import Curve, least_epsilon
 from understudy.lab.audits.result import delta_from_gaussian
 
@@ -125,7 +125,7 @@ def test_the_critic_has_a_gradient_along_one_number_for_each_unit() -> None:
 
 def test_the_ear_adds_up_ratios_of_likelihoods() -> None:
     rng, rate, ratio = np.random.default_rng(5), 0.2, 0.3
-    ear, cells, expected = Ear(FEW, rate, ratio), 12 * 16, np.zeros(len(FEW.rows))
+    ear, cells, expected = GradientListener(FEW, rate, ratio), 12 * 16, np.zeros(len(FEW.rows))
     for _ in range(3):
         noisy = Noisy(rng.normal(size=49), rng.normal(size=cells))
         noise = ratio * math.sqrt(np.mean(noisy.deep[: cells - 12] ** 2))

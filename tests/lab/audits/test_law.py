@@ -16,7 +16,7 @@ from understudy.boundary.privacy.budget import Spend
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.lab.audits.checks.law import gaussian, laplace, tail_bound
 from understudy.lab.audits.checks.loss import log_ratio
-from understudy.lab.audits.checks.witness import Exchange, Noise, Sample, Selection
+from understudy.lab.audits.checks.paired_gate import Exchange, Noise, PosteriorSample, Selection
 
 
 def counts_ask(mechanism: str, here: list[int], there: list[int], value: list[int], scale: float) -> Exchange:
@@ -67,7 +67,7 @@ def test_draws_from_a_posterior_of_two_leaves() -> None:
     here, there = np.array([5, 2]), np.array([4, 2])
     question = {"ask": "draws", "prior": [1.5], "draws": 3}
     for x in range(4):
-        ask = Exchange([question], (), [here], [there], (Sample((1.5,), 3),), [np.array([x, 3 - x])])
+        ask = Exchange([question], (), [here], [there], (PosteriorSample((1.5,), 3),), [np.array([x, 3 - x])])
         assert log_ratio(ask) == pytest.approx(law(x, 3, 1.5, (5, 2)) - law(x, 3, 1.5, (4, 2)))
 
 

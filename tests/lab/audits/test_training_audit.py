@@ -12,12 +12,12 @@ pytest.importorskip("torch", reason="the extra gan is not installed")
 import understudy as us
 from understudy.boundary.privacy.budget import Budget
 from understudy.errors import InputError
-from understudy.lab.audits.checks import trained_methods as training
+from understudy.lab.audits.checks import training_checks as training
 from understudy.lab.audits.checks.canaries import Canaries
-from understudy.lab.audits.checks.trained_methods import (
+from understudy.lab.audits.checks.training_checks import (
     MUTANTS,
     ONE_RUN,
-    Terms,
+    TrainingTerms,
     audit_training,
     training_checks,
     workshop_of,
@@ -45,7 +45,9 @@ FEW, AUDITED = Canaries(values=64, units=96), training.LEVEL
 def few_canaries_and_rare_alarms(monkeypatch: pytest.MonkeyPatch) -> None:
     """Honest trainings are called a violation by their canaries once in a thousand million times."""
     monkeypatch.setattr(training, "CANARIES", FEW)
-    monkeypatch.setattr(training, "SCHOOL", dataclasses.replace(training.SCHOOL, steps=40, hidden=FEW.units))
+    monkeypatch.setattr(
+        training, "CANARY_TRAINING", dataclasses.replace(training.CANARY_TRAINING, steps=40, hidden=FEW.units)
+    )
     monkeypatch.setattr(training, "LEVEL", 1e-9)
 
 
@@ -107,7 +109,7 @@ def test_the_relation_and_the_setting_are_obeyed() -> None:
     assert [s.name for s in found.steps if s.checks] == SEEN[:3]
     assert found.steps[-1].reason.startswith("canaries are in or out")
     assert "2 allowed" in found.steps[0].checks[0].found
-    twice = Terms(runs=2, level=RARE)
+    twice = TrainingTerms(runs=2, level=RARE)
     names = [c.name for c in training_checks(dp_gan(), BUDGET, None, twice)]
     assert names.count(ONE_RUN) == 2 and twice.each == RARE / 2
 

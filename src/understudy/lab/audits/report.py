@@ -13,11 +13,11 @@ from understudy.lab.audits.result import (
     PASSED,
     SKIPPED,
     Audit,
+    AuditStep,
     Bound,
     Check,
     Claim,
-    Matrix,
-    Step,
+    MutantMatrix,
 )
 from understudy.pages.axis import percent
 from understudy.pages.figure import Figure
@@ -54,7 +54,7 @@ class StepSection:
     """A step as the page tells it."""
 
     number: int
-    step: Step
+    step: AuditStep
     shown: tuple[Check, ...]
     rest: tuple[Check, ...]
     """Passed ones that would make the page long."""
@@ -192,7 +192,7 @@ def _best_of(audit: Audit, pair: str) -> str:
     return f"≥ {at_least(max(proved))}" if proved else NOTHING
 
 
-def _section(number: int, step: Step) -> StepSection:
+def _section(number: int, step: AuditStep) -> StepSection:
     """Violations first, then what was passed, then what was not made."""
     order = (FAILED, PASSED, SKIPPED)
     checks = sorted(step.checks, key=lambda c: order.index(c.outcome) if c.outcome in order else len(order))
@@ -200,7 +200,7 @@ def _section(number: int, step: Step) -> StepSection:
     return StepSection(number, step, tuple(checks[:shown]), tuple(checks[shown:]))
 
 
-def _in_short(step: Step) -> str:
+def _in_short(step: AuditStep) -> str:
     if step.violations:
         return step.violations[0].found
     return counted(len(step.checks), "check") if step.checks else step.reason
@@ -209,13 +209,13 @@ def _in_short(step: Step) -> str:
 # --- mutants
 
 
-def render_matrix(matrix: Matrix) -> str:
+def render_matrix(matrix: MutantMatrix) -> str:
     """One page for all mutants of all methods: what caught each."""
     rows = [(mutant, [(m, _caught(matrix, mutant, m)) for m in matrix.methods]) for mutant in matrix.mutants]
     return fill("audit-matrix.html.j2", matrix=matrix, rows=rows, summary=matrix_summary(matrix))
 
 
-def matrix_summary(matrix: Matrix) -> str:
+def matrix_summary(matrix: MutantMatrix) -> str:
     """How many were caught, in one sentence."""
     applied = [c for c in matrix.cells.values() if c != DOES_NOT_APPLY]
     caught = sum(map(bool, applied))
@@ -224,7 +224,7 @@ def matrix_summary(matrix: Matrix) -> str:
     return f"{caught} of {counted(len(applied), 'mutant')} {'was' if caught == 1 else 'were'} caught."
 
 
-def _caught(matrix: Matrix, mutant: str, method: str) -> tuple[str, str, str]:
+def _caught(matrix: MutantMatrix, mutant: str, method: str) -> tuple[str, str, str]:
     """A class of the page, the step that caught it, and by which check."""
     found = matrix.cells.get((mutant, method), DOES_NOT_APPLY)
     if found == DOES_NOT_APPLY:

@@ -89,7 +89,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Step:
+class AuditStep:
     """One of the five ways of looking."""
 
     name: str
@@ -131,7 +131,7 @@ class Audit(Rendered):
     level: float
     """How rarely a correct method is called a violation by the whole audit."""
     pairs: tuple[PairFacts, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[AuditStep, ...]
     bounds: tuple[Bound, ...]
     power: float | None
     """The probability that the same audit would find the noise halved; None where that can't be known."""
@@ -187,7 +187,7 @@ DOES_NOT_APPLY = "does not apply"
 
 
 @dataclass(frozen=True)
-class Matrix:
+class MutantMatrix:
     """Every mutant beside every method, and what caught it."""
 
     mutants: tuple[str, ...]

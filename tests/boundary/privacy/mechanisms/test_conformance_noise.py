@@ -24,7 +24,7 @@ from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Grid
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.table import Table
-from understudy.lab.audits.checks.law import LAWS, Law, Moments, Residuals, hoeffding, signs, tail_bound
+from understudy.lab.audits.checks.law import LAWS, Moments, NoiseLaw, Residuals, hoeffding, signs, tail_bound
 
 SIDE = 1e-10
 SIDES = 10
@@ -32,7 +32,7 @@ FALSE_ALARM = SIDES * SIDE
 WHY = "ten Chernoff bounds of 1e-10 each"
 
 
-def complaints(histograms: Sequence[Residuals], law: Law) -> list[str]:
+def complaints(histograms: Sequence[Residuals], law: NoiseLaw) -> list[str]:
     """The names of the checks that two histograms of noise fail. Pairs are disjoint, hence independent."""
     a, b = (h.ravel() for h in histograms)
     both = np.concatenate([a, b])
@@ -65,7 +65,7 @@ def exact(columns: tuple[str, str]) -> NDArray[np.int64]:
     return table
 
 
-def law_of(spend: Spend) -> Law:
+def law_of(spend: Spend) -> NoiseLaw:
     return LAWS[spend.mechanism](spend.scale)
 
 

@@ -32,12 +32,12 @@ from understudy.boundary.tables.table import Table
 from understudy.errors import TableError, UnderstudyError
 from understudy.lab.audits.checks import sensitivity, taint
 from understudy.lab.audits.checks.leftover_files import Watch
+from understudy.lab.audits.checks.paired_gate import TrainingReached
 from understudy.lab.audits.checks.server import served
-from understudy.lab.audits.checks.witness import Trained
 from understudy.lab.audits.pairs.hostile import ODD, odd_pair, people_pairs, undated_pair, wide_pair
 from understudy.lab.audits.pairs.pair import PANDAS, Pair, pairs
 from understudy.lab.audits.result import FAILED, PASSED, SKIPPED, Check
-from understudy.lab.audits.subjects.rig import Rig, World
+from understudy.lab.audits.subjects.harness import Harness, RunContext
 from understudy.lab.audits.subjects.subject import Subject
 
 DRAFTS = "a schema that is a draft of the rows guarantees nothing"
@@ -70,10 +70,10 @@ class Stopped:
 
 @dataclass
 class Boundary:
-    """The looks at one subject on its rig."""
+    """The looks at one subject in its harness."""
 
     subject: Subject
-    rig: Rig
+    harness: Harness
     budget: Budget
     neighbours: str
     wide: bool
@@ -116,36 +116,38 @@ class Boundary:
             yield Check(name, SKIPPED, NO_PANDAS)
             return
         try:
-            world = self.rig.world(pair, second=False)
+            context = self.harness.context(pair, second=False)
         except TableError:
             if all(self._refused(frame, pair.schema) for frame in pair.tables):
                 raise
             yield Check(name, FAILED, "one table is refused, and its neighbour is read.")
             return
-        yield self._moved(name, pair, world)
+        yield self._moved(name, pair, context)
         if pair.name == ODD and not self.trains:
-            found = taint.check(self.subject, pair.name, world, self.rig.world(pair, second=True), self.budget)
+            found = taint.check(self.subject, pair.name, context, self.harness.context(pair, second=True), self.budget)
             yield dataclasses.replace(found, name=f"{name}, what is shown")
 
     def _refused(self, frame: Any, schema: Schema) -> bool:
         try:
-            self.rig.opened(frame, schema)
+            self.harness.opened(frame, schema)
         except TableError:
             return True
         return False
 
-    def _moved(self, name: str, pair: Pair, world: World) -> Check:
-        curator, gate = world.curator(self.budget)
-        self._run(world, curator)
-        failed = [c for c in sensitivity.check([(pair.name, gate.asks)], self.budget) if c.outcome == FAILED]
+    def _moved(self, name: str, pair: Pair, context: RunContext) -> Check:
+        curator, gate = context.curator(self.budget)
+        self._run(context, curator)
+        failed = [c for c in sensitivity.check([(pair.name, gate.exchanges)], self.budget) if c.outcome == FAILED]
         if failed:
             return Check(name, FAILED, f"{failed[0].name}, but {failed[0].found}")
-        return Check(name, PASSED, f"no exact answer to {len(gate.asks)} questions moves by more than it declares.")
+        return Check(
+            name, PASSED, f"no exact answer to {len(gate.exchanges)} questions moves by more than it declares."
+        )
 
-    def _run(self, world: World, curator: Curator) -> None:
+    def _run(self, context: RunContext, curator: Curator) -> None:
         """As far as the first training, which is looked at by other means."""
-        with contextlib.suppress(Trained):
-            self.subject.learn(world, curator, 0)
+        with contextlib.suppress(TrainingReached):
+            self.subject.learn(context, curator, 0)
 
     # --- ledgers, drafts, files
 
@@ -153,9 +155,9 @@ class Boundary:
         """Two releases of one table, for people and for rows, in either order: the second must be refused."""
         pair = next(p for p in people_pairs(self.canary) if p.schema.rows_per_unit == 1)
         schemas = pair.schema, dataclasses.replace(pair.schema, unit=None)
-        person, row = (self.rig.opened(pair.tables[0], schema) for schema in schemas)
+        person, row = (self.harness.opened(pair.tables[0], schema) for schema in schemas)
         for first, second, words in ((person, row, "rows after people"), (row, person, "people after rows")):
-            ledger = self.rig.ledger()
+            ledger = self.harness.ledger()
             self._debited(first, ledger)
             if self._debited(second, ledger):
                 return Check(UNITS, FAILED, f"{words}: both are debited, and added up as if they protected the same.")
@@ -165,7 +167,7 @@ class Boundary:
         """Whether the ledger takes a release, which is left where its first draw is due."""
         try:
             curator = Curator.on(table, self.budget, ledger=ledger, randomness=Stopped())
-            self.subject.learn(World(self.rig, table.schema, table, table, None), curator, 0)
+            self.subject.learn(RunContext(self.harness, table.schema, table, table, None), curator, 0)
         except Paid:
             return True
         except UnderstudyError:
@@ -176,9 +178,9 @@ class Boundary:
         """What is handed out with a result whose schema nobody confirmed."""
         pair = pairs(self.neighbours, keys=False)[0]
         drafted = dataclasses.replace(pair, schema=dataclasses.replace(pair.schema, status=DRAFT))
-        world = self.rig.world(drafted, second=False)
-        curator, _ = world.curator(self.budget)
-        if self.rig.guaranteed(self.subject.claim(world, curator)) is not None:
+        context = self.harness.context(drafted, second=False)
+        curator, _ = context.curator(self.budget)
+        if self.harness.guaranteed(self.subject.claim(context, curator)) is not None:
             return Check(DRAFTS, FAILED, f"a guarantee of epsilon {self.budget.epsilon:g} stands beside a draft.")
         return Check(DRAFTS, PASSED, "the guarantee beside a draft is null.")
 
@@ -186,11 +188,11 @@ class Boundary:
         """A run whose people have canaries for ids: while its table is open, and when it is gone."""
         pair = next(p for p in people_pairs(self.canary) if p.schema.rows_per_unit == 1)
         with Watch.begun(self.canary.encode()) as watch:
-            world = self.rig.world(pair, second=False)
-            self._run(world, world.curator(self.budget)[0])
-            yield _spill_check(world.here)
+            context = self.harness.context(pair, second=False)
+            self._run(context, context.curator(self.budget)[0])
+            yield _spill_check(context.here)
             found = watch.found(anywhere=False)
-            del world
+            del context
             gc.collect()
             yield _files_check(found or watch.found(anywhere=True))
 
@@ -202,8 +204,8 @@ class Boundary:
             return Check(SERVER, SKIPPED, NO_SERVER)
         people = [p for p in people_pairs(self.canary) if p.frame != PANDAS]
         with served(self.postgres) as opened:
-            rig = dataclasses.replace(self.rig, opened=opened)
-            found = [self._moved(SERVER, p, rig.world(p, second=False)) for p in people]
+            harness = dataclasses.replace(self.harness, opened=opened)
+            found = [self._moved(SERVER, p, harness.context(p, second=False)) for p in people]
         return next((c for c in found if c.outcome == FAILED), found[0])
 
 

@@ -148,7 +148,7 @@ class Canaries:
         return Deep(first, np.full(self.units, -LARGEST_WEIGHT), np.zeros(self.units))
 
 
-class Ear:
+class GradientListener:
     """Adds up, over the steps, the log-likelihood ratio of each canary being in, from the numbers that are its own.
 
     In a step, a canary that is in joins with probability `rate`, and then adds `length` to normal noise. `wide` listens

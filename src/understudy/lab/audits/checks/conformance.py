@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.lab.audits.checks.law import LAWS, Moments, coin, hoeffding, signs, tail_bound
-from understudy.lab.audits.checks.loss import COUNTS, parts
-from understudy.lab.audits.checks.witness import Exchange, Noise, Sample, Selection
+from understudy.lab.audits.checks.loss import COUNTS, noisy_histograms
+from understudy.lab.audits.checks.paired_gate import Exchange, Noise, PosteriorSample, Selection
 from understudy.lab.audits.result import FAILED, PASSED, Check
 
 SIDE = 1e-10
@@ -28,28 +28,34 @@ E_TO_ONE = 1 / (1 + np.exp(-1.0))
 Make = Callable[[], Randomness]
 
 
-def check(asks: Sequence[Exchange], make: Make) -> list[Check]:
+def check(exchanges: Sequence[Exchange], make: Make) -> list[Check]:
     """The noise of all exchanges, and their choices."""
-    noises = [_noise_check(m, s, make) for m, scales in _declared(asks).items() for s in _some(scales)]
-    exponents = _some({d.exponent for a in asks for d in a.draws if isinstance(d, Selection)})
-    priors = _some({d.prior[0] for a in asks for d in a.draws if isinstance(d, Sample)})
+    noises = [_noise_check(m, s, make) for m, scales in _declared(exchanges).items() for s in _some(scales)]
+    exponents = _some({d.exponent for a in exchanges for d in a.draws if isinstance(d, Selection)})
+    priors = _some({d.prior[0] for a in exchanges for d in a.draws if isinstance(d, PosteriorSample)})
     return [*noises, *(choice_check(e, make) for e in exponents), *(sample_check(p, make) for p in priors)]
 
 
-def _declared(asks: Sequence[Exchange]) -> dict[str, set[float]]:
+def _declared(exchanges: Sequence[Exchange]) -> dict[str, set[float]]:
     """For each mechanism the scales that were declared, or drawn where nothing was."""
     found: dict[str, set[float]] = {}
-    for noise, scale in _noises(asks):
+    for noise, scale in _noises(exchanges):
         found.setdefault(noise.mechanism, set()).add(scale)
     return found
 
 
-def _noises(asks: Sequence[Exchange]) -> Iterator[tuple[Noise, float]]:
-    for ask in asks:
-        if ask.kind in COUNTS:
-            yield from ((p.noise, p.spend.scale if p.spend else p.noise.scale) for p in parts(ask) if p.noise)
+def _noises(exchanges: Sequence[Exchange]) -> Iterator[tuple[Noise, float]]:
+    for exchange in exchanges:
+        if exchange.kind in COUNTS:
+            yield from (
+                (p.noise, p.spend.scale if p.spend else p.noise.scale) for p in noisy_histograms(exchange) if p.noise
+            )
         else:
-            yield from ((d, ask.spends[0].scale if ask.spends else d.scale) for d in ask.draws if isinstance(d, Noise))
+            yield from (
+                (d, exchange.spends[0].scale if exchange.spends else d.scale)
+                for d in exchange.draws
+                if isinstance(d, Noise)
+            )
 
 
 def _some(values: set[float]) -> list[float]:

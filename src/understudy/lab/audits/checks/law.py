@@ -24,7 +24,7 @@ LARGE = 5.0
 
 
 @dataclass(frozen=True)
-class Law:
+class NoiseLaw:
     """The moments of a size (which measures the scale) and of the value itself."""
 
     size: Callable[[Residuals], Floats]
@@ -33,7 +33,7 @@ class Law:
     value_moments: Moments
 
 
-def gaussian(sigma: float) -> Law:
+def gaussian(sigma: float) -> NoiseLaw:
     """The discrete Gaussian. Its moments are ratios of theta functions, which are those of the normal law up to a
 
     factor of 1 ± 3·exp(−2π²s²) with s² = σ²/(1−2t): for σ ≥ 5 and t ≥ −1 that is 1 ± 10⁻⁷⁰ (Poisson summation).
@@ -44,7 +44,7 @@ def gaussian(sigma: float) -> Law:
     def closed(t: float) -> float:
         return -0.5 * math.log1p(-2 * t) if t < 0.5 else math.inf
 
-    return Law(
+    return NoiseLaw(
         lambda x: (x / sigma) ** 2,
         closed if sigma >= LARGE else _summed(sigma),
         lambda x: x / sigma,
@@ -66,7 +66,7 @@ def _summed(sigma: float) -> Moments:
     return moments
 
 
-def laplace(scale: float) -> Law:
+def laplace(scale: float) -> NoiseLaw:
     """The discrete Laplace law, P[k] = (1−r)/(1+r)·r^|k| with r = exp(−1/b): geometric series, exactly."""
     r = math.exp(-1 / scale)
 
@@ -78,10 +78,10 @@ def laplace(scale: float) -> Law:
         up, down = r * math.exp(t / scale), r * math.exp(-t / scale)
         return 2 * math.log1p(-r) - math.log1p(-up) - math.log1p(-down) if max(up, down) < 1 else math.inf
 
-    return Law(lambda x: np.abs(x) / scale, size_moments, lambda x: x / scale, value_moments)
+    return NoiseLaw(lambda x: np.abs(x) / scale, size_moments, lambda x: x / scale, value_moments)
 
 
-LAWS: dict[str, Callable[[float], Law]] = {
+LAWS: dict[str, Callable[[float], NoiseLaw]] = {
     "discrete-gaussian": gaussian,
     "thresholded-gaussian": gaussian,
     "discrete-laplace": laplace,

@@ -23,7 +23,7 @@ from understudy.boundary.privacy.asks import (
     Total,
 )
 from understudy.boundary.privacy.budget import Spend
-from understudy.lab.audits.checks.witness import Exchange, Noise, Sample, Selection
+from understudy.lab.audits.checks.paired_gate import Exchange, Noise, PosteriorSample, Selection
 
 CERTAIN = 1e3
 """The log-likelihood ratio of what one table can't have given."""
@@ -32,7 +32,7 @@ CHOICES = (Select, Quantile)
 
 
 @dataclass(frozen=True)
-class Part:
+class NoisyHistogram:
     """One noisy histogram of an exchange: what both tables say, the answer, and the noise that was drawn for it."""
 
     here: NDArray[np.float64]
@@ -44,26 +44,28 @@ class Part:
     """None where nobody paid."""
 
 
-def parts(ask: Exchange) -> Iterator[Part]:
+def noisy_histograms(exchange: Exchange) -> Iterator[NoisyHistogram]:
     """The histograms of an exchange that asks for counts."""
-    noises = iter([d for d in ask.draws if isinstance(d, Noise)])
-    spends = ask.spends if len(ask.spends) == len(ask.questions) else (None,) * len(ask.questions)
-    for question, here, there, value, spend in zip(ask.questions, ask.here, ask.there, ask.values, spends, strict=True):
+    noises = iter([d for d in exchange.draws if isinstance(d, Noise)])
+    spends = exchange.spends if len(exchange.spends) == len(exchange.questions) else (None,) * len(exchange.questions)
+    for question, here, there, value, spend in zip(
+        exchange.questions, exchange.here, exchange.there, exchange.values, spends, strict=True
+    ):
         noise = next(noises, None) if question["scale"] else None
         flat = [np.asarray(x, dtype=np.float64).ravel() for x in (here, there, value)]
-        yield Part(flat[0], flat[1], flat[2], noise, spend)
+        yield NoisyHistogram(flat[0], flat[1], flat[2], noise, spend)
 
 
-def log_ratio(ask: Exchange) -> float:
+def log_ratio(exchange: Exchange) -> float:
     """The logarithm of how much likelier its answers are from `here` than from `there`, by the laws in use."""
-    if ask.kind in COUNTS:
-        return sum(map(_count_ratio, parts(ask)))
-    if ask.kind in CHOICES:
-        return _choice_ratio(ask)
-    return _OTHERS[ask.kind](ask)
+    if exchange.kind in COUNTS:
+        return sum(map(_count_ratio, noisy_histograms(exchange)))
+    if exchange.kind in CHOICES:
+        return _choice_ratio(exchange)
+    return _OTHERS[exchange.kind](exchange)
 
 
-def _count_ratio(part: Part) -> float:
+def _count_ratio(part: NoisyHistogram) -> float:
     if part.here.shape != part.there.shape:
         return CERTAIN
     if part.noise is None:
@@ -77,13 +79,13 @@ def _noise_ratio(noise: Noise, here: NDArray[np.float64], there: NDArray[np.floa
     return float((there**2).sum() - (here**2).sum()) / (2 * noise.scale**2)
 
 
-def _choice_ratio(ask: Exchange) -> float:
+def _choice_ratio(exchange: Exchange) -> float:
     """Of a choice without replacement, as if none were passed over: any function of what is shown is a statistic."""
-    drawn = [d for d in ask.draws if isinstance(d, Selection)]
-    if not drawn or np.shape(ask.here) != np.shape(ask.there):
+    drawn = [d for d in exchange.draws if isinstance(d, Selection)]
+    if not drawn or np.shape(exchange.here) != np.shape(exchange.there):
         return CERTAIN
-    chosen = [int(i) for i in np.ravel(ask.values[0])]
-    here, there = (_order_log_law(np.asarray(s) * drawn[0].exponent, chosen) for s in (ask.here, ask.there))
+    chosen = [int(i) for i in np.ravel(exchange.values[0])]
+    here, there = (_order_log_law(np.asarray(s) * drawn[0].exponent, chosen) for s in (exchange.here, exchange.there))
     return here - there
 
 
@@ -96,12 +98,12 @@ def _order_log_law(weights: NDArray[np.float64], chosen: list[int]) -> float:
     return total
 
 
-def _key_ratio(ask: Exchange) -> float:
+def _key_ratio(exchange: Exchange) -> float:
     """Of the values that are shown, with their noisy counts; those that stay hidden are left out."""
-    noise = next(d for d in ask.draws if isinstance(d, Noise))
-    here, there = (dict(zip(values, counts, strict=True)) for values, counts in (ask.here, ask.there))
+    noise = next(d for d in exchange.draws if isinstance(d, Noise))
+    here, there = (dict(zip(values, counts, strict=True)) for values, counts in (exchange.here, exchange.there))
     total = 0.0
-    for value, noisy in ask.values[0]:
+    for value, noisy in exchange.values[0]:
         if value not in there:
             return CERTAIN
         a, b = (np.array([float(noisy) - counts.get(value, 0)]) for counts in (here, there))
@@ -109,11 +111,11 @@ def _key_ratio(ask: Exchange) -> float:
     return total
 
 
-def _rank_ratio(ask: Exchange) -> float:
+def _rank_ratio(exchange: Exchange) -> float:
     """Of many choices, one for each rank and group."""
-    chosen = [int(i) for value in ask.values for i in np.ravel(value)]
-    drawn = [d for d in ask.draws if isinstance(d, Selection)]
-    others = [d for d in ask.other_draws if isinstance(d, Selection)]
+    chosen = [int(i) for value in exchange.values for i in np.ravel(value)]
+    drawn = [d for d in exchange.draws if isinstance(d, Selection)]
+    others = [d for d in exchange.other_draws if isinstance(d, Selection)]
     if not len(chosen) == len(drawn) == len(others):
         return CERTAIN
     return sum(
@@ -122,14 +124,14 @@ def _rank_ratio(ask: Exchange) -> float:
     )
 
 
-def _sample_ratio(ask: Exchange) -> float:
+def _sample_ratio(exchange: Exchange) -> float:
     """Of draws from the posteriors of two tables."""
-    samples = [d for d in ask.draws if isinstance(d, Sample)]
-    if len(samples) != len(ask.values):
+    samples = [d for d in exchange.draws if isinstance(d, PosteriorSample)]
+    if len(samples) != len(exchange.values):
         return CERTAIN
     return sum(
         _sample_log_law(value, here, s.prior) - _sample_log_law(value, there, s.prior)
-        for s, value, here, there in zip(samples, ask.values, ask.here, ask.there, strict=True)
+        for s, value, here, there in zip(samples, exchange.values, exchange.here, exchange.there, strict=True)
     )
 
 

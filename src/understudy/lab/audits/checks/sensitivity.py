@@ -14,15 +14,15 @@ import numpy as np
 
 from understudy.boundary.privacy.asks import Ask, Consult, Draws, Keys, Ranks, Select, Train
 from understudy.boundary.privacy.budget import Budget, Spend, compose
-from understudy.lab.audits.checks.loss import CHOICES, COUNTS, Part, parts
-from understudy.lab.audits.checks.witness import Exchange, Noise, Sample, Selection
+from understudy.lab.audits.checks.loss import CHOICES, COUNTS, NoisyHistogram, noisy_histograms
+from understudy.lab.audits.checks.paired_gate import Exchange, Noise, PosteriorSample, Selection
 from understudy.lab.audits.result import FAILED, PASSED, Check
 
 ROUNDING = 1 + 1e-12
 
 
 @dataclass(frozen=True)
-class Excess:
+class BoundRatio:
     """A quantity of an exchange beside its bound; above 1 it is a violation."""
 
     what: str
@@ -42,131 +42,135 @@ CHECKS = {
 
 def check(runs: Sequence[tuple[str, Sequence[Exchange]]], budget: Budget) -> list[Check]:
     """`runs` are all exchanges of some runs, each with the name of its pair."""
-    found: dict[str, list[tuple[str, Excess]]] = {name: [] for name in CHECKS}
-    for pair, asks in runs:
-        for excess in (*(e for ask in asks for e in excesses(ask)), _total(asks, budget)):
+    found: dict[str, list[tuple[str, BoundRatio]]] = {name: [] for name in CHECKS}
+    for pair, exchanges in runs:
+        for excess in (*(e for exchange in exchanges for e in bound_ratios(exchange)), _total(exchanges, budget)):
             found[excess.what].append((pair, excess))
     return [_check(name, found[name]) for name in CHECKS if found[name]]
 
 
-def _check(name: str, found: Sequence[tuple[str, Excess]]) -> Check:
+def _check(name: str, found: Sequence[tuple[str, BoundRatio]]) -> Check:
     pair, worst = max(found, key=lambda f: f[1].ratio)
     outcome = FAILED if worst.ratio > ROUNDING else PASSED
     return Check(CHECKS[name], outcome, f"{worst.words} (pair {pair!r}; the worst of {len(found):,}).")
 
 
-def excesses(ask: Exchange) -> Iterator[Excess]:
-    asked = ask.kind.name
-    words = f"the answer to {asked!r} is debited" if ask.spends else f"nothing is debited for the answer to {asked!r}"
-    yield Excess("paid", 0.0 if ask.spends or not ask.draws else np.inf, words)
-    if ask.kind is Select and ask.questions[0]["k"] > 1:
-        yield _admission(ask)
-    if ask.kind in COUNTS:
-        for part in parts(ask):
+def bound_ratios(exchange: Exchange) -> Iterator[BoundRatio]:
+    asked = exchange.kind.name
+    words = (
+        f"the answer to {asked!r} is debited" if exchange.spends else f"nothing is debited for the answer to {asked!r}"
+    )
+    yield BoundRatio("paid", 0.0 if exchange.spends or not exchange.draws else np.inf, words)
+    if exchange.kind is Select and exchange.questions[0]["k"] > 1:
+        yield _admission(exchange)
+    if exchange.kind in COUNTS:
+        for part in noisy_histograms(exchange):
             yield from _histogram(part)
-    elif ask.kind in CHOICES and ask.spends:
-        yield from _choice(ask)
-    elif ask.spends and ask.kind in _OTHERS:
-        yield from _OTHERS[ask.kind](ask)
+    elif exchange.kind in CHOICES and exchange.spends:
+        yield from _choice(exchange)
+    elif exchange.spends and exchange.kind in _OTHERS:
+        yield from _OTHERS[exchange.kind](exchange)
 
 
-def _histogram(part: Part) -> Iterator[Excess]:
+def _histogram(part: NoisyHistogram) -> Iterator[BoundRatio]:
     if part.noise is None:
         same = part.here.shape == part.there.shape and np.array_equal(part.here, part.there)
-        yield Excess("change", 0.0 if same else np.inf, "a fact that is called public differs between neighbours")
+        yield BoundRatio("change", 0.0 if same else np.inf, "a fact that is called public differs between neighbours")
         return
     if part.here.shape != part.there.shape:
-        yield Excess(
+        yield BoundRatio(
             "change", np.inf, f"a histogram has {part.here.size} cells for one table, {part.there.size} for the other"
         )
         return
     drawn = part.noise.values.ravel()
     whole = np.array_equal(part.value, part.here + drawn)
-    yield Excess("whole", 0.0 if whole else np.inf, f"noise of {drawn.size} cells on {part.here.size} counts")
+    yield BoundRatio("whole", 0.0 if whole else np.inf, f"noise of {drawn.size} cells on {part.here.size} counts")
     if part.spend is not None:
         yield _change(part.here - part.there, part.spend)
         yield _used(part.noise, part.spend)
 
 
-def _change(difference: np.ndarray, spend: Spend) -> Excess:
+def _change(difference: np.ndarray, spend: Spend) -> BoundRatio:
     laplace = spend.mechanism == "discrete-laplace"
     size = float(np.abs(difference).sum() if laplace else np.sqrt((difference**2).sum()))
     words = f"{spend.asked} change by {size:.4g} in {'L1' if laplace else 'L2'}, declared {spend.sensitivity:.4g}"
-    return Excess("change", _over(size, spend.sensitivity), words)
+    return BoundRatio("change", _over(size, spend.sensitivity), words)
 
 
-def _used(noise: Noise, spend: Spend) -> Excess:
+def _used(noise: Noise, spend: Spend) -> BoundRatio:
     words = f"{spend.asked} get noise of scale {noise.scale:.4g}, declared {spend.scale:.4g}"
-    return Excess("noise", _over(spend.scale, noise.scale), words)
+    return BoundRatio("noise", _over(spend.scale, noise.scale), words)
 
 
-def _choice(ask: Exchange) -> Iterator[Excess]:
-    spend = ask.spends[0]
-    here, there = (np.asarray(s, dtype=np.float64) for s in (ask.here, ask.there))
+def _choice(exchange: Exchange) -> Iterator[BoundRatio]:
+    spend = exchange.spends[0]
+    here, there = (np.asarray(s, dtype=np.float64) for s in (exchange.here, exchange.there))
     moved = float(np.abs(here - there).max()) if here.shape == there.shape else np.inf
     words = f"the scores of {spend.asked} move by {moved:.4g}, declared {spend.sensitivity:.4g}"
-    yield Excess("change", _over(moved, spend.sensitivity), words)
-    for draw in ask.draws:
+    yield BoundRatio("change", _over(moved, spend.sensitivity), words)
+    for draw in exchange.draws:
         if isinstance(draw, Selection):
             declared = spend.scale / (2 * spend.sensitivity)
             words = f"{spend.asked} chosen with exponent {draw.exponent:.4g}, declared {declared:.4g}"
-            yield Excess("noise", _over(draw.exponent, declared), words)
+            yield BoundRatio("noise", _over(draw.exponent, declared), words)
 
 
-def _admission(ask: Exchange) -> Excess:
+def _admission(exchange: Exchange) -> BoundRatio:
     """Of several picks from one order: k exponential mechanisms only if the admissible candidates become no more."""
-    k, late = ask.questions[0]["k"], len(ask.late)
+    k, late = exchange.questions[0]["k"], len(exchange.late)
     words = (
         f"a selection of {k} would admit {late} candidates after it refused them, declared {k} exponential mechanisms"
     )
-    return Excess("admission", np.inf if late else 0.0, words)
+    return BoundRatio("admission", np.inf if late else 0.0, words)
 
 
-def _keys(ask: Exchange) -> Iterator[Excess]:
-    spend = ask.spends[0]
-    here, there = (dict(zip(values, map(int, counts), strict=True)) for values, counts in (ask.here, ask.there))
+def _keys(exchange: Exchange) -> Iterator[BoundRatio]:
+    spend = exchange.spends[0]
+    here, there = (
+        dict(zip(values, map(int, counts), strict=True)) for values, counts in (exchange.here, exchange.there)
+    )
     yield _change(np.array([here.get(k, 0) - there.get(k, 0) for k in sorted({*here, *there})], dtype=float), spend)
-    yield from (_used(d, spend) for d in ask.draws if isinstance(d, Noise))
+    yield from (_used(d, spend) for d in exchange.draws if isinstance(d, Noise))
 
 
-def _ranks(ask: Exchange) -> Iterator[Excess]:
+def _ranks(exchange: Exchange) -> Iterator[BoundRatio]:
     """Groups are disjoint: what a person may move in all of them together is what the spend declares."""
-    spend = ask.spends[0]
-    drawn, others = ([d for d in draws if isinstance(d, Selection)] for draws in (ask.draws, ask.other_draws))
-    groups = len(drawn) // len(ask.spends)
+    spend = exchange.spends[0]
+    drawn, others = ([d for d in draws if isinstance(d, Selection)] for draws in (exchange.draws, exchange.other_draws))
+    groups = len(drawn) // len(exchange.spends)
     moved = np.array([np.abs(a.scores - b.scores).max() for a, b in zip(drawn, others, strict=True)])
-    worst = float(moved.reshape(len(ask.spends), groups).sum(axis=1).max())
+    worst = float(moved.reshape(len(exchange.spends), groups).sum(axis=1).max())
     words = f"the scores of {spend.asked} move by {worst:.4g} in all groups, declared {spend.sensitivity:.4g}"
-    yield Excess("change", _over(worst, spend.sensitivity), words)
+    yield BoundRatio("change", _over(worst, spend.sensitivity), words)
     for place, draw in enumerate(drawn):
-        declared = ask.spends[place // groups].scale / (2 * spend.sensitivity)
+        declared = exchange.spends[place // groups].scale / (2 * spend.sensitivity)
         words = f"{spend.asked} chosen with exponent {draw.exponent:.4g}, declared {declared:.4g}"
-        yield Excess("noise", _over(draw.exponent, declared), words)
+        yield BoundRatio("noise", _over(draw.exponent, declared), words)
 
 
-def _samples(ask: Exchange) -> Iterator[Excess]:
+def _samples(exchange: Exchange) -> Iterator[BoundRatio]:
     """Draws from a posterior: as many rows moved, and as many draws from the same prior, as were paid for."""
-    for spend, here, there, draw in zip(ask.spends, ask.here, ask.there, ask.draws, strict=True):
+    for spend, here, there, draw in zip(exchange.spends, exchange.here, exchange.there, exchange.draws, strict=True):
         moved = float(max(np.maximum(here - there, 0).sum(), np.maximum(there - here, 0).sum()))
         words = (
             f"{spend.asked} follow counts that {moved:.4g} rows of a person change, declared {spend.sensitivity:.4g}"
         )
-        yield Excess("change", _over(moved, spend.sensitivity), words)
-        assert isinstance(draw, Sample)
+        yield BoundRatio("change", _over(moved, spend.sensitivity), words)
+        assert isinstance(draw, PosteriorSample)
         most = max(a / b for a, b in zip(spend.prior, draw.prior, strict=True)) * draw.number / spend.scale
         declared = f"declared {spend.scale:.4g} of {spend.prior[0]:.4g}"
         words = f"{draw.number} draws after pseudo-counts of {draw.prior[0]:.4g}, {declared}"
-        yield Excess("noise", most, words)
+        yield BoundRatio("noise", most, words)
 
 
-def _read(ask: Exchange) -> Iterator[Excess]:
+def _read(exchange: Exchange) -> Iterator[BoundRatio]:
     """Rows that a training reads, as codes: one person moves one (a training is of people who have one row)."""
-    here, there = (Counter(map(bytes, np.ascontiguousarray(codes))) for codes in (ask.here, ask.there))
+    here, there = (Counter(map(bytes, np.ascontiguousarray(codes))) for codes in (exchange.here, exchange.there))
     moved = float(max((here - there).total(), (there - here).total()))
-    yield Excess("change", moved, f"{ask.spends[0].asked} read {moved:.4g} rows otherwise, declared 1")
+    yield BoundRatio("change", moved, f"{exchange.spends[0].asked} read {moved:.4g} rows otherwise, declared 1")
 
 
-_OTHERS: dict[type[Ask[Any]], Callable[[Exchange], Iterator[Excess]]] = {
+_OTHERS: dict[type[Ask[Any]], Callable[[Exchange], Iterator[BoundRatio]]] = {
     Keys: _keys,
     Ranks: _ranks,
     Draws: _samples,
@@ -175,10 +179,10 @@ _OTHERS: dict[type[Ask[Any]], Callable[[Exchange], Iterator[Excess]]] = {
 }
 
 
-def _total(asks: Sequence[Exchange], budget: Budget) -> Excess:
-    epsilon, _ = compose([s for ask in asks for s in ask.spends], budget.delta)
+def _total(exchanges: Sequence[Exchange], budget: Budget) -> BoundRatio:
+    epsilon, _ = compose([s for exchange in exchanges for s in exchange.spends], budget.delta)
     words = f"they compose to epsilon {epsilon:.4g} at delta {budget.delta:g}, asked {budget.epsilon:.4g}"
-    return Excess("budget", _over(epsilon, budget.epsilon), words)
+    return BoundRatio("budget", _over(epsilon, budget.epsilon), words)
 
 
 def _over(size: float, bound: float) -> float:

@@ -16,8 +16,8 @@ from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.tables.table import Table
 from understudy.errors import CheckFailed
 from understudy.lab.audits.result import FAILED, PASSED, Check
-from understudy.lab.audits.subjects.rig import World
-from understudy.lab.audits.subjects.subject import Shown, Subject
+from understudy.lab.audits.subjects.harness import RunContext
+from understudy.lab.audits.subjects.subject import RunOutput, Subject
 
 SEED = 11
 
@@ -34,7 +34,7 @@ class PinnedGate(RecordGate):
         return super().answer(ask, price, questions, debit)
 
 
-def check(subject: Subject, pair: str, first: World, second: World, budget: Budget) -> Check:
+def check(subject: Subject, pair: str, first: RunContext, second: RunContext, budget: Budget) -> Check:
     differences = tainted(subject, first, second, budget)
     name = f"pair {pair!r}"
     if differences:
@@ -42,12 +42,12 @@ def check(subject: Subject, pair: str, first: World, second: World, budget: Budg
     return Check(name, PASSED, "with the same answers, all that is shown is the same.")
 
 
-def tainted(subject: Subject, first: World, second: World, budget: Budget) -> list[str]:
+def tainted(subject: Subject, first: RunContext, second: RunContext, budget: Budget) -> list[str]:
     """What differs between two runs that were given the same answers."""
     curator, _ = first.curator(budget)
     with _heard() as said:
         shown = subject.show(first, curator, SEED)
-    again = second.pinned(budget, PinnedGate(second.here, curator.record, second.rig.randomness()))
+    again = second.pinned(budget, PinnedGate(second.here, curator.record, second.harness.randomness()))
     try:
         with _heard() as said_again:
             repeated = subject.show(second, again, SEED)
@@ -58,7 +58,7 @@ def tainted(subject: Subject, first: World, second: World, budget: Budget) -> li
     return _differences(shown, repeated) + (["log lines"] if said != said_again else []) + _missing(again, curator)
 
 
-def _differences(first: Shown, second: Shown) -> list[str]:
+def _differences(first: RunOutput, second: RunOutput) -> list[str]:
     found = [name for name in first.outside if first.outside[name] != second.outside.get(name)]
     same = first.rows is None or second.rows is None or first.rows.equals(second.rows)
     found += [] if first.numbers == second.numbers else ["the figures"]
@@ -69,7 +69,7 @@ def _missing(again: Curator, first: Curator) -> list[str]:
     return [] if len(again.record) == len(first.record) else ["the number of questions"]
 
 
-class _Ear(logging.Handler):
+class _Listener(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
         self.lines: list[str] = []
@@ -81,12 +81,12 @@ class _Ear(logging.Handler):
 @contextmanager
 def _heard() -> Iterator[list[str]]:
     """The log lines of our own code."""
-    logger, ear = logging.getLogger("understudy"), _Ear()
+    logger, listener = logging.getLogger("understudy"), _Listener()
     level = logger.level
-    logger.addHandler(ear)
+    logger.addHandler(listener)
     logger.setLevel(logging.DEBUG)
     try:
-        yield ear.lines
+        yield listener.lines
     finally:
-        logger.removeHandler(ear)
+        logger.removeHandler(listener)
         logger.setLevel(level)

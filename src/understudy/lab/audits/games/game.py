@@ -19,7 +19,7 @@ from understudy.lab.audits.games.bounds import LowerBounds, best_event, by_event
 from understudy.lab.audits.games.features import features
 from understudy.lab.audits.pairs.pair import Pair
 from understudy.lab.audits.result import BLACK_BOX, WHITE_BOX, Bound, Claim
-from understudy.lab.audits.subjects.rig import Rig, World
+from understudy.lab.audits.subjects.harness import Harness, RunContext
 from understudy.lab.audits.subjects.subject import Subject
 
 RATIO = "log-likelihood ratio of the answers"
@@ -38,22 +38,22 @@ class MeteredPlayer:
     """Of a subject that learns through a curator: seen from inside, by its answers, or from outside, by its rows."""
 
     subject: Subject
-    rig: Rig
+    harness: Harness
     pair: Pair
     budget: Budget
 
     @cached_property
-    def worlds(self) -> tuple[World, World]:
-        return self.rig.world(self.pair, second=False), self.rig.world(self.pair, second=True)
+    def contexts(self) -> tuple[RunContext, RunContext]:
+        return self.harness.context(self.pair, second=False), self.harness.context(self.pair, second=True)
 
     def play(self, view: str, second: bool) -> dict[str, float]:
-        world = self.worlds[second]
-        curator, gate = world.curator(self.budget)
+        context = self.contexts[second]
+        curator, gate = context.curator(self.budget)
         if view == WHITE_BOX:
-            self.subject.learn(world, curator, secrets.randbelow(2**31))
-            towards = sum(map(log_ratio, gate.asks))
+            self.subject.learn(context, curator, secrets.randbelow(2**31))
+            towards = sum(map(log_ratio, gate.exchanges))
             return {RATIO: towards if second else -towards}
-        shown = self.subject.show(world, curator, secrets.randbelow(2**31))
+        shown = self.subject.show(context, curator, secrets.randbelow(2**31))
         return shown.numbers if shown.rows is None else features(shown.rows.to_pydict(), self.pair.extra)
 
 
@@ -86,8 +86,8 @@ def black_box_bound(pair: str, runs: Sequence[Run], level: float, claim: Claim) 
     names = list(runs[0][1])
     chosen, tested = (_by_world(half, names) for half in (runs[0::2], runs[1::2]))
     column, at, above = best_event(*chosen, claim.delta, LowerBounds(claim.epsilon, claim.rho or 0.0))
-    hits = [int(happened(world[:, column], at, above).sum()) for world in tested]
-    sizes = [len(world) for world in tested]
+    hits = [int(happened(runs_of_one[:, column], at, above).sum()) for runs_of_one in tested]
+    sizes = [len(runs_of_one) for runs_of_one in tested]
     proved, statistic, accuracy = LowerBounds(), names[column], 0.5
     if all(sizes):  # unless the coin always fell the same way
         if hits[0] / sizes[0] > hits[1] / sizes[1]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import MethodError
-from understudy.lab.audits.asked import Asked
+from understudy.lab.audits.audit_plan import AuditPlan
 from understudy.lab.audits.games import rounds as rounds_of_game
 from understudy.lab.audits.games.features import features
 from understudy.lab.audits.games.game import Run, black_box_bound, white_box_bound
@@ -32,7 +32,7 @@ FEWEST = 40
 class Games:
     """The games of one audit."""
 
-    asked: Asked
+    plan: AuditPlan
     pairs: Sequence[Pair]
     jobs: int
     out: Path | None
@@ -40,20 +40,20 @@ class Games:
 
     def bounds(self, claim: Claim) -> list[Bound]:
         """Plays until all runs are made, or time is up."""
-        begun, seconds = time.monotonic(), self.asked.setting.seconds
+        begun, seconds = time.monotonic(), self.plan.setting.seconds
         others, main = self._tasks()
-        command = self.asked.command() or python_command(rounds_of_game.__name__)
-        pool: WorkerPool[RoundBatch] = WorkerPool(command, self.asked.setup(self.pairs), self.jobs)
-        with PlayedRounds.open(self.out, self.asked.question()) as rounds:
+        command = self.plan.command() or python_command(rounds_of_game.__name__)
+        pool: WorkerPool[RoundBatch] = WorkerPool(command, self.plan.setup(self.pairs), self.jobs)
+        with PlayedRounds.open(self.out, self.plan.question()) as rounds:
             self._play(pool, others, rounds, begun + (OTHERS_SHARE if main else 1.0) * seconds)
             self._play(pool, main, rounds, begun + seconds)
             return list(self._proved(rounds, len({(t.pair, t.view) for t in others}), bool(main), claim))
 
     def _tasks(self) -> tuple[list[RoundBatch], list[RoundBatch]]:
         """Those of all other games in turn, so that each has its share of the time; and those of the main game."""
-        setting, (main, *rest) = self.asked.setting, [p.name for p in self.pairs]
+        setting, (main, *rest) = self.plan.setting, [p.name for p in self.pairs]
         black = [_split(name, BLACK_BOX, setting.black, BLACK_ROUNDS) for name in (main, *rest)]
-        if self.asked.opaque:
+        if self.plan.opaque:
             return _in_turn(black), []
         white = [_split(name, WHITE_BOX, setting.white, WHITE_ROUNDS) for name in rest]
         return _in_turn([*white, *black]), _split(main, WHITE_BOX, setting.main, WHITE_ROUNDS)
@@ -69,7 +69,7 @@ class Games:
         for task, runs in pool.run(left, deadline):
             if isinstance(runs, Broken):
                 last = runs.last_words or "it said nothing"
-                raise MethodError(f"a run of what is audited broke off: {last}", self.asked.name)
+                raise MethodError(f"a run of what is audited broke off: {last}", self.plan.name)
             rounds.add(task, [(coin, self._seen(task, shown)) for coin, shown in runs])
             made += task.rounds
             self.progress.advance(Advance("run", made, whole))
@@ -77,18 +77,18 @@ class Games:
     def _seen(self, task: RoundBatch, shown: dict[str, Any]) -> dict[str, float]:
         """A function of somebody else's hands over its rows."""
         extra = next(p.extra for p in self.pairs if p.name == task.pair)
-        return features(shown, extra) if self.asked.function else shown
+        return features(shown, extra) if self.plan.function else shown
 
     def _proved(self, rounds: PlayedRounds, others: int, has_main: bool, claim: Claim) -> Iterator[Bound]:
         """At levels that were fixed before a run was made."""
         main = (self.pairs[0].name, WHITE_BOX)
-        each = self.asked.level * (1 - MAIN_SHARE if has_main else 1.0) / others
+        each = self.plan.level * (1 - MAIN_SHARE if has_main else 1.0) / others
         played: dict[tuple[str, str], list[Run]] = {}
         for (pair, view, _), runs in sorted(rounds.played.items()):
             played.setdefault((pair, view), []).extend(runs)
         for (pair, view), runs in played.items():
             if view == WHITE_BOX:
-                level = self.asked.level * MAIN_SHARE if (pair, view) == main else each
+                level = self.plan.level * MAIN_SHARE if (pair, view) == main else each
                 yield white_box_bound(pair, runs, level, claim)
             elif len(runs) >= FEWEST:
                 yield black_box_bound(pair, runs, each, claim)

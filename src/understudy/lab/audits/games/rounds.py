@@ -17,7 +17,7 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.errors import ReleaseError
 from understudy.lab.audits.games.game import MeteredPlayer, Player, Run, rounds
 from understudy.lab.audits.pairs.pair import named
-from understudy.lab.audits.subjects.all_subjects import is_opaque, rig_of, subject_of
+from understudy.lab.audits.subjects.all_subjects import harness_of, is_opaque, subject_of
 from understudy.lab.audits.subjects.specimens import SpecimenPlayer
 from understudy.lab.jobs.job_record import JobRecord
 from understudy.lab.jobs.worker_pool import serve
@@ -54,7 +54,7 @@ def player_of(setup: dict[str, Any], name: str) -> Player:
     budget, pair = Budget(setup["epsilon"], setup["delta"]), named(name, setup["neighbours"])
     if is_opaque(setup["subject"]):
         return SpecimenPlayer(setup["subject"], pair, budget)
-    return MeteredPlayer(subject_of(setup["subject"], budget), rig_of(setup["mutant"]), pair, budget)
+    return MeteredPlayer(subject_of(setup["subject"], budget), harness_of(setup["mutant"]), pair, budget)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from understudy.boundary.tables.frame import FrameTable
 from understudy.boundary.tables.sql import DUCKDB_FUNCTIONS
 from understudy.boundary.tables.table import Table
 from understudy.errors import TableError
-from understudy.lab.audits.subjects.rig import Claiming, opened
+from understudy.lab.audits.subjects.harness import WithGuarantee, opened
 
 # --- how rows are read
 
@@ -238,7 +238,7 @@ class UnitBlind(Ledger):
         return super().debit(*what, **(more | {"unit": PrivacyUnit()}))
 
 
-def as_if_confirmed(claim: Claiming) -> Any:
+def as_if_confirmed(claim: WithGuarantee) -> Any:
     """Whatever noise nobody can repeat guarantees what was paid, whoever wrote the schema."""
     return (claim.epsilon, claim.delta) if claim.secure else None
 

@@ -35,26 +35,26 @@ from understudy.lab.audits.mutants.broken_boundary import (
 )
 from understudy.lab.audits.pairs.hostile import LOST, ODD, PADDED, WIDE
 from understudy.lab.audits.pairs.pair import Row
-from understudy.lab.audits.subjects.rig import Rig, opened
+from understudy.lab.audits.subjects.harness import Harness, opened
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One mistake, and the rig that makes it."""
+    """One mistake, and the harness that makes it."""
 
     name: str
     mistake: str
-    rig: Rig
-    betrayed: tuple[str, ...] = ()
+    harness: Harness
+    revealed_by: tuple[str, ...] = ()
     """Of a mistake that is made before or beside the noise: the looks at the boundary that should find it."""
 
     @property
     def boundary(self) -> bool:
-        return bool(self.betrayed)
+        return bool(self.revealed_by)
 
 
 @dataclass(frozen=True)
-class Skewed:
+class ScaledRandomness:
     """Noise of a fraction of its scale, choices of a multiple of their exponent, draws after a part of the prior."""
 
     honest: Randomness
@@ -76,9 +76,9 @@ class Skewed:
         return self.honest.draw(counts, tuple(a * self.prior for a in prior), draws)
 
 
-def halved() -> Skewed:
+def halved() -> ScaledRandomness:
     """Half of the noise, twice the exponent, half of the prior's pseudo-counts: all that hides a row."""
-    return Skewed(ExactRandomness.system(), 0.5, 2.0, 0.5)
+    return ScaledRandomness(ExactRandomness.system(), 0.5, 2.0, 0.5)
 
 
 class RepeatedSeed(ExactRandomness):
@@ -97,7 +97,7 @@ class HalfSensitive(Curator):
     """Believes that one person moves every answer by half of what is true, and draws less noise accordingly."""
 
     def ask(self, ask: Ask[Result]) -> Result:
-        return super().ask(BrokenAsk(ask, price=_halved, spoil=lambda honest: Skewed(honest, 0.5, 2.0)))
+        return super().ask(BrokenAsk(ask, price=_halved, spoil=lambda honest: ScaledRandomness(honest, 0.5, 2.0)))
 
 
 def _halved(spends: Sequence[Spend]) -> list[Spend]:
@@ -120,7 +120,7 @@ class Monotone(Curator):
     """Chooses with ε/Δ, which is right for scores that a new row can only raise; ours go up and down."""
 
     def ask(self, ask: Ask[Result]) -> Result:
-        return super().ask(BrokenAsk(ask, spoil=lambda honest: Skewed(honest, exponent=2.0)))
+        return super().ask(BrokenAsk(ask, spoil=lambda honest: ScaledRandomness(honest, exponent=2.0)))
 
 
 class Blocks:
@@ -173,22 +173,26 @@ def counted(rows: Sequence[Row]) -> int:
 MUTANTS: dict[str, Mutant] = {
     m.name: m
     for m in (
-        Mutant("half-noise", "draws noise of half the scale it declares", Rig(randomness=halved)),
-        Mutant("half-sensitivity", "declares half of the true sensitivity", Rig(curator=HalfSensitive)),
-        Mutant("domain-from-data", "takes the categories from the rows", Rig(schema=observed_categories)),
-        Mutant("bins-from-data", "takes the bounds of numbers from the rows", Rig(schema=observed_bounds)),
-        Mutant("reused-seed", "starts its generator from the same seed every time", Rig(randomness=RepeatedSeed.again)),
-        Mutant("skipped-debit", "gives an answer that it does not debit", Rig(curator=Forgetful)),
-        Mutant("exact-row-count", "releases as many rows as there are", Rig(rows=counted)),
-        Mutant("monotone-constant", "chooses with the exponent of monotone scores", Rig(curator=Monotone)),
-        Mutant("index-blocks", "splits the rows by their place in the table", Rig(opened=Blocks)),
-        Mutant("storage-types", "reads a frame's columns by how they are stored", Rig(opened=by_storage), (ODD,)),
-        Mutant("raw-ids", "tells people apart by their ids as written", Rig(opened=by_raw_id), (PADDED,)),
-        Mutant("free-total", "gives the number of people's rows away", Rig(curator=FreeTotal), (LOST,)),
-        Mutant("unit-blind-ledger", "adds up claims about rows and people", Rig(ledger=UnitBlind.memory), (UNITS,)),
-        Mutant("late-admission", "comes back to what a selection passed over", Rig(curator=LateAdmission), (ODD, WIDE)),
-        Mutant("draft-guarantee", "guarantees what a draft rests on", Rig(guaranteed=as_if_confirmed), (DRAFTS,)),
-        Mutant("rows-in-files", "leaves rows in a file", Rig(opened=left_in_files), (FILES,)),
-        Mutant("open-spill", "spills rows where others can read them", Rig(opened=spilled_beside), (FILES,)),
+        Mutant("half-noise", "draws noise of half the scale it declares", Harness(randomness=halved)),
+        Mutant("half-sensitivity", "declares half of the true sensitivity", Harness(curator=HalfSensitive)),
+        Mutant("domain-from-data", "takes the categories from the rows", Harness(schema=observed_categories)),
+        Mutant("bins-from-data", "takes the bounds of numbers from the rows", Harness(schema=observed_bounds)),
+        Mutant(
+            "reused-seed", "starts its generator from the same seed every time", Harness(randomness=RepeatedSeed.again)
+        ),
+        Mutant("skipped-debit", "gives an answer that it does not debit", Harness(curator=Forgetful)),
+        Mutant("exact-row-count", "releases as many rows as there are", Harness(rows=counted)),
+        Mutant("monotone-constant", "chooses with the exponent of monotone scores", Harness(curator=Monotone)),
+        Mutant("index-blocks", "splits the rows by their place in the table", Harness(opened=Blocks)),
+        Mutant("storage-types", "reads a frame's columns by how they are stored", Harness(opened=by_storage), (ODD,)),
+        Mutant("raw-ids", "tells people apart by their ids as written", Harness(opened=by_raw_id), (PADDED,)),
+        Mutant("free-total", "gives the number of people's rows away", Harness(curator=FreeTotal), (LOST,)),
+        Mutant("unit-blind-ledger", "adds up claims about rows and people", Harness(ledger=UnitBlind.memory), (UNITS,)),
+        Mutant(
+            "late-admission", "comes back to what a selection passed over", Harness(curator=LateAdmission), (ODD, WIDE)
+        ),
+        Mutant("draft-guarantee", "guarantees what a draft rests on", Harness(guaranteed=as_if_confirmed), (DRAFTS,)),
+        Mutant("rows-in-files", "leaves rows in a file", Harness(opened=left_in_files), (FILES,)),
+        Mutant("open-spill", "spills rows where others can read them", Harness(opened=spilled_beside), (FILES,)),
     )
 }

@@ -1,17 +1,17 @@
-"""Everything that can be audited by its name, and the rigs it can be audited with."""
+"""Everything that can be audited by its name, and the harnesses it can be audited in."""
 
 from __future__ import annotations
 
 from understudy.boundary.privacy.budget import Budget
 from understudy.errors import MethodError
-from understudy.lab.audits.checks import trained_methods as training
+from understudy.lab.audits.checks import training_checks as training
 from understudy.lab.audits.mutants.mutants import MUTANTS
-from understudy.lab.audits.subjects.predictors import PREDICTORS, Prediction
-from understudy.lab.audits.subjects.queries import QUERIES, Query
-from understudy.lab.audits.subjects.rig import Rig
+from understudy.lab.audits.subjects.harness import Harness
+from understudy.lab.audits.subjects.predictors import PREDICTORS, PredictorSubject
+from understudy.lab.audits.subjects.queries import QUERIES, QuerySubject
 from understudy.lab.audits.subjects.specimens import SPECIMENS
 from understudy.lab.audits.subjects.subject import Subject
-from understudy.lab.audits.subjects.synthesizers import Synthesis, variants
+from understudy.lab.audits.subjects.synthesizers import SynthesisSubject, variants
 from understudy.methods.registry import METHODS
 from understudy.parameters import known_name, suggestion
 
@@ -49,18 +49,18 @@ def subjects() -> tuple[str, ...]:
 
 def subject_of(name: str, budget: Budget) -> Subject:
     if name in syntheses():
-        return Synthesis(name, budget)
+        return SynthesisSubject(name, budget)
     if name in PREDICTORS:
-        return Prediction(name, budget)
+        return PredictorSubject(name, budget)
     if name in QUERIES:
-        return Query(name)
+        return QuerySubject(name)
     known = (*subjects(), *trained(), *SPECIMENS)
     raise MethodError(f"{name!r} can't be audited: it is not known; {suggestion(name, known)}", name)
 
 
 def trained_subject_of(name: str, budget: Budget) -> Subject:
     """A method that trains, up to where its training begins."""
-    return Synthesis(name, budget)
+    return SynthesisSubject(name, budget)
 
 
 def mutants_of(name: str) -> tuple[str, ...]:
@@ -109,13 +109,13 @@ def selects_wide(name: str) -> bool:
     return name in variants() and variants()[name][1].selects_wide
 
 
-def rig_of(mutant: str | None) -> Rig:
-    """The honest rig, or a mutant's."""
+def harness_of(mutant: str | None) -> Harness:
+    """The honest harness, or a mutant's."""
     if mutant is None:
-        return Rig()
-    return MUTANTS[known_name("mutant", mutant, MUTANTS)].rig
+        return Harness()
+    return MUTANTS[known_name("mutant", mutant, MUTANTS)].harness
 
 
-def betrayed(mutant: str | None) -> tuple[str, ...]:
+def revealed_by(mutant: str | None) -> tuple[str, ...]:
     """The looks at the boundary that should find a mistake; none of one that is made in the noise or its price."""
-    return MUTANTS[mutant].betrayed if mutant in MUTANTS else ()
+    return MUTANTS[mutant].revealed_by if mutant in MUTANTS else ()

@@ -10,8 +10,8 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.schema.schema import Schema
 from understudy.lab.audits.pairs.pair import EQUAL, OTHER, TARGET
-from understudy.lab.audits.subjects.rig import World
-from understudy.lab.audits.subjects.subject import Shown
+from understudy.lab.audits.subjects.harness import RunContext
+from understudy.lab.audits.subjects.subject import RunOutput
 from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
 from understudy.predictors.predictor import PrivatePredictor
 from understudy.predictors.storage import certificate_of
@@ -29,7 +29,7 @@ PREDICTORS: dict[str, Callable[[Budget], PrivatePredictor]] = {
 
 
 @dataclass(frozen=True)
-class Prediction:
+class PredictorSubject:
     """A predictor that learns which rows are ripe."""
 
     name: str
@@ -37,29 +37,29 @@ class Prediction:
     kind: str = "predictor"
     buys_keys: bool = True
 
-    def learn(self, world: World, curator: Curator, seed: int) -> None:
-        self._fitted(world, curator, seed)
+    def learn(self, context: RunContext, curator: Curator, seed: int) -> None:
+        self._fitted(context, curator, seed)
 
-    def show(self, world: World, curator: Curator, seed: int) -> Shown:
-        fitted = self._fitted(world, curator, seed)
-        shares = fitted.predict_proba(_asked(world.schema))
+    def show(self, context: RunContext, curator: Curator, seed: int) -> RunOutput:
+        fitted = self._fitted(context, curator, seed)
+        shares = fitted.predict_proba(_asked(context.schema))
         numbers = {f"share {i} of row {j}": float(p) for j, row in enumerate(shares) for i, p in enumerate(row)}
         answers = [(q.question, q.value.shape) for q in curator.record]
         trees = [repr(leaves.tree) for leaves in fitted.leaves_]
         outside = {"classes": fitted.classes_.tolist(), "questions": answers, "trees": trees}
-        return Shown(outside, numbers=numbers)
+        return RunOutput(outside, numbers=numbers)
 
-    def claim(self, world: World, curator: Curator) -> Certificate:
-        return certificate_of(self._settled(world, 0), curator, "fit")
+    def claim(self, context: RunContext, curator: Curator) -> Certificate:
+        return certificate_of(self._settled(context, 0), curator, "fit")
 
-    def _fitted(self, world: World, curator: Curator, seed: int) -> PrivatePredictor:
-        predictor = self._settled(world, seed)
+    def _fitted(self, context: RunContext, curator: Curator, seed: int) -> PrivatePredictor:
+        predictor = self._settled(context, seed)
         predictor._learn(curator, predictor.hyperparameters())
         return predictor
 
-    def _settled(self, world: World, seed: int) -> PrivatePredictor:
+    def _settled(self, context: RunContext, seed: int) -> PrivatePredictor:
         predictor = PREDICTORS[self.name](self.budget)
-        predictor.schema_, predictor.target_, predictor.seed_ = world.schema, TARGET, seed
+        predictor.schema_, predictor.target_, predictor.seed_ = context.schema, TARGET, seed
         return predictor
 
 

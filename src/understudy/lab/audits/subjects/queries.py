@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from understudy.boundary.privacy.curator import Curator
-from understudy.lab.audits.subjects.rig import World
-from understudy.lab.audits.subjects.subject import Shown
+from understudy.lab.audits.subjects.harness import RunContext
+from understudy.lab.audits.subjects.subject import RunOutput
 from understudy.queries.aggregate_query import AggregateQuery
 from understudy.queries.answer import Answer, Group
 from understudy.queries.query import query
@@ -24,30 +24,30 @@ QUERIES = {
 
 
 @dataclass(frozen=True)
-class Query:
+class QuerySubject:
     """A question, as `query` asks it."""
 
     name: str
     kind: str = "query"
     buys_keys: bool = True
 
-    def learn(self, world: World, curator: Curator, seed: int) -> None:
-        self._groups(world, curator)
+    def learn(self, context: RunContext, curator: Curator, seed: int) -> None:
+        self._groups(context, curator)
 
-    def show(self, world: World, curator: Curator, seed: int) -> Shown:
-        groups = self._groups(world, curator)
+    def show(self, context: RunContext, curator: Curator, seed: int) -> RunOutput:
+        groups = self._groups(context, curator)
         values = {f"{g.keys} {i}": f.value for g in groups for i, f in enumerate(g.figures)}
         figures = {name: float(v) for name, v in values.items() if isinstance(v, int | float)}
         answers = [(q.question, q.value.shape) for q in curator.record]
-        return Shown({"groups": [g.keys for g in groups], "questions": answers}, numbers=figures)
+        return RunOutput({"groups": [g.keys for g in groups], "questions": answers}, numbers=figures)
 
-    def claim(self, world: World, curator: Curator) -> Answer:
+    def claim(self, context: RunContext, curator: Curator) -> Answer:
         """Of the whole question, since an answer is all that a query hands out."""
         budget = curator.budget
         return query(
-            world.here, QUERIES[self.name], epsilon=budget.epsilon, delta=budget.delta, accept_draft_as_public=True
+            context.here, QUERIES[self.name], epsilon=budget.epsilon, delta=budget.delta, accept_draft_as_public=True
         )
 
-    def _groups(self, world: World, curator: Curator) -> tuple[Group, ...]:
-        question = AggregateQuery.of(QUERIES[self.name], world.schema)
-        return QueryPlan(question, world.schema, CONFIDENCE).ask(curator)
+    def _groups(self, context: RunContext, curator: Curator) -> tuple[Group, ...]:
+        question = AggregateQuery.of(QUERIES[self.name], context.schema)
+        return QueryPlan(question, context.schema, CONFIDENCE).ask(curator)

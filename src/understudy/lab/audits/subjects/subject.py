@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from understudy.boundary.privacy.curator import Curator
-from understudy.lab.audits.subjects.rig import Claiming, World
+from understudy.lab.audits.subjects.harness import RunContext, WithGuarantee
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What a run shows to the world."""
+class RunOutput:
+    """What a run makes public."""
 
     outside: dict[str, Any]
     """All but the values of measurements and what follows from them, each in a form that can be compared."""
@@ -37,14 +37,14 @@ class Subject(Protocol):
         """Whether it can learn the values of a private column."""
         ...
 
-    def learn(self, world: World, curator: Curator, seed: int) -> None:
+    def learn(self, context: RunContext, curator: Curator, seed: int) -> None:
         """Asks the curator all that the method asks, and shows nothing."""
         ...
 
-    def show(self, world: World, curator: Curator, seed: int) -> Shown:
+    def show(self, context: RunContext, curator: Curator, seed: int) -> RunOutput:
         """The whole run."""
         ...
 
-    def claim(self, world: World, curator: Curator) -> Claiming:
+    def claim(self, context: RunContext, curator: Curator) -> WithGuarantee:
         """What it would hand out with a result, for the spends of the curator so far; nothing is asked of it."""
         ...

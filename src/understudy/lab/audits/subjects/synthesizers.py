@@ -12,8 +12,8 @@ import numpy as np
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.schema.schema import DRAFT
-from understudy.lab.audits.subjects.rig import World
-from understudy.lab.audits.subjects.subject import Shown
+from understudy.lab.audits.subjects.harness import RunContext
+from understudy.lab.audits.subjects.subject import RunOutput
 from understudy.methods.method import Method, Variant
 from understudy.methods.registry import METHODS
 from understudy.releases.certificate import Certificate
@@ -27,7 +27,7 @@ def variants() -> dict[str, tuple[Method, Variant]]:
 
 
 @dataclass(frozen=True)
-class Synthesis:
+class SynthesisSubject:
     """A method of the registry, as `synthesize` runs it."""
 
     name: str
@@ -35,21 +35,21 @@ class Synthesis:
     kind: str = "method"
     buys_keys: bool = True
 
-    def learn(self, world: World, curator: Curator, seed: int) -> None:
-        self._plan(world, seed).learn(curator)
+    def learn(self, context: RunContext, curator: Curator, seed: int) -> None:
+        self._plan(context, seed).learn(curator)
 
-    def show(self, world: World, curator: Curator, seed: int) -> Shown:
-        release = self._plan(world, seed).release(curator, "pyarrow")
-        return Shown(outside(release), release.arrow)
+    def show(self, context: RunContext, curator: Curator, seed: int) -> RunOutput:
+        release = self._plan(context, seed).release(curator, "pyarrow")
+        return RunOutput(outside(release), release.arrow)
 
-    def claim(self, world: World, curator: Curator) -> Certificate:
-        return self._plan(world, 0).certificate(curator, rows=1)
+    def claim(self, context: RunContext, curator: Curator) -> Certificate:
+        return self._plan(context, 0).certificate(curator, rows=1)
 
-    def _plan(self, world: World, seed: int) -> Plan:
-        schema, (method, variant) = world.schema, variants()[self.name]
+    def _plan(self, context: RunContext, seed: int) -> Plan:
+        schema, (method, variant) = context.schema, variants()[self.name]
         options = variant.options([c.name for c in schema.modelled])
         draft = schema.status == DRAFT
-        return Plan.of(schema, self.budget, method.name, options, world.rows, seed, accept_draft=draft)
+        return Plan.of(schema, self.budget, method.name, options, context.rows, seed, accept_draft=draft)
 
 
 def outside(release: Release) -> dict[str, Any]:

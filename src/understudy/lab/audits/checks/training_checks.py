@@ -32,11 +32,11 @@ from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import ADD_REMOVE, REPLACE_ONE, Schema
 from understudy.errors import InputError, MethodError
 from understudy.inference.generators.adversarial_training import TrainingConfig
-from understudy.lab.audits.checks.canaries import Canaries, Coins, Ear, OneRun, guessed, judged, tossed
+from understudy.lab.audits.checks.canaries import Canaries, Coins, GradientListener, OneRun, guessed, judged, tossed
 from understudy.lab.audits.games.bounds import Curve, least_epsilon
 from understudy.lab.audits.games.game import cut
 from understudy.lab.audits.result import FAILED, PASSED, Check
-from understudy.lab.audits.subjects.rig import opened
+from understudy.lab.audits.subjects.harness import opened
 from understudy.methods.method import Options
 from understudy.methods.parts.networks import TRAINED_DELTA, TRAINED_EPSILON, Network
 from understudy.methods.pate_gan import PateGan
@@ -50,7 +50,7 @@ GUESSED = 0.05
 COMPANY, MOST_COMPANY = 6.5, 1_000
 """Rows that lift each value, in deviations of the noise on counts; those with fewer than three share a group."""
 TRIALS = 40
-SCHOOL = TrainingConfig(steps=100, lessons=0, batch=100, hidden=CANARIES.units, deep_share=0.02)
+CANARY_TRAINING = TrainingConfig(steps=100, lessons=0, batch=100, hidden=CANARIES.units, deep_share=0.02)
 """The steps of the methods themselves. The generator learns nothing: the canaries' adversary sees the noisy sums."""
 
 MOVED = ("sensitivity of gradients", "sensitivity of votes")
@@ -88,7 +88,7 @@ class Shuffled(GradientSums):
         return batch
 
 
-class Colleagues(ExactVotes):
+class SharedTeachers(ExactVotes):
     """Every row is known to three teachers."""
 
     def taught(self, codes: Codes) -> Any:
@@ -129,13 +129,13 @@ MUTANTS: dict[str, Workshop] = {
     "no-clipping": Workshop(sums=Unclipped),
     "half-gradient-noise": Workshop(sums=HalfNoise),
     "shuffled-batches": Workshop(sums=Shuffled),
-    "shared-teachers": Workshop(votes=Colleagues),
+    "shared-teachers": Workshop(votes=SharedTeachers),
     "raw-condition-law": Workshop(randomness=lambda: RawLaw(ExactRandomness.system())),
 }
 
 
 @dataclass(frozen=True)
-class Terms:
+class TrainingTerms:
     """How a training is looked at: the claimed relation, how often, and how rarely an honest one may be refuted."""
 
     neighbours: str = ADD_REMOVE
@@ -153,7 +153,7 @@ class Terms:
         return (LEVEL if self.level is None else self.level) / self.runs
 
 
-QUICK = Terms()
+QUICK = TrainingTerms()
 
 
 def workshop_of(mutant: str | None) -> Workshop:
@@ -164,7 +164,7 @@ def workshop_of(mutant: str | None) -> Workshop:
     return MUTANTS[mutant]
 
 
-def looks_at(method: str, budget: Budget, mutant: str | None = None, terms: Terms = QUICK) -> Iterator[Check]:
+def looks_at(method: str, budget: Budget, mutant: str | None = None, terms: TrainingTerms = QUICK) -> Iterator[Check]:
     """Every look at a method by its name, the quickest first; of one whose rows are voted on, how far votes move."""
     check_trainable(budget.pure, canary_schema())
     recipe = METHODS[method].recipe(Options())
@@ -180,7 +180,7 @@ def audit_training(recipe: Network, budget: Budget, mutant: str | None = None) -
     return list(training_checks(recipe, budget, mutant, QUICK))
 
 
-def training_checks(recipe: Network, budget: Budget, mutant: str | None, terms: Terms) -> Iterator[Check]:
+def training_checks(recipe: Network, budget: Budget, mutant: str | None, terms: TrainingTerms) -> Iterator[Check]:
     workshop, seed = workshop_of(mutant), np.random.SeedSequence().entropy
     rng = np.random.Generator(np.random.PCG64(seed))
     yield sensitivity_check(workshop, rng, terms)
@@ -205,7 +205,7 @@ def _critic(shape: Shape, size: float, rng: np.random.Generator) -> Deep:
     )
 
 
-def sensitivity_check(workshop: Workshop, rng: np.random.Generator, terms: Terms = QUICK) -> Check:
+def sensitivity_check(workshop: Workshop, rng: np.random.Generator, terms: TrainingTerms = QUICK) -> Check:
     """One row more or less, critics small and large: the sums move by one length at most; by two for another row."""
     shape, worst, allowed = _shape(), 0.0, 2 if terms.replaced else 1
     course = Course(0.1, 1.0, 1, replace_one=terms.replaced)
@@ -218,7 +218,7 @@ def sensitivity_check(workshop: Workshop, rng: np.random.Generator, terms: Terms
     return _check(MOVED[0], worst <= allowed, f"one row moves the sums by {worst:.6f} lengths, {allowed} allowed")
 
 
-def votes_check(workshop: Workshop, rng: np.random.Generator, terms: Terms = QUICK) -> Check:
+def votes_check(workshop: Workshop, rng: np.random.Generator, terms: TrainingTerms = QUICK) -> Check:
     """The same coins, one row replaced: no count of votes moves by more than one."""
     groups, worst = Groups((VALUES,) * COLUMNS), 0
     made = groups.one_hot(_codes(60, rng))
@@ -261,7 +261,7 @@ def _spread(name: str, normal: NDArray[np.float64]) -> Check:
 
 
 def canary_checks(
-    recipe: Network, budget: Budget, workshop: Workshop, rng: np.random.Generator, terms: Terms = QUICK
+    recipe: Network, budget: Budget, workshop: Workshop, rng: np.random.Generator, terms: TrainingTerms = QUICK
 ) -> list[Check]:
     """One run with canaries, and the noise of the one-way counts that it paid for.
 
@@ -273,11 +273,11 @@ def canary_checks(
 
 def played(
     recipe: Network, budget: Budget, workshop: Workshop, rng: np.random.Generator, neighbours: str = ADD_REMOVE
-) -> tuple[Check, Outcome | None]:
+) -> tuple[Check, CanaryOutcome | None]:
     """Each canary in by its coin, beside rows that are always in."""
     coins = tossed(len(CANARIES.rows))
     rows = np.concatenate([CANARIES.rows[coins], CANARIES.company(_company(budget))])
-    watched = run(replace(recipe, school=SCHOOL), budget, workshop, rows, rng, neighbours)
+    watched = run(replace(recipe, school=CANARY_TRAINING), budget, workshop, rows, rng, neighbours)
     return watched.law_check(rows), watched.outcome(coins)
 
 
@@ -288,7 +288,7 @@ def _company(budget: Budget) -> int:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CanaryOutcome:
     """What the guesses of one run were, and what they prove of its training, at one level in all."""
 
     course: Course
@@ -311,7 +311,7 @@ class Outcome:
         return least_epsilon(refuted, self.course, self.paid.delta)
 
 
-def _one_run(found: Outcome | None, level: float) -> Check:
+def _one_run(found: CanaryOutcome | None, level: float) -> Check:
     if found is None:
         return _check(ONE_RUN, True, "nothing is proved: values share groups at so small an epsilon, as do canaries")
     tied, apart = found.tied(level), found.apart(level)
@@ -333,11 +333,11 @@ def canary_schema(neighbours: str = ADD_REMOVE) -> Schema:
     return Schema(tuple(Categorical(name, values=values) for name in ("first", "second")), neighbours=neighbours)
 
 
-class Watching(Curator):
+class ObservedCurator(Curator):
     """A curator whose trainings are asked by the canaries' own critic, and overheard."""
 
     workshop = HONEST
-    ear: Ear | None = None
+    ear: GradientListener | None = None
     course: Course | None = None
 
     def ask(self, ask: Ask[Result]) -> Result:
@@ -355,21 +355,21 @@ class Watching(Curator):
 class WatchedTrain(Train):
     """A training of which the parts may be broken, and which is overheard where canaries have numbers of their own."""
 
-    watching: Watching | None = None
+    watching: ObservedCurator | None = None
 
     def training(self, sums: GradientSums, keep: Keep) -> Training:
         assert self.watching is not None
         watched = self.watching.workshop.sums(sums.codes, sums.shape, sums.course, sums.randomness)
         if self.shape.sizes != (CANARIES.values,) * 2:
             return Training(watched, keep)
-        self.watching.ear = Ear(CANARIES, self.course.rate, watched.deep_steps / watched.wide_steps)
+        self.watching.ear = GradientListener(CANARIES, self.course.rate, watched.deep_steps / watched.wide_steps)
         return Overheard(watched, self.watching.ear, CANARIES.critic(self.shape.groups.width))
 
 
 class Overheard(Training):
     """Sums for a critic of the canaries' own, whichever is asked for."""
 
-    def __init__(self, sums: GradientSums, ear: Ear, chosen: Deep) -> None:
+    def __init__(self, sums: GradientSums, ear: GradientListener, chosen: Deep) -> None:
         super().__init__(sums)
         self._ear, self._chosen = ear, chosen
 
@@ -380,19 +380,19 @@ class Overheard(Training):
 
 
 @dataclass(frozen=True)
-class Watched:
+class ObservedRun:
     """What a run showed."""
 
-    curator: Watching
+    curator: ObservedCurator
 
-    def outcome(self, coins: Coins) -> Outcome | None:
+    def outcome(self, coins: Coins) -> CanaryOutcome | None:
         """None where noisy counts made values share a group, so that canaries share their numbers."""
         ear, paid = self.curator.ear, self.curator.facts.training
         if ear is None or paid is None or self.curator.course is None:
             return None
         every = judged(coins, ear.wide)
         unclipped = judged(coins[: CANARIES.units], ear.deep)
-        return Outcome(self.curator.course, paid, guessed(coins, ear.wide, GUESSED), every, unclipped)
+        return CanaryOutcome(self.curator.course, paid, guessed(coins, ear.wide, GUESSED), every, unclipped)
 
     def law_check(self, rows: Codes) -> Check:
         """The answers to one-way counts, less the truth, in units of the noise that was declared for them."""
@@ -410,14 +410,14 @@ def run(
     rows: Codes,
     rng: np.random.Generator,
     neighbours: str = ADD_REMOVE,
-) -> Watched:
+) -> ObservedRun:
     """One training on these rows, watched from inside."""
     import pyarrow as pa
 
     schema = canary_schema(neighbours)
     names = np.array([f"v{i}" for i in range(CANARIES.values)])
     table = opened(pa.table({c.name: names[rows[:, i]] for i, c in enumerate(schema)}), schema)
-    curator = Watching(schema, budget, RowGate(table, Payer(budget), workshop.randomness()))
+    curator = ObservedCurator(schema, budget, RowGate(table, Payer(budget), workshop.randomness()))
     curator.workshop = workshop
     recipe.calibrate(Domain.of(schema), curator.remaining()).fit(curator, rng)
-    return Watched(curator)
+    return ObservedRun(curator)

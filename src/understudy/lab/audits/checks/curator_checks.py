@@ -1,4 +1,4 @@
-"""The steps that look at a subject from inside: what it asks, what it draws, and what it shows."""
+"""The steps that watch a subject at the curator: what it asks, what it draws, and what it shows."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from understudy.lab.audits.asked import Asked
+from understudy.lab.audits.audit_plan import AuditPlan
 from understudy.lab.audits.checks import conformance, sensitivity, taint
 from understudy.lab.audits.checks.boundary import Boundary
 from understudy.lab.audits.checks.law import LAWS
-from understudy.lab.audits.checks.witness import Exchange
+from understudy.lab.audits.checks.paired_gate import Exchange
 from understudy.lab.audits.mutants.mutants import halved
 from understudy.lab.audits.pairs.pair import Pair
-from understudy.lab.audits.result import FAILED, Check, Step
-from understudy.lab.audits.subjects.all_subjects import betrayed, rig_of, selects_wide, subject_of
-from understudy.lab.audits.subjects.rig import Rig, World
+from understudy.lab.audits.result import FAILED, AuditStep, Check
+from understudy.lab.audits.subjects.all_subjects import harness_of, revealed_by, selects_wide, subject_of
+from understudy.lab.audits.subjects.harness import Harness, RunContext
 from understudy.lab.audits.subjects.subject import Subject
 from understudy.progress import Progress
 
@@ -32,28 +32,28 @@ BOUNDARY = (
 
 
 @dataclass
-class Inside:
-    """A subject on its rig; the exchanges of its runs are kept, each run with the name of its pair."""
+class CuratorChecks:
+    """A subject in its harness; the exchanges of its runs are kept, each run with the name of its pair."""
 
-    asked: Asked
+    plan: AuditPlan
     pairs: Sequence[Pair]
     progress: Progress
     runs: list[tuple[str, list[Exchange]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._opened: dict[str, tuple[World, World]] = {}
-        self.rig: Rig = rig_of(self.asked.mutant)
-        self.subject: Subject = subject_of(self.asked.method or "", self.asked.budget)
+        self._opened: dict[str, tuple[RunContext, RunContext]] = {}
+        self.harness: Harness = harness_of(self.plan.mutant)
+        self.subject: Subject = subject_of(self.plan.method or "", self.plan.budget)
         self.boundary = Boundary(
             self.subject,
-            self.rig,
-            self.asked.budget,
-            self.asked.neighbours,
+            self.harness,
+            self.plan.budget,
+            self.plan.neighbours,
             wide=selects_wide(self.subject.name),
-            postgres=self.asked.postgres,
+            postgres=self.plan.postgres,
         )
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[AuditStep]:
         return [
             self._step(SENSITIVITY, self._sensitivity),
             self._step(CONFORMANCE, self._conformance),
@@ -62,23 +62,23 @@ class Inside:
         ]
 
     @property
-    def asks(self) -> list[Exchange]:
+    def exchanges(self) -> list[Exchange]:
         """Of a run on the worst pair."""
         return self.runs[0][1]
 
     def power(self) -> float | None:
         """How often noise of this kind, halved, fails the second step."""
-        spends = [s for a in self.asks for s in a.spends if s.mechanism in LAWS]
+        spends = [s for a in self.exchanges for s in a.spends if s.mechanism in LAWS]
         if not spends:
             return None
         noise = spends[0].mechanism, spends[0].scale
         return sum(bool(conformance.noise_complaints(*noise, halved)) for _ in range(POWER_TRIALS)) / POWER_TRIALS
 
-    def _step(self, words: tuple[str, str, str], look: Callable[[], list[Check]]) -> Step:
+    def _step(self, words: tuple[str, str, str], look: Callable[[], list[Check]]) -> AuditStep:
         self.progress(words[1].lower())
         begun = time.monotonic()
         checks = tuple(look())
-        return Step(*words, checks, round(time.monotonic() - begun, 1))
+        return AuditStep(*words, checks, round(time.monotonic() - begun, 1))
 
     def first_violation(self) -> str:
         """What catches a mutant first, in a few words; empty where nothing does."""
@@ -90,14 +90,14 @@ class Inside:
 
     def _in_turn(self) -> Iterator[tuple[tuple[str, str, str], list[Check]]]:
         """First where the mistake is, if it is one of reading and keeping; both parts are always looked at."""
-        looks = betrayed(self.asked.mutant)
+        looks = revealed_by(self.plan.mutant)
         parts = (self._by_pair(), ((BOUNDARY, [check]) for check in self.boundary.checks(looks)))
         yield from itertools.chain(*(reversed(parts) if looks else parts))
 
     def _by_pair(self) -> Iterator[tuple[tuple[str, str, str], list[Check]]]:
         """The noise is looked at early, and once more when all of it was seen."""
         for place, pair in enumerate(self.pairs):
-            yield SENSITIVITY, sensitivity.check(self._learn(pair), self.asked.budget)
+            yield SENSITIVITY, sensitivity.check(self._learn(pair), self.plan.budget)
             if place == 0:
                 yield CONFORMANCE, self._conformance()
             yield TAINT, [self._tainted(pair)]
@@ -106,28 +106,28 @@ class Inside:
     def _sensitivity(self) -> list[Check]:
         for pair in self.pairs:
             self._learn(pair)
-        return sensitivity.check(self.runs, self.asked.budget)
+        return sensitivity.check(self.runs, self.plan.budget)
 
     def _learn(self, pair: Pair) -> list[tuple[str, list[Exchange]]]:
         """Runs on both tables of a pair."""
         before = len(self.runs)
-        for world in self._worlds(pair):
-            for seed in range(self.asked.setting.learners):
-                curator, gate = world.curator(self.asked.budget)
-                self.subject.learn(world, curator, seed)
-                self.runs.append((pair.name, gate.asks))
+        for context in self._contexts(pair):
+            for seed in range(self.plan.setting.learners):
+                curator, gate = context.curator(self.plan.budget)
+                self.subject.learn(context, curator, seed)
+                self.runs.append((pair.name, gate.exchanges))
         return self.runs[before:]
 
     def _conformance(self) -> list[Check]:
-        return conformance.check([ask for _, asks in self.runs for ask in asks], self.rig.randomness)
+        return conformance.check([e for _, exchanges in self.runs for e in exchanges], self.harness.randomness)
 
     def _taint(self) -> list[Check]:
         return [self._tainted(pair) for pair in self.pairs]
 
     def _tainted(self, pair: Pair) -> Check:
-        return taint.check(self.subject, pair.name, *self._worlds(pair), self.asked.budget)
+        return taint.check(self.subject, pair.name, *self._contexts(pair), self.plan.budget)
 
-    def _worlds(self, pair: Pair) -> tuple[World, World]:
+    def _contexts(self, pair: Pair) -> tuple[RunContext, RunContext]:
         if pair.name not in self._opened:
-            self._opened[pair.name] = self.rig.world(pair, second=False), self.rig.world(pair, second=True)
+            self._opened[pair.name] = self.harness.context(pair, second=False), self.harness.context(pair, second=True)
         return self._opened[pair.name]

@@ -1,7 +1,7 @@
 """Everything around a method that may be broken: how rows are opened, the schema, the curator, its randomness, what is
 debited and what is claimed.
 
-The honest rig is what every release uses. A mutant is a rig with one part replaced.
+The honest harness is what every release uses. A mutant is a harness with one part replaced.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.cache import CachedTable
 from understudy.boundary.tables.sources import open as open_table
 from understudy.boundary.tables.table import Table
-from understudy.lab.audits.checks.witness import Spy, WitnessGate
+from understudy.lab.audits.checks.paired_gate import PairedGate, RecordingRandomness
 from understudy.lab.audits.pairs.pair import Pair, Row
 
 
-class Claiming(Protocol):
+class WithGuarantee(Protocol):
     """A certificate, or the answer to a query."""
 
     @property
@@ -52,13 +52,13 @@ def unasked(rows: Sequence[Row]) -> int | None:
     return None
 
 
-def guaranteed(claim: Claiming) -> Any:
+def guaranteed(claim: WithGuarantee) -> Any:
     """What a program would take for the guarantee."""
     return claim.guarantee
 
 
 @dataclass(frozen=True)
-class Rig:
+class Harness:
     """One way of running methods on rows."""
 
     schema: Callable[[Sequence[Row], Schema], Schema] = declared
@@ -67,32 +67,32 @@ class Rig:
     randomness: Callable[[], Randomness] = ExactRandomness.system
     rows: Callable[[Sequence[Row]], int | None] = unasked
     ledger: Callable[[], Ledger] = Ledger.memory
-    guaranteed: Callable[[Claiming], Any] = guaranteed
+    guaranteed: Callable[[WithGuarantee], Any] = guaranteed
 
-    def world(self, pair: Pair, second: bool) -> World:
+    def context(self, pair: Pair, second: bool) -> RunContext:
         """A run on the first or the second table, with the other beside it."""
         here, there = reversed(pair.tables) if second else pair.tables
         rows = pair.second if second else pair.first
         schema = self.schema(rows, pair.schema)
-        return World(self, schema, self.opened(here, schema), self.opened(there, schema), self.rows(rows))
+        return RunContext(self, schema, self.opened(here, schema), self.opened(there, schema), self.rows(rows))
 
 
 @dataclass(frozen=True)
-class World:
+class RunContext:
     """One table of a pair as a method meets it, and the other one to compare with."""
 
-    rig: Rig
+    harness: Harness
     schema: Schema
     here: Table
     there: Table
     rows: int | None
 
-    def curator(self, budget: Budget) -> tuple[Curator, WitnessGate]:
-        gate = WitnessGate(self.here, self.there, Spy(self.rig.randomness()))
-        curator = self.rig.curator(self.schema, budget, gate)
+    def curator(self, budget: Budget) -> tuple[Curator, PairedGate]:
+        gate = PairedGate(self.here, self.there, RecordingRandomness(self.harness.randomness()))
+        curator = self.harness.curator(self.schema, budget, gate)
         gate.curator = curator
         return curator, gate
 
     def pinned(self, budget: Budget, gate: Gate) -> Curator:
         """A curator whose answers come from elsewhere."""
-        return self.rig.curator(self.schema, budget, gate)
+        return self.harness.curator(self.schema, budget, gate)

@@ -9,10 +9,10 @@ from typing import Any
 
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.schema.schema import ADD_REMOVE
-from understudy.lab.audits.effort import Setting
 from understudy.lab.audits.pairs.pair import Pair, pairs, switch_pair
 from understudy.lab.audits.subjects import foreign
 from understudy.lab.audits.subjects.all_subjects import is_opaque, kind_of, subject_of
+from understudy.parameters import known_name
 from understudy.releases.certificate import versions
 
 LEVEL = 0.05
@@ -21,14 +21,46 @@ SHOWN = ("equal rows", "unique category", "numeric outlier")
 
 
 @dataclass(frozen=True)
-class Asked:
+class AuditEffort:
+    """Runs of each game, and the seconds that all games together may take.
+
+    When time is up, fewer runs were made. That depends on the clock alone, so that what they prove stands.
+    """
+
+    name: str
+    main: int
+    """White-box runs of the worst pair."""
+    white: int
+    """White-box runs of every other pair."""
+    black: int
+    """Black-box runs of each pair."""
+    seconds: float
+    learners: int
+    """Runs of each table of each pair in which every exchange is put to both tables."""
+
+
+SETTINGS = {
+    s.name: s
+    for s in (
+        AuditEffort("quick", main=44_000, white=300, black=160, seconds=85.0, learners=1),
+        AuditEffort("full", main=60_000, white=6_000, black=4_000, seconds=3_600.0, learners=10),
+    )
+}
+
+
+def setting_of(name: str) -> AuditEffort:
+    return SETTINGS[known_name("setting", name, SETTINGS)]
+
+
+@dataclass(frozen=True)
+class AuditPlan:
     """A method by its name, or a function of somebody else's, with its claim."""
 
     method: str | None
     function: str | None
     mutant: str | None
     budget: Budget
-    setting: Setting
+    setting: AuditEffort
     level: float
     python: str
     neighbours: str = ADD_REMOVE

@@ -14,22 +14,31 @@ from pathlib import Path
 from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 from understudy.boundary.schema.schema import ADD_REMOVE, NEIGHBOURS
 from understudy.errors import InputError
-from understudy.lab.audits.asked import LEVEL, Asked
+from understudy.lab.audits.audit_plan import LEVEL, SETTINGS, AuditEffort, AuditPlan, setting_of
 from understudy.lab.audits.checks.boundary import Boundary
-from understudy.lab.audits.checks.inside import BOUNDARY, CONFORMANCE, SENSITIVITY, TAINT, Inside
-from understudy.lab.audits.checks.trained_methods import DRAWN, MOVED, ONE_RUN, Terms, looks_at
-from understudy.lab.audits.checks.witness import Exchange
-from understudy.lab.audits.effort import SETTINGS, Setting, setting_of
+from understudy.lab.audits.checks.curator_checks import BOUNDARY, CONFORMANCE, SENSITIVITY, TAINT, CuratorChecks
+from understudy.lab.audits.checks.paired_gate import Exchange
+from understudy.lab.audits.checks.training_checks import DRAWN, MOVED, ONE_RUN, TrainingTerms, looks_at
 from understudy.lab.audits.games.game import cut
 from understudy.lab.audits.games.games import Games
 from understudy.lab.audits.mutants.mutants import MUTANTS
-from understudy.lab.audits.result import DOES_NOT_APPLY, FAILED, PASSED, Audit, Bound, Check, Claim, Matrix, Step
+from understudy.lab.audits.result import (
+    DOES_NOT_APPLY,
+    FAILED,
+    PASSED,
+    Audit,
+    AuditStep,
+    Bound,
+    Check,
+    Claim,
+    MutantMatrix,
+)
 from understudy.lab.audits.subjects.all_subjects import (
     OF_TRAINING,
     applies,
-    betrayed,
+    harness_of,
     is_opaque,
-    rig_of,
+    revealed_by,
     subjects,
     trained,
     trained_subject_of,
@@ -87,17 +96,17 @@ def audit(
     if method in trained():
         games = {"time_limit": time_limit, "out": out, "jobs": jobs, "postgres": postgres}
         _demand_no_games(str(method), games)
-        terms = Terms(neighbours, chosen.learners, level)
+        terms = TrainingTerms(neighbours, chosen.learners, level)
         return _audit_training(str(method), Budget(epsilon, delta), chosen, terms, mutant, listening(progress))
     chosen = chosen if time_limit is None else dataclasses.replace(chosen, seconds=float(time_limit))
-    rig_of(mutant)
+    harness_of(mutant)
     if mutant is not None and is_opaque(method or ""):
         raise InputError(f"{method!r} is a specimen, which is broken already, and can't have a mutant", mutant)
     budget, runner = Budget(epsilon, delta), str(python or sys.executable)
-    asked = Asked(method, function, mutant, budget, chosen, level, runner, neighbours, postgres)
-    if asked.opaque and postgres is not None:
-        raise InputError(f"{asked.name!r} has no curator to look through, on a server or elsewhere", postgres)
-    return _audit(asked, _jobs(jobs), Path(out) if out else None, listening(progress))
+    plan = AuditPlan(method, function, mutant, budget, chosen, level, runner, neighbours, postgres)
+    if plan.opaque and postgres is not None:
+        raise InputError(f"{plan.name!r} has no curator to look through, on a server or elsewhere", postgres)
+    return _audit(plan, _jobs(jobs), Path(out) if out else None, listening(progress))
 
 
 def _demand_no_games(method: str, given: Mapping[str, object]) -> None:
@@ -111,35 +120,35 @@ def _demand_no_games(method: str, given: Mapping[str, object]) -> None:
             )
 
 
-def _jobs(asked: int | None) -> int:
-    if asked is None:
+def _jobs(wanted: int | None) -> int:
+    if wanted is None:
         return os.cpu_count() or 1
-    return whole_number("jobs", asked, 1)
+    return whole_number("jobs", wanted, 1)
 
 
-def _audit(asked: Asked, jobs: int, out: Path | None, progress: Progress) -> Audit:
-    begun, looked = time.monotonic(), asked.pairs()
-    inside = None if asked.opaque else Inside(asked, looked, progress)
-    steps = [Step(*words, reason=OUTSIDE) for words in (SENSITIVITY, CONFORMANCE, TAINT, BOUNDARY)]
-    steps = steps if inside is None else inside.steps()
-    claim = _claim(asked, inside.asks if inside else [])
+def _audit(plan: AuditPlan, jobs: int, out: Path | None, progress: Progress) -> Audit:
+    begun, looked = time.monotonic(), plan.pairs()
+    watched = None if plan.opaque else CuratorChecks(plan, looked, progress)
+    steps = [AuditStep(*words, reason=OUTSIDE) for words in (SENSITIVITY, CONFORMANCE, TAINT, BOUNDARY)]
+    steps = steps if watched is None else watched.steps()
+    claim = _claim(plan, watched.exchanges if watched else [])
     playing = time.monotonic()
-    bounds = Games(asked, looked, jobs, out, progress).bounds(claim)
-    if not bounds and inside is None:
-        raise InputError(f"the time limit ({asked.setting.seconds:g} s) is too short for any game; give more", asked)
+    bounds = Games(plan, looked, jobs, out, progress).bounds(claim)
+    if not bounds and watched is None:
+        raise InputError(f"the time limit ({plan.setting.seconds:g} s) is too short for any game; give more", plan)
     played = round(time.monotonic() - playing, 1)
-    steps.append(Step(*GAME, tuple(map(_judged, bounds)), played, reason="" if bounds else TOO_SHORT))
-    steps.append(Step(*CANARIES, reason=OUTSIDE if inside is None else NO_GRADIENTS))
+    steps.append(AuditStep(*GAME, tuple(map(_judged, bounds)), played, reason="" if bounds else TOO_SHORT))
+    steps.append(AuditStep(*CANARIES, reason=OUTSIDE if watched is None else NO_GRADIENTS))
     return Audit(
-        asked.name,
-        asked.kind,
-        asked.setting.name,
+        plan.name,
+        plan.kind,
+        plan.setting.name,
         claim,
-        asked.level,
-        tuple(p.facts for p in (*looked, *(inside.boundary.pairs if inside else ()))),
+        plan.level,
+        tuple(p.facts for p in (*looked, *(watched.boundary.pairs if watched else ()))),
         tuple(steps),
         tuple(bounds),
-        inside.power() if inside else None,
+        watched.power() if watched else None,
         round(time.monotonic() - begun, 1),
         datetime.now(UTC).isoformat(timespec="seconds"),
         versions(),
@@ -147,7 +156,7 @@ def _audit(asked: Asked, jobs: int, out: Path | None, progress: Progress) -> Aud
 
 
 def _audit_training(
-    method: str, budget: Budget, setting: Setting, terms: Terms, mutant: str | None, progress: Progress
+    method: str, budget: Budget, setting: AuditEffort, terms: TrainingTerms, mutant: str | None, progress: Progress
 ) -> Audit:
     """From inside, and in one run (or several, in the full setting): see `training`."""
     begun = time.monotonic()
@@ -156,18 +165,18 @@ def _audit_training(
     found = list(looks_at(method, budget, own, terms))
     progress("boundary")
     boundary = Boundary(
-        trained_subject_of(method, budget), rig_of(other), budget, terms.neighbours, wide=False, trains=True
+        trained_subject_of(method, budget), harness_of(other), budget, terms.neighbours, wide=False, trains=True
     )
     drawn = [c for c in found if c.name in DRAWN]
     heard = [c for c in found if c.name == ONE_RUN]
     unheard = IN_OR_OUT if applies("no-clipping", method) else VOTES_ALONE
     steps = (
-        Step(*SENSITIVITY, tuple(c for c in found if c.name in MOVED)),
-        Step(*CONFORMANCE, tuple(drawn), reason="" if drawn else VOTES_ALONE),
-        Step(*TAINT, reason=TRAINED_BEFORE),
-        Step(*BOUNDARY, tuple(boundary.checks())),
-        Step(*GAME, reason=TOO_SLOW),
-        Step(*CANARIES, tuple(heard), reason="" if heard else unheard),
+        AuditStep(*SENSITIVITY, tuple(c for c in found if c.name in MOVED)),
+        AuditStep(*CONFORMANCE, tuple(drawn), reason="" if drawn else VOTES_ALONE),
+        AuditStep(*TAINT, reason=TRAINED_BEFORE),
+        AuditStep(*BOUNDARY, tuple(boundary.checks())),
+        AuditStep(*GAME, reason=TOO_SLOW),
+        AuditStep(*CANARIES, tuple(heard), reason="" if heard else unheard),
     )
     claim = Claim(budget.epsilon, budget.delta, terms.neighbours, None, None)
     name = f"{method} with mutant {mutant}" if mutant else method
@@ -181,20 +190,20 @@ def _broken_part(mutant: str | None) -> tuple[str | None, str | None]:
     """A mistake of the training itself, or one beside it."""
     if mutant is None or mutant in OF_TRAINING:
         return mutant, None
-    if betrayed(mutant):
+    if revealed_by(mutant):
         return None, mutant
-    known = (*OF_TRAINING, *(m for m in MUTANTS if betrayed(m)))
+    known = (*OF_TRAINING, *(m for m in MUTANTS if revealed_by(m)))
     raise InputError(f"mutant {mutant!r} is not one of a training; there are {', '.join(known)}", mutant)
 
 
-def _claim(asked: Asked, asks: Sequence[Exchange]) -> Claim:
+def _claim(plan: AuditPlan, exchanges: Sequence[Exchange]) -> Claim:
     """With ρ where our own accountant claims it, and μ where all noise is Gaussian."""
-    budget = asked.budget
-    rho = None if asked.opaque or budget.pure else float(budget.capacity.value)
-    spends = [s for a in asks for s in a.spends if s.mechanism != "public"]
+    budget = plan.budget
+    rho = None if plan.opaque or budget.pure else float(budget.capacity.value)
+    spends = [s for a in exchanges for s in a.spends if s.mechanism != "public"]
     gaussian = bool(spends) and all(s.mechanism == "discrete-gaussian" for s in spends)
     mu = (2 * rho) ** 0.5 if rho is not None and gaussian else None
-    return Claim(budget.epsilon, budget.delta, asked.neighbours, rho, mu)
+    return Claim(budget.epsilon, budget.delta, plan.neighbours, rho, mu)
 
 
 def _judged(bound: Bound) -> Check:
@@ -212,7 +221,7 @@ def audit_mutants(
     epsilon: float = 1.0,
     delta: float = DEFAULT_DELTA,
     progress: Listener | None = None,
-) -> Matrix:
+) -> MutantMatrix:
     """Breaks methods on purpose, and says what caught each mistake. They are caught from inside, without any game."""
     step = listening(progress)
     names = tuple(methods or (*subjects(), *(trained() if _can_train() else ())))
@@ -220,13 +229,13 @@ def audit_mutants(
     broken = tuple(mutants or (*MUTANTS, *own))
     for mutant in broken:
         if mutant not in OF_TRAINING:
-            rig_of(mutant)
+            harness_of(mutant)
     cells = {}
     for name in names:
         for mutant in broken:
             step(f"{mutant} in {name}")
             cells[mutant, name] = _caught(name, mutant, Budget(epsilon, delta))
-    return Matrix(broken, names, cells)
+    return MutantMatrix(broken, names, cells)
 
 
 def _can_train() -> bool:
@@ -239,8 +248,8 @@ def _caught(name: str, mutant: str, budget: Budget) -> str:
         return DOES_NOT_APPLY
     if name in trained():
         return _caught_training(name, mutant, budget)
-    asked = Asked(name, None, mutant, budget, SETTINGS["quick"], LEVEL, sys.executable)
-    return Inside(asked, asked.pairs(), Progress()).first_violation()
+    plan = AuditPlan(name, None, mutant, budget, SETTINGS["quick"], LEVEL, sys.executable)
+    return CuratorChecks(plan, plan.pairs(), Progress()).first_violation()
 
 
 def _caught_training(name: str, mutant: str, budget: Budget) -> str:
@@ -249,6 +258,6 @@ def _caught_training(name: str, mutant: str, budget: Budget) -> str:
         title, checks = "training", looks_at(name, budget, mutant)
     else:
         title, subject = BOUNDARY[1].lower(), trained_subject_of(name, budget)
-        boundary = Boundary(subject, rig_of(mutant), budget, ADD_REMOVE, wide=False, trains=True)
-        checks = boundary.checks(betrayed(mutant))
+        boundary = Boundary(subject, harness_of(mutant), budget, ADD_REMOVE, wide=False, trains=True)
+        checks = boundary.checks(revealed_by(mutant))
     return next((f"{title}: {c.name}" for c in checks if c.outcome == FAILED), "")

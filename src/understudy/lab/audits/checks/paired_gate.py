@@ -39,14 +39,14 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class Sample:
+class PosteriorSample:
     """Draws from a posterior."""
 
     prior: Prior
     number: int
 
 
-Draw = Noise | Selection | Sample
+Draw = Noise | Selection | PosteriorSample
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Exchange:
         return kind_of(self.questions[0])
 
 
-class Spy:
-    """Hands on every draw, and remembers it."""
+class RecordingRandomness:
+    """Hands every draw on, and keeps it."""
 
     def __init__(self, randomness: Randomness) -> None:
         self.randomness = randomness
@@ -91,43 +91,28 @@ class Spy:
         return order
 
     def draw(self, counts: NDArray[np.int64], prior: Prior, draws: int) -> NDArray[np.int64]:
-        self.draws.append(Sample(prior, draws))
+        self.draws.append(PosteriorSample(prior, draws))
         return self.randomness.draw(counts, prior, draws)
 
 
 @dataclass(frozen=True)
-class Ordered:
-    """Draws no noise, and ranks these candidates in this order."""
+class FixedOrder:
+    """Draws no noise, and ranks candidates in this order; without one, in their own."""
 
-    order: tuple[int, ...]
+    order: tuple[int, ...] | None = None
     secure: bool = True
 
     def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
         return np.zeros(size, dtype=np.int64)
 
     def choose(self, scores: NDArray[np.float64], exponent: float, k: int) -> list[int]:
-        return list(self.order)
+        return list(range(k) if self.order is None else self.order)
 
     def draw(self, counts: NDArray[np.int64], prior: Prior, draws: int) -> NDArray[np.int64]:
         return np.zeros_like(counts)
 
 
-class Mute:
-    """Draws nothing: it is asked for what a table would have had drawn, and chooses the first."""
-
-    secure = True
-
-    def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
-        return np.zeros(size, dtype=np.int64)
-
-    def choose(self, scores: NDArray[np.float64], exponent: float, k: int) -> list[int]:
-        return list(range(k))
-
-    def draw(self, counts: NDArray[np.int64], prior: Prior, draws: int) -> NDArray[np.int64]:
-        return np.zeros_like(counts)
-
-
-class Trained(Exception):  # noqa: N818 - it says where a run was left, and is no error
+class TrainingReached(Exception):  # noqa: N818 - it says where a run was left, and is no error
     """A training or a vote was asked for, which a gate that holds two tables doesn't run."""
 
 
@@ -136,36 +121,36 @@ MOST_PROBES = 400
 
 
 @dataclass
-class WitnessGate(Gate):
+class PairedGate(Gate):
     """Keeps every exchange, with the spends that the curator debited for it."""
 
     here: Table
     there: Table
-    spy: Spy
-    asks: list[Exchange] = field(default_factory=list)
+    recorder: RecordingRandomness
+    exchanges: list[Exchange] = field(default_factory=list)
     curator: Curator | None = None
 
     @property
     def secure(self) -> bool:
-        return self.spy.secure
+        return self.recorder.secure
 
     def answer(self, ask: Ask[Any], price: Price, questions: Sequence[Question], debit: Callable[[], None]) -> Arrays:
         assert self.curator is not None
         here, there = ask.exact(self.here), ask.exact(self.there)
-        paid, drawn = len(self.curator.spends), len(self.spy.draws)
+        paid, drawn = len(self.curator.spends), len(self.recorder.draws)
         debit()
         if kind_of(questions[0]) in (Train, Consult):
-            self.asks.append(Exchange(list(questions), self.curator.spends[paid:], here, there, (), []))
-            raise Trained
-        values = ask.draw(here, price, self.spy)
-        spends, draws = self.curator.spends[paid:], tuple(self.spy.draws[drawn:])
+            self.exchanges.append(Exchange(list(questions), self.curator.spends[paid:], here, there, (), []))
+            raise TrainingReached
+        values = ask.draw(here, price, self.recorder)
+        spends, draws = self.curator.spends[paid:], tuple(self.recorder.draws[drawn:])
         others: tuple[Draw, ...] = ()
         if kind_of(questions[0]) is Ranks:  # these are scored while they are drawn
-            mute = Spy(Mute())
-            ask.draw(there, price, mute)
-            others = tuple(mute.draws)
-        late = late_picks(questions[0], draws, values, lambda order: ask.draw(here, price, Ordered(order)))
-        self.asks.append(Exchange(list(questions), spends, here, there, draws, values, others, late))
+            silent = RecordingRandomness(FixedOrder())
+            ask.draw(there, price, silent)
+            others = tuple(silent.draws)
+        late = late_picks(questions[0], draws, values, lambda order: ask.draw(here, price, FixedOrder(order)))
+        self.exchanges.append(Exchange(list(questions), spends, here, there, draws, values, others, late))
         return values
 
 
