@@ -91,7 +91,7 @@ ABLATIONS = {
     ),
     "no coarser copies": Variant(constants={"coarser": ()}),
     "no dependence shrinkage": Variant({"inference.shrinkage._posterior": raw_factors}),
-    "no smoothing": Variant({"methods.parts.groundwork.smoothed": unsmoothed}),
+    "no smoothing": Variant({"methods.parts.one_ways.smoothed": unsmoothed}),
     "no agreement": Variant(
         {"methods.rake.rake.agree": own_counts, "inference.noisy_table.NoisyTable.shifted_to": unshifted}
     ),
@@ -120,7 +120,7 @@ CONSTANTS = {
     "ONE_WAY_SPREAD": RAKE,
     "LARGEST_SPREAD": "inference.particles.particles",
     "SMALLEST_SPREAD": "inference.particles.particles",
-    "FIRST_SHARE": "methods.parts.groundwork",
+    "FIRST_SHARE": "methods.parts.one_ways",
 }
 """The constants that matter, and the modules that they are in."""
 

@@ -16,7 +16,8 @@ from understudy.boundary.privacy.mechanisms.admission import first_admissible
 from understudy.boundary.schema.column import Boolean, Categorical
 from understudy.boundary.schema.domain import Domain
 from understudy.errors import SchemaError
-from understudy.methods.mst import Acyclic, Mst
+from understudy.methods.mst import Mst
+from understudy.methods.parts.select_measure import Acyclic
 
 METHODS = ("mst", "aim")
 

@@ -20,9 +20,9 @@ from understudy.inference.model import Model
 from understudy.methods.forecast.spending import Public, Spending, after_columns, spend_equally
 from understudy.methods.method import CHOOSES_SEVERAL, Method, Traits, Variant
 from understudy.methods.params import Params, parameter
-from understudy.methods.parts.groundwork import FIRST_SHARE, Groundwork
+from understudy.methods.parts.one_ways import FIRST_SHARE
+from understudy.methods.parts.select_measure import SelectMeasureState, find_worst
 from understudy.methods.parts.workload import MOST_TRIPLES, PAIRS, Stated, Workload, check_target_triples
-from understudy.methods.parts.worst_set import find_worst
 
 TARGET_SHARE, SELECTION_SHARE = 0.2, 0.1
 TARGET_SHARE_OF_REST = TARGET_SHARE / (1 - FIRST_SHARE)
@@ -68,15 +68,15 @@ class CalibratedAim:
     workload: Workload
 
     def fit(self, curator: Queryable, rng: np.random.Generator) -> Model:
-        ground = Groundwork.lay(self.domain, curator, self.amount)
+        state = SelectMeasureState.begin(self.domain, curator, self.amount)
         if len(self.domain.names) == 1:
-            return ground.finish()
+            return state.finish()
         if self.recipe.targets:
-            ground.measure(self._pairs_with_targets(ground), curator.remaining().part(TARGET_SHARE_OF_REST), SWEEPS)
-        self._rounds(ground, curator)
-        return ground.finish()
+            state.measure(self._pairs_with_targets(state), curator.remaining().part(TARGET_SHARE_OF_REST), SWEEPS)
+        self._rounds(state, curator)
+        return state.finish()
 
-    def _pairs_with_targets(self, ground: Groundwork) -> list[ColumnSet]:
+    def _pairs_with_targets(self, state: SelectMeasureState) -> list[ColumnSet]:
         """Every pair with the first target, and with each other one for which the model has room.
 
         All columns then share cliques with all these targets, so that each of them multiplies the size of the model.
@@ -85,13 +85,13 @@ class CalibratedAim:
         pairs: list[ColumnSet] = []
         for target in self.recipe.targets:
             more = [(c, target) for c in self.domain.names if c != target and (target, c) not in pairs]
-            tree = JunctionTree.over([*ground.estimator.sets, *pairs, *more], ground.sizes)
-            if not pairs or tree.cells(ground.sizes) <= TARGET_SHARE * self.recipe.model_megabytes * MEGABYTE:
+            tree = JunctionTree.over([*state.estimator.sets, *pairs, *more], state.sizes)
+            if not pairs or tree.cells(state.sizes) <= TARGET_SHARE * self.recipe.model_megabytes * MEGABYTE:
                 pairs += more
         return pairs
 
-    def _rounds(self, ground: Groundwork, curator: Queryable) -> None:
-        picks = count_picks(ground.signal, len(self.domain.names))
+    def _rounds(self, state: SelectMeasureState, curator: Queryable) -> None:
+        picks = count_picks(state.signal, len(self.domain.names))
         at_once = self._picks_per_round(picks)
         rounds = math.ceil(picks / at_once)
         for i, amount in enumerate(curator.remaining().split([1.0] * rounds)):
@@ -100,9 +100,9 @@ class CalibratedAim:
             cells = self.recipe.model_megabytes * MEGABYTE * (i + 1) / rounds
             noise = PENALTY * self._noise(curator, measure.split([1.0] * at_once)[0])
             worst = find_worst(
-                ground, self.workload, select, noise=noise, cells=cells, targets=self.recipe.targets, count=at_once
+                state, self.workload, select, noise=noise, cells=cells, targets=self.recipe.targets, count=at_once
             )
-            ground.measure(worst, measure, SWEEPS)
+            state.measure(worst, measure, SWEEPS)
 
     def _picks_per_round(self, picks: int) -> int:
         """More than one where there are many columns, or many picks for each of them; never for a few columns."""

@@ -12,7 +12,7 @@ from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Domain
 from understudy.inference.network import IndependentModel
 from understudy.methods.method import Method, Traits
-from understudy.methods.parts.share import error_weights
+from understudy.methods.parts.one_ways import error_weights
 
 
 @dataclass(frozen=True)

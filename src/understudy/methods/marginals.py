@@ -15,8 +15,7 @@ from understudy.errors import MethodError
 from understudy.inference.marginal_model import MarginalModel
 from understudy.methods.forecast.spending import Public, Spending, spend_equally
 from understudy.methods.method import Method, Options, Traits, Variant
-from understudy.methods.parts.groundwork import FIRST_SHARE
-from understudy.methods.parts.share import error_weights
+from understudy.methods.parts.one_ways import FIRST_SHARE, error_weights
 
 
 @dataclass(frozen=True)

@@ -6,22 +6,18 @@ wrong, never one that closes a cycle; then these pairs are measured, and a graph
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.boundary.privacy.asks import Select
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.mechanisms.score import Candidate
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.errors import MethodError
 from understudy.inference.model import Model
 from understudy.methods.forecast.spending import Public, Spending, after_columns, spend_equally
 from understudy.methods.method import CHOOSES_SEVERAL, Method, Traits, Variant
-from understudy.methods.parts.groundwork import Groundwork
+from understudy.methods.parts.select_measure import SelectMeasureState, select_tree
 from understudy.methods.parts.workload import PAIRS, TRIPLES, Stated, Workload
 
 SELECTION_SHARE = 0.15
@@ -48,54 +44,11 @@ class CalibratedMst:
     workload: Workload
 
     def fit(self, curator: Queryable, rng: np.random.Generator) -> Model:
-        ground = Groundwork.lay(self.domain, curator, self.amount)
+        state = SelectMeasureState.begin(self.domain, curator, self.amount)
         if len(self.domain.names) > 1:
             select, measure = curator.remaining().split([SELECTION_SHARE, 1 - SELECTION_SHARE])
-            ground.measure(self._select(ground, curator, select), measure, sweeps=0)
-        return ground.finish()
-
-    def _select(self, ground: Groundwork, curator: Queryable, amount: Amount) -> list[ColumnSet]:
-        pairs = list(itertools.combinations(self.domain.names, 2))
-        single = {c: ground.one_way(c) for c in self.domain.names}
-        candidates = [
-            Candidate(
-                p,
-                np.outer(single[p[0]], single[p[1]]) / ground.total,
-                self.workload.weight(p),
-                grid=ground.compression.grid(p),
-            )
-            for p in pairs
-        ]
-        chosen = curator.ask(Select(self.domain, candidates, amount, k=len(self.domain.names) - 1, rule=Acyclic(pairs)))
-        return [pairs[i] for i in chosen]
-
-
-@dataclass(frozen=True)
-class Acyclic:
-    """The rule that no pair closes a cycle with those picked before.
-
-    What is admissible only shrinks: a pick joins two parts into one, so two columns of one part stay in one part.
-
-    >>> Acyclic([("a", "b"), ("b", "c"), ("a", "c")]).after(0).after(1).admits(2)
-    False
-    """
-
-    pairs: Sequence[ColumnSet]
-    part: Mapping[str, str] = field(default_factory=dict)
-    """Of each column that was picked: the name of its part, which is that of one column in it."""
-
-    def admits(self, candidate: int) -> bool:
-        one, other = self._parts(candidate)
-        return one != other
-
-    def after(self, picked: int) -> Acyclic:
-        gone, kept = self._parts(picked)
-        joined = {c: kept if p == gone else p for c, p in self.part.items()}
-        return replace(self, part=joined | {gone: kept, kept: kept})
-
-    def _parts(self, candidate: int) -> tuple[str, str]:
-        one, other = self.pairs[candidate]
-        return self.part.get(one, one), self.part.get(other, other)
+            state.measure(select_tree(state, select, self.workload.weight), measure, sweeps=0)
+        return state.finish()
 
 
 def spending(public: Public) -> Spending:

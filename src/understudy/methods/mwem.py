@@ -18,9 +18,8 @@ from understudy.inference.model import Model
 from understudy.methods.forecast.spending import Public, Spending, after_columns, spend_equally
 from understudy.methods.method import CHOOSES, Method, Traits, Variant
 from understudy.methods.params import Params, parameter
-from understudy.methods.parts.groundwork import Groundwork
+from understudy.methods.parts.select_measure import SelectMeasureState, find_worst
 from understudy.methods.parts.workload import PAIRS, Stated, Workload
-from understudy.methods.parts.worst_set import find_worst
 
 SELECTION_SHARE = 0.2
 SWEEPS = 5
@@ -58,14 +57,14 @@ class CalibratedMwem:
     rounds: int
 
     def fit(self, curator: Queryable, rng: np.random.Generator) -> Model:
-        ground = Groundwork.lay(self.domain, curator, self.amount)
+        state = SelectMeasureState.begin(self.domain, curator, self.amount)
         if len(self.domain.names) == 1:
-            return ground.finish()
+            return state.finish()
         for amount in curator.remaining().split([1.0] * self.rounds):
             select, measure = amount.split([SELECTION_SHARE, 1 - SELECTION_SHARE])
-            worst = find_worst(ground, self.workload, select, noise=0.0, cells=MODEL_CELLS)
-            ground.measure(worst, measure, SWEEPS)
-        return ground.finish()
+            worst = find_worst(state, self.workload, select, noise=0.0, cells=MODEL_CELLS)
+            state.measure(worst, measure, SWEEPS)
+        return state.finish()
 
 
 def spending(public: Public) -> Spending:

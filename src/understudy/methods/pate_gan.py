@@ -32,8 +32,8 @@ from understudy.inference.network import IndependentModel
 from understudy.methods.method import Method, Variant
 from understudy.methods.params import Params, parameter
 from understudy.methods.parts.compression import Compression, OpenedModel
-from understudy.methods.parts.groundwork import measure_each, public_rows
 from understudy.methods.parts.networks import TRAITS, Report, Watch, grouped
+from understudy.methods.parts.one_ways import measure_each, public_rows
 from understudy.methods.rake import rake
 
 COUNTED = 0.15

@@ -25,7 +25,7 @@ from understudy.inference.particles import kernels, vectorised
 from understudy.inference.particles.gibbs import sweep as honest_sweep
 from understudy.inference.particles.pair_forest import Edge
 from understudy.inference.particles.particles import Particles, Snapshot
-from understudy.methods.mst import Acyclic
+from understudy.methods.parts.select_measure import Acyclic
 from understudy.methods.rake import rake
 from understudy.methods.rake.rake import DisjointPairs, RakeState
 from understudy.methods.rake.tuning import TUNING

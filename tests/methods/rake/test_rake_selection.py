@@ -36,7 +36,7 @@ from understudy.boundary.privacy.mechanisms.score import Candidate
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.cache import CachedTable
 from understudy.methods.method import Options
-from understudy.methods.mst import Acyclic
+from understudy.methods.parts.select_measure import Acyclic
 from understudy.methods.rake import rake
 from understudy.methods.rake.rake import DisjointPairs
 from understudy.methods.registry import METHODS

@@ -31,7 +31,7 @@ from understudy.methods.dp_arf.proxy_trees import CandidateTree, PrunedTree, Tra
 from understudy.methods.dp_arf.tuning import TUNING, DpArfTuning
 from understudy.methods.method import CHOOSES_SEVERAL, MODEL_FIRST, Method, Traits, Variant
 from understudy.methods.params import Params, parameter
-from understudy.methods.parts.groundwork import measure_columns, public_rows
+from understudy.methods.parts.one_ways import measure_columns, public_rows
 from understudy.methods.parts.workload import Workload
 from understudy.methods.rake import rake
 from understudy.methods.rake.rake import CalibratedRake, RakeState, Schedule

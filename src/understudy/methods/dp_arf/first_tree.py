@@ -28,8 +28,8 @@ from understudy.inference.model import CodeColumns
 from understudy.inference.noisy_table import NoisyTable
 from understudy.inference.sampling import CODE, draw_given
 from understudy.methods.dp_arf.tuning import TUNING, FirstTreeTuning
+from understudy.methods.parts.one_ways import error_weights
 from understudy.methods.parts.resolution import Resolutions
-from understudy.methods.parts.share import error_weights
 
 QUANTILES = (0.25, 0.5, 0.75)
 LEAST_MASS = 1e-9

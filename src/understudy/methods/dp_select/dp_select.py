@@ -28,8 +28,8 @@ from understudy.methods.forecast.spending import Public, Spending, after_columns
 from understudy.methods.method import CHOOSES_SEVERAL, MODEL_FIRST, Calibrated, Method, Recipe, Traits, Variant
 from understudy.methods.mst import Mst
 from understudy.methods.params import Params, parameter
-from understudy.methods.parts.groundwork import measure_columns, public_rows
 from understudy.methods.parts.networks import Report, Watch
+from understudy.methods.parts.one_ways import measure_columns, public_rows
 from understudy.methods.rake import rake
 from understudy.methods.rake.rake import CalibratedRake, Rake, RakeState, Schedule
 from understudy.methods.rake.tuning import TUNING as RAKE_TUNING

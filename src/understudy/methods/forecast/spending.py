@@ -14,8 +14,7 @@ from understudy.boundary.privacy.queryable import BudgetView
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.inference.discovery import provisional
-from understudy.methods.parts.groundwork import FIRST_SHARE, MORE_SHARE, MOST_SHARE, NOISY, VERY_NOISY
-from understudy.methods.parts.share import error_weights
+from understudy.methods.parts.one_ways import FIRST_SHARE, MORE_SHARE, MOST_SHARE, NOISY, VERY_NOISY, error_weights
 
 Floats = NDArray[np.float64]
 
@@ -80,7 +79,7 @@ def spend_on_columns(public: Public) -> Spending:
 
 
 def after_columns(public: Public, most: bool = True) -> tuple[Amount, Amount]:
-    """What single columns take first, as `groundwork.measure_columns` has it but by the expected noise, and the rest.
+    """What single columns take first, as `one_ways.measure_columns` has it but by the expected noise, and the rest.
 
     `most`: whether they may take the largest share where they are hardly known.
     """

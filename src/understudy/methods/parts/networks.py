@@ -32,7 +32,7 @@ from understudy.inference.network import IndependentModel
 from understudy.methods.method import MODEL_FIRST, Traits
 from understudy.methods.params import Params, parameter
 from understudy.methods.parts.compression import Compression, OpenedModel
-from understudy.methods.parts.groundwork import denoised, measure_each, public_rows
+from understudy.methods.parts.one_ways import denoised, measure_each, public_rows
 
 TRAINED_EPSILON, TRAINED_DELTA = 0.85, 0.9
 """The training's shares of ε and δ."""

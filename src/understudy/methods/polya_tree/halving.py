@@ -7,19 +7,17 @@ group is opened by the column's own estimate, so that the resolution of single c
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.privacy.asks import Marginals, Partitions, Select, Total
+from understudy.boundary.privacy.asks import Marginals, Partitions, Total
 from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.measurement import Measurement
-from understudy.boundary.privacy.mechanisms.score import Candidate
 from understudy.boundary.privacy.queryable import Queryable
-from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
+from understudy.boundary.schema.domain import Coding, Domain
 from understudy.inference.graphical.estimation import GraphicalEstimator
 from understudy.inference.grouping import Grouping
 from understudy.inference.histogram import project_to_simplex, settled
@@ -27,10 +25,10 @@ from understudy.inference.model import Model
 from understudy.inference.network import IndependentModel
 from understudy.inference.noisy_table import NoisyTable
 from understudy.inference.polya.dyadic import Dyadic, LevelEstimates, best_levels
-from understudy.methods.mst import SELECTION_SHARE, Acyclic
+from understudy.methods.mst import SELECTION_SHARE
 from understudy.methods.parts.compression import Compression
-from understudy.methods.parts.groundwork import Groundwork, denoised
-from understudy.methods.parts.share import error_weights
+from understudy.methods.parts.one_ways import denoised, error_weights
+from understudy.methods.parts.select_measure import SelectMeasureState, select_tree
 
 Floats = NDArray[np.float64]
 
@@ -120,20 +118,9 @@ class CalibratedNoise:
         base = compression.base()
         estimator = GraphicalEstimator(compression.sizes, base, total, curator.public_rows)
         estimator.observe([NoisyTable((c,), base[c], e.variance) for c, e in estimates.items()])
-        ground = Groundwork(self.domain, curator, compression, estimator)
-        ground.measure(self._select(ground, select), measure, sweeps=0)
-        return ground.finish()
-
-    def _select(self, ground: Groundwork, amount: Amount) -> list[ColumnSet]:
-        pairs = list(itertools.combinations(self.domain.names, 2))
-        single = {c: ground.one_way(c) for c in self.domain.names}
-        candidates = [
-            Candidate((a, b), np.outer(single[a], single[b]) / ground.total, 1.0, grid=ground.compression.grid((a, b)))
-            for a, b in pairs
-        ]
-        most = len(self.domain.names) - 1
-        chosen = ground.curator.ask(Select(self.domain, candidates, amount, k=most, rule=Acyclic(pairs)))
-        return [pairs[i] for i in chosen]
+        state = SelectMeasureState(self.domain, curator, compression, estimator)
+        state.measure(select_tree(state, select), measure, sweeps=0)
+        return state.finish()
 
 
 @dataclass(frozen=True)

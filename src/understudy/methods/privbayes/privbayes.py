@@ -31,17 +31,17 @@ from understudy.inference.network import IndependentModel
 from understudy.inference.noisy_table import NoisyTable
 from understudy.methods.forecast.spending import Public, Spending, after_columns, spend_equally
 from understudy.methods.method import CHOOSES_SEVERAL, Method, Variant
-from understudy.methods.mst import Acyclic
 from understudy.methods.params import Params, parameter
-from understudy.methods.parts.groundwork import (
+from understudy.methods.parts.one_ways import (
     FIRST_SHARE,
     MORE_SHARE,
     NOISY,
     denoised,
+    error_weights,
     measure_each,
     public_rows,
 )
-from understudy.methods.parts.share import error_weights
+from understudy.methods.parts.select_measure import Acyclic
 from understudy.methods.privbayes.levels import LevelledNetwork, Levels, Table, grid_of, sharpened
 
 TREE_SHARE, PARENTS_SHARE = 0.15, 0.15

@@ -42,9 +42,9 @@ from understudy.inference.shrinkage import dependence
 from understudy.inference.structural_zeros import structural_zeros
 from understudy.methods.forecast.spending import PlannedBudget, Public, Spending, after_columns
 from understudy.methods.method import CHOOSES_SEVERAL, Method, Traits, Variant
-from understudy.methods.mst import Acyclic
-from understudy.methods.parts.groundwork import denoised, measure_columns, public_rows
+from understudy.methods.parts.one_ways import denoised, measure_columns, public_rows
 from understudy.methods.parts.resolution import Resolutions
+from understudy.methods.parts.select_measure import Acyclic
 from understudy.methods.parts.workload import PAIRS, Stated, Workload, check_target_triples, triples_with
 from understudy.methods.rake.tuning import TUNING, Tuning
 

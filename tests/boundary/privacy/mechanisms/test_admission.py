@@ -34,8 +34,7 @@ from understudy.errors import InternalError
 from understudy.inference.graphical.junction import JunctionTree
 from understudy.methods.dp_arf.dp_arf import TreesAndGrids
 from understudy.methods.dp_arf.proxy_trees import ProxyTree
-from understudy.methods.mst import Acyclic
-from understudy.methods.parts.worst_set import ModelSizeLimit
+from understudy.methods.parts.select_measure import Acyclic, ModelSizeLimit
 from understudy.methods.rake.rake import DisjointPairs, Option
 
 Outcome = tuple[int, ...]

@@ -41,7 +41,7 @@ from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, R
 from understudy.boundary.privacy.mechanisms.score import Candidate, error_sensitivity
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
-from understudy.methods.mst import Acyclic
+from understudy.methods.parts.select_measure import Acyclic
 
 DRAWS, FEWER_DRAWS = 20_000, 3_000
 LAW_BOUND = "a bound on KL for every sample size (Agrawal 2020)"
