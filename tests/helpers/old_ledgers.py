@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from understudy.boundary.privacy.ledger.appending import make
+from understudy.boundary.privacy.ledger.database import make
 
 TABLES = """
 CREATE TABLE limits (

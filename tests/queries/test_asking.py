@@ -181,7 +181,7 @@ def test_frames_that_nobody_named_are_asked_each_time(tmp_path: Path):
     assert [a.value for a in answers] == [100, 5000, 5000] and not any(a.recorded for a in answers)
     ledger = Ledger.open(path)
     assert len(ledger.entries()) == 3, "each is paid for"
-    with ledger._reading() as database:
+    with ledger._database.reading() as database:
         assert database.execute("SELECT count(*) FROM answers").fetchone() == (0,), "and nothing is remembered"
 
 

@@ -14,6 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import understudy as us
+from understudy.boundary.privacy.journal import Journal
 from understudy.boundary.privacy.ledger.beside import ledger_beside, ledger_for
 from understudy.boundary.tables.table import Table
 from understudy.cli import run
@@ -136,7 +137,7 @@ def test_the_certificate_says_which_debit_paid(tmp_path: Path):
 
 def test_a_release_that_goes_on_names_the_debit_that_paid(tmp_path: Path, monkeypatch):
     table, journal = us.open(write(tmp_path, "csv"), SCHEMA), tmp_path / "journal"
-    monkeypatch.setattr("understudy.releases.synthesis.finish", lambda *_: None)
+    monkeypatch.setattr(Journal, "finish", lambda *_: None)
     first = synthesize(table, journal=journal)
     again = synthesize(table, journal=journal, resume=True)
     assert again.certificate.ledger == first.certificate.ledger and first.certificate.ledger.entry == 1

@@ -24,7 +24,7 @@ from helpers.old_ledgers import old_ledger
 from understudy.boundary.privacy.accountant import QUANTUM, epsilon_from_rho, rho_from_epsilon, rho_from_pure, round_up
 from understudy.boundary.privacy.budget import Budget, Cost, covers
 from understudy.boundary.privacy.facts import PublicFacts
-from understudy.boundary.privacy.ledger import ledger as module
+from understudy.boundary.privacy.ledger import database as module
 from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
 from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.boundary.schema.schema import Schema
@@ -491,7 +491,7 @@ def test_only_the_owner_may_read_it(path):
 
 def test_debits_are_synced_to_the_disk(path):
     ledger = Ledger.open(path)
-    with ledger._writing() as database:
+    with ledger._database.writing() as database:
         assert database.execute("PRAGMA synchronous").fetchone() == (3,), "EXTRA"
         assert database.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
@@ -546,7 +546,7 @@ def test_a_ledger_that_vanished_isnt_made_anew_by_a_debit(path):
 def test_one_that_stays_locked(path, monkeypatch):
     ledger = Ledger.open(path)
     monkeypatch.setattr(module, "_BUSY_SECONDS", 0.05)
-    with ledger._writing(), pytest.raises(InputError, match="stayed locked"):
+    with ledger._database.writing(), pytest.raises(InputError, match="stayed locked"):
         spend(Ledger.open(path), zcdp(0.01))
     assert spend(ledger, zcdp(0.01)) == 1
 
@@ -625,7 +625,7 @@ from fractions import Fraction
 from pathlib import Path
 from understudy.errors import BudgetExhausted
 from understudy.boundary.privacy.budget import Budget, Cost
-from understudy.boundary.privacy.ledger import ledger as module
+from understudy.boundary.privacy.ledger import database, ledger as module
 from understudy.boundary.privacy.unit import PrivacyUnit
 row = PrivacyUnit()
 path, budget = Path(sys.argv[1]), Budget(float(sys.argv[2]), float(sys.argv[3]))
@@ -661,12 +661,12 @@ KILLED_AT_COMMIT = """
 def last_words(database, statement):
     if statement == "COMMIT":
         os.kill(os.getpid(), signal.SIGKILL)
-connection = module._connection
+connection = database._connection
 def traced(name):
     database = connection(name)
     database.set_trace_callback(lambda statement: last_words(database, statement))
     return database
-module._connection = traced
+database._connection = traced
 module.Ledger.open(path).debit(cost, budget, "add-remove", "x", unit=row)
 """
 
@@ -734,10 +734,10 @@ def test_kill_9_before_the_commit_leaves_the_earlier_state(path):
     spend(ledger, zcdp(0.01))
     before, size = ledger.export(), path.stat().st_size
     script = """
-with module.Ledger.open(path)._writing() as database:
+with module.Ledger.open(path)._database.writing() as database:
     database.execute("PRAGMA cache_size = 2")
     values = "'', ?, '', 'add-remove', '1/2^80', NULL, '0/2^80', 1, 0"
-    insert = f"INSERT INTO debits ({module._DEBIT_COLUMNS}) VALUES ({values})"
+    insert = f"INSERT INTO debits ({module.DEBIT_COLUMNS}) VALUES ({values})"
     for _ in range(200):
         database.execute(insert, ("x" * 3000,))
     os.kill(os.getpid(), signal.SIGKILL)

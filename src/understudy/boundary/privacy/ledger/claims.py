@@ -16,7 +16,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
-from understudy.boundary.privacy.ledger.appending import make
+from understudy.boundary.privacy.ledger.database import make
 from understudy.errors import InputError
 
 HEAD, FINISHED = 0, -1

@@ -1,0 +1,315 @@
+"""The rows of a ledger, as what they mean, and how they are read from its tables.
+
+A cost is stored as whole quanta in decimal digits: SQLite's integers end at 2^63, and floats are not exact.
+"""
+
+from __future__ import annotations
+
+import operator
+import sqlite3
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+from understudy.boundary.privacy.accountant import QUANTUM, round_up
+from understudy.boundary.privacy.budget import Budget, Cost
+from understudy.boundary.privacy.ledger.database import SHARED_VERSION, VERSION, pragma
+from understudy.boundary.privacy.unit import PrivacyUnit
+from understudy.errors import InputError
+
+DEBIT_COLUMNS = "time, purpose, analyst, neighbours, rho, epsilon, delta, asked_epsilon, asked_delta"
+_DIRECT = "+"
+"""Marks the ε of trainings, which a claim adds to that of everything else (see `budget.Cost`)."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One row of `limits`: from `time` on, all releases together may reach `budget`."""
+
+    id: int
+    time: str
+    budget: Budget
+    neighbours: str
+    unit: PrivacyUnit | None = None
+    """None where it was not said: then it is that of the debits."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For exports."""
+        return {
+            "kind": "limit",
+            "id": self.id,
+            "time": self.time,
+            "neighbours": self.neighbours,
+            "unit": self.unit and self.unit.to_dict(),
+            "epsilon": self.budget.epsilon,
+            "delta": self.budget.delta,
+        }
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row of `debits`: a release, its cost, the (ε, δ) it was `asked` with, and its unit, if that is known."""
+
+    id: int
+    time: str
+    purpose: str
+    analyst: str
+    neighbours: str
+    cost: Cost
+    asked: Budget
+    unit: PrivacyUnit | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For exports."""
+        rho, epsilon, delta = texts_of(self.cost)
+        return {
+            "kind": "debit",
+            "id": self.id,
+            "time": self.time,
+            "neighbours": self.neighbours,
+            "unit": self.unit and self.unit.to_dict(),
+            "epsilon": self.asked.epsilon,
+            "delta": self.asked.delta,
+            "purpose": self.purpose,
+            "analyst": self.analyst,
+            "cost": {"rho": rho, "epsilon": epsilon, "delta": delta},
+        }
+
+
+@dataclass(frozen=True)
+class UnitStatement:
+    """One row of `units`: the first `debits` debits, whose units were not recorded, had this one."""
+
+    id: int
+    time: str
+    debits: int
+    unit: PrivacyUnit
+
+    def to_dict(self) -> dict[str, Any]:
+        """For exports."""
+        unit = self.unit.to_dict()
+        return {"kind": "unit", "id": self.id, "time": self.time, "debits": self.debits, "unit": unit}
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Which debit of which ledger paid for a release, and the limit that was in force, if any.
+
+    `name` is the file's name without its folder. `identity` tells ledgers of one name apart.
+    """
+
+    name: str
+    identity: str
+    entry: int
+    limit: Budget | None
+
+    def __str__(self) -> str:
+        return f"debit {self.entry} of ledger {self.name} ({self.identity})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For certificates."""
+        limit = None if self.limit is None else {"epsilon": self.limit.epsilon, "delta": self.limit.delta}
+        return {"name": self.name, "identity": self.identity, "entry": self.entry, "limit": limit}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Receipt:
+        """The inverse of `to_dict`."""
+        limit = data["limit"] and Budget(data["limit"]["epsilon"], data["limit"]["delta"])
+        return cls(data["name"], data["identity"], data["entry"], limit)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a data set stands: all releases together are (`epsilon`, `delta`)-DP for one unit.
+
+    The unit is None where nothing was debited yet, and where the units of old debits are not known.
+    `left` is the largest ε that a single further release at the limit's δ could still have; None without a limit.
+    """
+
+    limit: Budget | None
+    neighbours: str | None
+    entries: int
+    spent: Cost
+    epsilon: float
+    delta: float
+    left: float | None
+    unit: PrivacyUnit | None = None
+
+
+@dataclass(frozen=True)
+class Share:
+    """One row of `shares`: from `time` on, `analyst` may use up this share of the limit's ρ, or ε if it is pure."""
+
+    id: int
+    time: str
+    analyst: str
+    share: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """For exports."""
+        return {"kind": "share"} | asdict(self)
+
+
+@dataclass(frozen=True)
+class Account:
+    """What one analyst asked for so far, and may still ask; shares may add up to more than 1, the limit holds for all.
+
+    `epsilon` is what this analyst alone has learned at the limit's δ. `left` is the largest ε of one more request.
+    """
+
+    analyst: str
+    share: float | None
+    entries: int
+    spent: Cost
+    used: float | None
+    epsilon: float
+    left: float | None
+
+
+def limits_of(database: sqlite3.Connection) -> list[Limit]:
+    rows = database.execute(f"SELECT id, time, epsilon, delta, neighbours, {unit_of(database)} FROM limits ORDER BY id")
+    return [
+        Limit(row, time, Budget(epsilon, delta), relation, read_unit(unit))
+        for row, time, epsilon, delta, relation, unit in rows
+    ]
+
+
+def newest_limit(database: sqlite3.Connection) -> Limit | None:
+    limits = limits_of(database)
+    return limits[-1] if limits else None
+
+
+def identity_of(database: sqlite3.Connection) -> str | None:
+    if pragma(database, "user_version") < VERSION:
+        return None
+    row = database.execute("SELECT value FROM identity").fetchone()
+    return None if row is None else str(row[0])
+
+
+def unit_of(database: sqlite3.Connection) -> str:
+    """The column of units, or null for all rows of a ledger that has none yet."""
+    return "unit" if pragma(database, "user_version") >= VERSION else "NULL"
+
+
+def read_unit(text: str | None) -> PrivacyUnit | None:
+    try:
+        return None if text is None else PrivacyUnit.from_text(text)
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"unit ({text}) in a ledger can't be read; restore a copy.", text) from None
+
+
+def debit_units_of(database: sqlite3.Connection) -> list[PrivacyUnit]:
+    """Every unit that a debit has, recorded or stated; without reading the debits one by one, which may be many."""
+    if pragma(database, "user_version") < VERSION:
+        return []
+    recorded = database.execute("SELECT unit FROM debits WHERE unit IS NOT NULL GROUP BY unit ORDER BY max(id) DESC")
+    return [unit for (text,) in recorded if (unit := read_unit(text))] + [s.unit for s in statements_of(database)]
+
+
+def unknown_units_of(database: sqlite3.Connection) -> tuple[int, int]:
+    """How many debits have a unit that nobody recorded or stated, and the last of them."""
+    stated = max((s.debits for s in statements_of(database)), default=0)
+    where = f"{unit_of(database)} IS NULL AND id > ?"
+    count, last = database.execute(f"SELECT count(*), max(id) FROM debits WHERE {where}", (stated,)).fetchone()
+    return int(count), int(last or 0)
+
+
+def held_unit(database: sqlite3.Connection) -> PrivacyUnit | None:
+    """The unit of the debits, or where there are none, of the limit."""
+    limit, known = newest_limit(database), debit_units_of(database)
+    if known:
+        return known[0]
+    return limit.unit if limit else None
+
+
+def statements_of(database: sqlite3.Connection) -> list[UnitStatement]:
+    if pragma(database, "user_version") < VERSION:
+        return []
+    rows = database.execute("SELECT id, time, debits, unit FROM units ORDER BY id")
+    return [UnitStatement(row, time, debits, PrivacyUnit.from_text(unit)) for row, time, debits, unit in rows]
+
+
+def shares_of(database: sqlite3.Connection) -> list[Share]:
+    if pragma(database, "user_version") < SHARED_VERSION:
+        return []
+    return [Share(*row) for row in database.execute("SELECT id, time, analyst, share FROM shares ORDER BY id")]
+
+
+def newest_shares(database: sqlite3.Connection) -> dict[str, float]:
+    return {share.analyst: share.share for share in shares_of(database)}
+
+
+def relations_of(database: sqlite3.Connection) -> set[str]:
+    return {relation for (relation,) in database.execute("SELECT DISTINCT neighbours FROM debits")}
+
+
+def totals_of(database: sqlite3.Connection) -> dict[str, Cost]:
+    """The composed cost of each analyst. Added up as whole quanta: a ledger may have many thousands of rows."""
+    sums: dict[str, list[int]] = {}
+    impure: set[str] = set()
+    for analyst, rho, epsilon, delta in database.execute("SELECT analyst, rho, epsilon, delta FROM debits"):
+        pure, direct = _split(epsilon)
+        found = map(_quanta, (rho, pure, delta, direct))
+        sums[analyst] = list(map(operator.add, sums.get(analyst, (0, 0, 0, 0)), found))
+        if pure is None:
+            impure.add(analyst)
+    return {
+        name: Cost(rho * QUANTUM, None if name in impure else epsilon * QUANTUM, delta * QUANTUM, direct * QUANTUM)
+        for name, (rho, epsilon, delta, direct) in sums.items()
+    }
+
+
+def entries_of(database: sqlite3.Connection) -> list[Entry]:
+    """Every debit; one whose unit was not recorded has the one that was stated of it, if any was."""
+    columns = f"id, {DEBIT_COLUMNS}, {unit_of(database)}"
+    stated = {s.debits: s.unit for s in statements_of(database)}
+    return [_entry(row, stated) for row in database.execute(f"SELECT {columns} FROM debits ORDER BY id")]
+
+
+def _entry(row: tuple[Any, ...], stated: dict[int, PrivacyUnit]) -> Entry:
+    number, time, purpose, analyst, neighbours, rho, epsilon, delta, asked_epsilon, asked_delta, unit = row
+    told = read_unit(unit) or next((said for last, said in stated.items() if number <= last), None)
+    pure, direct = _split(epsilon)
+    cost = Cost(_fraction(rho), None if pure is None else _fraction(pure), _fraction(delta), _quanta(direct) * QUANTUM)
+    return Entry(number, time, purpose, analyst, neighbours, cost, Budget(asked_epsilon, asked_delta), told)
+
+
+def answer_of(database: sqlite3.Connection, question: str) -> bytes | None:
+    row = database.execute("SELECT answer FROM answers WHERE question = ?", (question,)).fetchone()
+    return bytes(row[0]) if row else None
+
+
+def texts_of(cost: Cost) -> tuple[str, str | None, str]:
+    epsilon = None if cost.epsilon is None else _text(cost.epsilon)
+    return _text(cost.rho), _DIRECT + _text(cost.direct) if cost.direct else epsilon, _text(cost.delta)
+
+
+def _split(epsilon: str | None) -> tuple[str | None, str | None]:
+    """The pure ε and the direct ε of a stored cost: what has a direct part isn't pure, so that one column holds either.
+
+    Programs that know no direct parts refuse to read it, and so can't forget them.
+    """
+    if epsilon is not None and str(epsilon).startswith(_DIRECT):
+        return None, str(epsilon).removeprefix(_DIRECT)
+    return epsilon, None
+
+
+def _text(value: Fraction) -> str:
+    """Quanta as decimal digits, since SQLite's integers end at 2^63; a cost off the grid goes up."""
+    return f"{round_up(value) / QUANTUM}/2^80"
+
+
+def _fraction(text: str) -> Fraction:
+    return _quanta(text) * QUANTUM
+
+
+def _quanta(text: str | None) -> int:
+    """The whole number of quanta in a stored cost; none for a part that isn't there."""
+    if text is None:
+        return 0
+    quanta, _, grid = str(text).partition("/")
+    if grid != "2^80" or not quanta.isdecimal():
+        raise InputError(
+            f"cost ({text}) in a ledger must read like 302231454903657293676544/2^80; restore a copy.", text
+        )
+    return int(quanta)
