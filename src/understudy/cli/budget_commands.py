@@ -99,10 +99,7 @@ def export(data: str, path: Path | None, out: Path) -> None:
     rows = _existing(data, path).export()
     if out.suffix not in (".csv", ".json"):
         raise InputError(f"the export ({out.name}) must end with .csv or .json", out)
-    if out.suffix == ".json":
-        content = json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
-    else:
-        content = _csv(rows)
+    content = json.dumps(rows, indent=2, ensure_ascii=False) + "\n" if out.suffix == ".json" else _csv(rows)
     write_atomically(out, content.encode())
     print(f"{len(rows)} rows written to {out}")
 

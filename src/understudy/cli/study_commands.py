@@ -260,9 +260,8 @@ def show_prediction(folder: Path, out: Path, tables: Sequence[str], repeats: int
     """Runs the grid on the tables that the folder holds, and writes its page and its numbers."""
     names = _tables(folder, tables)
     _make_folder(out)
-    depths, trees, epsilons = DEPTHS, TREES, GRID_EPSILONS
-    if quick:
-        depths, trees, epsilons = QUICK_DEPTHS, QUICK_TREES, QUICK_EPSILONS
+    depths = QUICK_DEPTHS if quick else DEPTHS
+    trees, epsilons = (QUICK_TREES, QUICK_EPSILONS) if quick else (TREES, GRID_EPSILONS)
     with progress(len(names) * sizes(depths, trees, epsilons), quiet) as begin:
         grid = prediction_grid(
             folder,

@@ -246,10 +246,7 @@ def _lines(certificate: Certificate) -> list[_Line]:
     for spend in certificate.spends:
         noise, direct = NOISES.get(spend.mechanism, _Noise(spend.mechanism)), spend.steps > 0
         price = _price(spend, pure)
-        if direct:
-            share = price / whole
-        else:
-            share = price / counted * (1.0 - trained / whole)
+        share = price / whole if direct else price / counted * (1.0 - trained / whole)
         currency = "ε" if pure or direct else "ρ"
         lines.append(
             _Line(spend, noise, price, currency=currency, share=share, start=start, margin=_margin(spend, noise))
