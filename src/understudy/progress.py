@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from understudy.pages.axis import upward
+from understudy.pages.formatting import upward
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,11 @@ from understudy.errors import InputError
 from understudy.lab.evaluation import distribution_figures as distribution
 from understudy.lab.evaluation.heatmap import heatmaps
 from understudy.lab.evaluation.picture_data import AssociationPicture, DensityPicture, ScatterPicture, SharesPicture
-from understudy.pages.axis import Scale, log_ticks, spread, ticks, valued, written
+from understudy.pages.axis import Scale, log_ticks, spread, ticks
 from understudy.pages.curves import GAP, Dot, Reference, Series, curves, dots
 from understudy.pages.dial import Slice, donut, gauge
 from understudy.pages.figure import Figure, shortened, width_of
+from understudy.pages.formatting import valued, written
 from understudy.pages.palette import DARK, LIGHT
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -28,7 +28,7 @@ from understudy.boundary.schema.column import (
     Ordinal,
 )
 from understudy.boundary.schema.schema import REPLACE_ONE, Rule, Schema, Unit
-from understudy.pages.axis import upward
+from understudy.pages.formatting import upward
 from understudy.releases.certificate import TEST_ONLY, UNCONFIRMED, UNCONFIRMED_DRAFT, Certificate
 from understudy.releases.planning import forecast_of
 from understudy.releases.report import OPEN_SPENDS, clipped, percent, render

@@ -6,9 +6,9 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
 
 from understudy.pages.figure import SMALL, TEXT, line, text, width_of
+from understudy.pages.formatting import written
 from understudy.pages.palette import var
 
 OVERHANG = 16.0
@@ -95,55 +95,6 @@ def log_ticks(low: float, high: float, most: int = 6) -> tuple[float, ...]:
     return tuple(t for t in (float(f"1e{p}") for p in powers[::every]) if low <= t <= high) or (low, high)
 
 
-def written(value: float) -> str:
-    """A number beside a tick.
-
-    >>> written(0.25), written(20000.0), written(2.5e6), written(-0.0)
-    ('0.25', '20,000', '2.5 M', '0')
-    """
-    for limit, unit in ((1e9, 1e9), (1e6, 1e6)):
-        if limit <= abs(value) < 1e12:
-            return f"{value / unit:.6g} {'G' if unit == 1e9 else 'M'}"
-    if value == 0:
-        return "0"
-    return f"{value:,.6g}" if 1e-4 <= abs(value) < 1e6 else f"{value:.3g}"
-
-
-def valued(value: float) -> str:
-    """A figure for display: three decimals, or as many digits as a small or large one needs.
-
-    >>> valued(0.5), valued(0.00123), valued(-12.345), valued(123456.7), valued(0.0)
-    ('0.500', '0.0012', '−12.3', '123,457', '0')
-    """
-    size = abs(value)
-    if not size:
-        return "0"
-    limits = ((1e-5, ".1e"), (0.01, ".2g"), (10, ".3f"), (1000, ".1f"), (1e9, ",.0f"), (math.inf, ".1e"))
-    form = next(form for limit, form in limits if size < limit or limit == math.inf)
-    return ("−" if value < 0 else "") + f"{size:{form}}"
-
-
-def percent(share: float) -> str:
-    """A share for display, whose sign no line break parts from it.
-
-    >>> percent(0.256) == "25.6\N{NO-BREAK SPACE}%", percent(0.00001) == "< 0.1\N{NO-BREAK SPACE}%"
-    (True, True)
-    """
-    if share == 0:
-        return "0\N{NO-BREAK SPACE}%"
-    shown = "< 0.1" if 0 < share < 0.001 else f"{100 * share:.1f}"
-    return f"{shown}\N{NO-BREAK SPACE}%"
-
-
-def round_percent(share: float) -> str:
-    """A share beside a tick, where all are round.
-
-    >>> round_percent(0.2)
-    '20 %'
-    """
-    return f"{100 * share:.4g} %"
-
-
 def bottom_axis(
     scale: Scale,
     y: float,
@@ -199,15 +150,3 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
 
 def line_height(size: float = TEXT) -> float:
     return size + 3.0
-
-
-def upward(value: float, digits: int = 4) -> str:
-    """A number of a claim, rounded up, so that what is shown is never smaller than the truth.
-
-    >>> upward(0.43001), upward(0.9999999999990906), upward(float("inf"))
-    ('0.4301', '1', '∞')
-    """
-    if math.isinf(value):
-        return "∞"
-    shown = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(repr(float(value)))).normalize()
-    return f"{shown:,f}" if not shown or Decimal("1e-4") <= shown < 10**9 else f"{shown:e}"

@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from understudy.pages.axis import Scale, bottom_axis, left_axis, spread, valued, written
+from understudy.pages.axis import Scale, bottom_axis, left_axis, spread
 from understudy.pages.figure import SMALL, Figure, Numbers, element, figure, line, path, shortened, text, tip, width_of
+from understudy.pages.formatting import valued, written
 from understudy.pages.palette import series_style, var
 
 Point = tuple[float, float, float, float]

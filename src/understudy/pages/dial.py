@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from understudy.pages.axis import Scale, bottom_axis, percent, valued, written
+from understudy.pages.axis import Scale, bottom_axis
 from understudy.pages.figure import SMALL, Figure, Numbers, element, figure, line, shortened, text, tip, width_of
+from understudy.pages.formatting import percent, valued, written
 from understudy.pages.palette import SERIES, series_style, var
 
 MOST_SLICES = 8

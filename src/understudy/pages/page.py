@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from understudy.errors import InputError
 from understudy.files import write_atomically
-from understudy.pages.axis import percent, valued
 from understudy.pages.figure import Figure, cleaned, file_name
+from understudy.pages.formatting import counted, percent, valued
 from understudy.pages.palette import DARK, LIGHT
 from understudy.parameters import one_of
 
@@ -69,15 +69,6 @@ def _printable(value: Any) -> Any:
 def _hash(script: str) -> str:
     """By which the page's policy lets this script run, and no other."""
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
-def counted(number: int, thing: str, things: str = "") -> str:
-    """A number with its noun.
-
-    >>> counted(1, "row"), counted(32561, "row"), counted(2, "category", "categories")
-    ('1 row', '32,561 rows', '2 categories')
-    """
-    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
 FIGURE_FORMATS = ("svg", "png")

@@ -32,9 +32,9 @@ from understudy.boundary.schema.domain import Coding, Domain
 from understudy.boundary.schema.schema import CONFIRMED, DECLARED, REPLACE_ONE
 from understudy.methods.forecast.forecast import Forecast
 from understudy.methods.registry import METHODS
-from understudy.pages.axis import upward
 from understudy.pages.dial import Slice, donut
 from understudy.pages.figure import Figure
+from understudy.pages.formatting import upward
 from understudy.pages.page import plain_environment
 from understudy.pages.palette import DARK, LIGHT, SERIES
 from understudy.releases.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, UNCONFIRMED, Certificate

@@ -19,8 +19,9 @@ from understudy.boundary.privacy.asks import Train, kind_of
 from understudy.boundary.privacy.measurement import Answer
 from understudy.boundary.schema.column import Datetime, Integer
 from understudy.boundary.schema.domain import Coding
-from understudy.pages.axis import Scale, bottom_axis, left_axis, valued
+from understudy.pages.axis import Scale, bottom_axis, left_axis
 from understudy.pages.figure import SMALL, Figure, Numbers, element, figure, path, shortened, text, tip
+from understudy.pages.formatting import valued
 from understudy.pages.palette import series_style
 
 MOST_BARS = 40

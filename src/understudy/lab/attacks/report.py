@@ -9,10 +9,10 @@ from understudy.lab.attacks.attacks import NO_PROOF, Attacks
 from understudy.lab.attacks.shadow_models import SHADOW
 from understudy.lab.attacks.threat import DISTANCE, NOT_DEFINED, Attack, Finding
 from understudy.lab.evaluation.evaluation import NOTICE
-from understudy.pages.axis import percent, valued
 from understudy.pages.dial import gauge
 from understudy.pages.figure import Figure
-from understudy.pages.page import counted, fill
+from understudy.pages.formatting import counted, percent, valued
+from understudy.pages.page import fill
 
 RANGES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Of a gauge: the first that holds the interval."""
@@ -70,7 +70,7 @@ def summary(attacks: Attacks) -> str:
     return f"{len(attacks.successful)} of {counted(len(made), 'attack')} found an advantage: {names}."
 
 
-def spoken(attack: Attack, finding: Finding) -> str:
+def in_words(attack: Attack, finding: Finding) -> str:
     """A finding in words."""
     if finding.success is None or finding.baseline is None or finding.interval is None:
         return finding.reason
@@ -94,8 +94,8 @@ def _entries(attacks: Attacks) -> list[AttackEntry]:
 
 
 def _entry(attack: Attack, finding: Finding) -> AttackEntry:
-    parts = tuple((name, part, spoken(attack, part)) for name, part in finding.parts.items())
-    return AttackEntry(attack, finding, spoken(attack, finding), _gauge(attack, finding), parts)
+    parts = tuple((name, part, in_words(attack, part)) for name, part in finding.parts.items())
+    return AttackEntry(attack, finding, in_words(attack, finding), _gauge(attack, finding), parts)
 
 
 def _gauge(attack: Attack, finding: Finding) -> Figure:
@@ -109,7 +109,7 @@ def _gauge(attack: Attack, finding: Finding) -> Figure:
         mark=0.0,
         mark_name=MARK,
         interval=finding.interval,
-        note=f"Verdict: {finding.verdict}. {spoken(attack, finding)}",
+        note=f"Verdict: {finding.verdict}. {in_words(attack, finding)}",
     )
 
 

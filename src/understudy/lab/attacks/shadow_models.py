@@ -226,9 +226,9 @@ class Shadows:
             seed=seed,
             progress=self.progress,
         )
-        return dataclasses.replace(finding, note=f"{self._spoken(len(places[0]))}; {finding.note}")
+        return dataclasses.replace(finding, note=f"{self._note(len(places[0]))}; {finding.note}")
 
-    def _spoken(self, rows: int) -> str:
+    def _note(self, rows: int) -> str:
         person = "the person who is farthest from all others"
         replaced = f"{person} or somebody else in their place"
         both = replaced if self.schema.neighbours == REPLACE_ONE else f"{person} or without"

@@ -19,9 +19,9 @@ from understudy.lab.audits.result import (
     Claim,
     MutantMatrix,
 )
-from understudy.pages.axis import percent
 from understudy.pages.figure import Figure
-from understudy.pages.page import counted, fill
+from understudy.pages.formatting import counted, duration, percent
+from understudy.pages.page import fill
 
 MUCH_POWER = 0.8
 """From which on an audit that finds nothing is said to have looked hard."""
@@ -76,7 +76,7 @@ def render(audit: Audit) -> str:
         bounds=audit.bounds,
         power=_power(audit),
         false_alarms=f"{100 * audit.level:g}\N{NO-BREAK SPACE}%",
-        took=spoken_seconds,
+        took=duration,
         at_least=at_least,
         exactly=exactly,
         badges=BADGES,
@@ -125,18 +125,6 @@ def claimed(claim: Claim) -> str:
     """
     epsilon = f"ε = {exactly(claim.epsilon)}"
     return f"{epsilon} at δ = {exactly(claim.delta)}" if claim.delta else f"pure {epsilon}"
-
-
-def spoken_seconds(seconds: float) -> str:
-    """A time for display.
-
-    >>> spoken_seconds(0.04), spoken_seconds(12.34), spoken_seconds(95)
-    ('under 0.1 s', '12.3 s', '1 min 35 s')
-    """
-    if seconds < 60:
-        return "under 0.1 s" if seconds < 0.1 else f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s"
 
 
 def _verdict(audit: Audit) -> Verdict:

@@ -132,7 +132,7 @@ def _cut(column: Column, tables: Sequence[NDArray[np.float64]]) -> Variable:
     missing = any(bool(np.isnan(t).any()) for t in tables)
     distinct = np.unique(np.concatenate([np.unique(t[~np.isnan(t)]) for t in tables]))
     if len(distinct) <= MOST_VALUES:
-        labels = tuple(spoken(column, v) for v in distinct) or ("none",)
+        labels = tuple(value_text(column, v) for v in distinct) or ("none",)
         return Variable(column, labels, distinct[1:], missing)
     edges = _equal_edges(tables[0][np.isfinite(tables[0])])
     edges = edges if len(edges) else distinct[np.isfinite(distinct)][1:2]
@@ -150,16 +150,16 @@ def _equal_edges(real: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _bin_labels(column: Column, edges: NDArray[np.float64]) -> Iterator[str]:
-    yield f"below {spoken(column, edges[0])}"
+    yield f"below {value_text(column, edges[0])}"
     single = False
     for low, high in itertools.pairwise(edges):
         after, single = single, bool(high == np.nextafter(low, np.inf))
-        start = f"{'above' if after else 'from'} {spoken(column, low)}"
-        yield spoken(column, low) if single else f"{start} to {spoken(column, high)}"
-    yield f"above {spoken(column, edges[-1])}" if single else f"{spoken(column, edges[-1])} and more"
+        start = f"{'above' if after else 'from'} {value_text(column, low)}"
+        yield value_text(column, low) if single else f"{start} to {value_text(column, high)}"
+    yield f"above {value_text(column, edges[-1])}" if single else f"{value_text(column, edges[-1])} and more"
 
 
-def spoken(column: Column, value: float) -> str:
+def value_text(column: Column, value: float) -> str:
     """A value as people write it."""
     if isinstance(column, Datetime) and np.isfinite(value):
         moment = np.datetime64(column.start if column.minimum else "1970-01-01", "s")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from understudy.lab.evaluation.picture_data import DensityPicture, ScatterPicture, SharesPicture
-from understudy.pages.axis import Scale, bottom_axis, percent, round_percent, ticks, written
+from understudy.pages.axis import Scale, bottom_axis, ticks
 from understudy.pages.figure import (
     SMALL,
     Figure,
@@ -20,6 +20,7 @@ from understudy.pages.figure import (
     tip,
     width_of,
 )
+from understudy.pages.formatting import percent, round_percent, written
 from understudy.pages.palette import var
 
 WIDTH = 340.0

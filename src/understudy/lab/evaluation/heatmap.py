@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from understudy.lab.evaluation.picture_data import AssociationPicture
-from understudy.pages.axis import written
 from understudy.pages.figure import SMALL, Figure, Numbers, element, figure, line, shortened, text, tip, width_of
+from understudy.pages.formatting import written
 from understudy.pages.palette import var
 
 MOST_COLUMNS = 40

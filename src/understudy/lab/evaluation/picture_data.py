@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.column import Integer
-from understudy.lab.evaluation.comparison import Comparison, RowSample, Variable, spoken
+from understudy.lab.evaluation.comparison import Comparison, RowSample, Variable, value_text
 from understudy.lab.evaluation.measures.association import association_matrix
 from understudy.lab.evaluation.measures.contingency import total_variation
 
@@ -177,9 +177,9 @@ def _smoothed(values: Numbers, points: Numbers, bounds: tuple[float, float], wid
 def _tick(variable: Variable, value: float, span: float) -> str:
     """A number is said to a hundredth of what is shown; a date as it is."""
     if variable.is_date:
-        return spoken(variable.column, value)
+        return value_text(variable.column, value)
     digits = 2 - math.floor(math.log10(span))
-    return spoken(variable.column, round(value, min(digits, 0) if isinstance(variable.column, Integer) else digits))
+    return value_text(variable.column, round(value, min(digits, 0) if isinstance(variable.column, Integer) else digits))
 
 
 def _matrix(comparison: Comparison) -> AssociationPicture | None:

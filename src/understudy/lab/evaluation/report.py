@@ -11,9 +11,9 @@ from understudy.lab.evaluation.evaluation import NOTICE, Evaluation
 from understudy.lab.evaluation.heatmap import MOST_COLUMNS, heatmaps
 from understudy.lab.evaluation.measure import LOWER, Measure, MeasurePart, MeasureResult
 from understudy.lab.evaluation.picture_data import Column, SharesPicture
-from understudy.pages.axis import percent, written
 from understudy.pages.figure import Figure
-from understudy.pages.page import counted, fill
+from understudy.pages.formatting import counted, percent, written
+from understudy.pages.page import fill
 
 OPEN_PICTURES, MOST_PICTURES = 12, 60
 WORST_PARTS, MOST_PARTS = 3, 100
@@ -136,12 +136,12 @@ def _column(column: Column) -> Figure:
 def _headlines(evaluation: Evaluation) -> list[MeasureHeadline]:
     """Those that were computed; where somebody asked for other measures only, the first of these."""
     known = {m.name: m for m in evaluation.measures}
-    spoken = [_spoken(evaluation, known[name]) for name in SPOKEN if name in known]
+    stated = [_headline(evaluation, known[name]) for name in SPOKEN if name in known]
     others = [MeasureHeadline(m.title, m, evaluation.figures[m.name], m.explanation) for m in evaluation.measures]
-    return spoken or others[: len(SPOKEN)]
+    return stated or others[: len(SPOKEN)]
 
 
-def _spoken(evaluation: Evaluation, measure: Measure) -> MeasureHeadline:
+def _headline(evaluation: Evaluation, measure: Measure) -> MeasureHeadline:
     title, sentence = SPOKEN[measure.name]
     found = evaluation.figures[measure.name]
     if found.value is None:

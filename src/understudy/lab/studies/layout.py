@@ -111,10 +111,10 @@ def _figure(part: MeasurePart) -> float | None:
 
 def _mean(values: Sequence[float | None]) -> str:
     summary = summarize([v for v in values if v is not None])
-    return _spoken(summary.mean) if summary else NOTHING
+    return _figure_text(summary.mean) if summary else NOTHING
 
 
-def _spoken(value: float) -> str:
+def _figure_text(value: float) -> str:
     return f"{value:,.4f}" if abs(value) < 1e4 else f"{value:,.1f}"
 
 
@@ -122,7 +122,7 @@ def _printed(row: Sequence[float | None] | None) -> tuple[str, str]:
     """Of ARF and of DP-ARF; what the document prints as infinite has no number."""
     if row is None:
         return NOTHING, NOTHING
-    first, second = ("∞" if value is None else _spoken(value) for value in row[:2])
+    first, second = ("∞" if value is None else _figure_text(value) for value in row[:2])
     return first, second
 
 
@@ -212,7 +212,7 @@ def _roadmap_tables(study: Study) -> Iterator[TextTable]:
         rows = [_roadmap_row(study, m, measure) for m in study.methods]
         baseline = study.baseline.get(measure)
         if baseline is not None and baseline.value is not None:
-            rows.append(("real rows", NOTHING, *[_spoken(baseline.value)] * len(study.epsilons)))
+            rows.append(("real rows", NOTHING, *[_figure_text(baseline.value)] * len(study.epsilons)))
         if any(cell != NOTHING for row in rows for cell in row[2:]):
             yield TextTable(title, heads, tuple(rows))
     rows = [(m, study.families[m], *(_cost(study, m, e) for e in study.epsilons)) for m in study.methods]

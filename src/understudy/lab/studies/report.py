@@ -10,9 +10,9 @@ from understudy.lab.evaluation.measure import HIGHER, Measure
 from understudy.lab.studies.layout import TextTable, lay_out
 from understudy.lab.studies.study import Study, Summary
 from understudy.methods.method import MODEL_FIRST, STATISTICS_FIRST
-from understudy.pages.axis import valued
 from understudy.pages.curves import Dot, Reference, Series, curves, dots
 from understudy.pages.figure import Figure
+from understudy.pages.formatting import valued
 from understudy.pages.page import fill
 
 DRAWN = (

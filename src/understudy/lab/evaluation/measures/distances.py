@@ -42,7 +42,7 @@ class Line:
             return 0.0
         if self.deviation == 0:
             raise NoFigureError(
-                f"the real column is constant, so there is no spread to divide the distance {_spoken(raw)} by"
+                f"the real column is constant, so there is no spread to divide the distance {_raw_text(raw)} by"
             )
         return raw / self.deviation
 
@@ -102,10 +102,10 @@ def mean_over(comparison: Comparison, variables: Sequence[Variable], none: str, 
 def in_deviations(variable: Variable, line: Line, raw: float) -> MeasurePart:
     """A distance in standard deviations of the real column, beside the distance in the units of the column."""
     unit = f" {variable.column.resolution}s" if isinstance(variable.column, Datetime) else ""
-    return MeasurePart(variable.name, line.scaled(raw), note=f"{_spoken(raw)}{unit}", raw=raw)
+    return MeasurePart(variable.name, line.scaled(raw), note=f"{_raw_text(raw)}{unit}", raw=raw)
 
 
-def _spoken(raw: float) -> str:
+def _raw_text(raw: float) -> str:
     return f"{raw:,.0f}" if 1e4 <= raw < 1e15 else f"{raw:.4g}"
 
 

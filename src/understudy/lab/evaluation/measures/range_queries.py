@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from understudy.lab.evaluation.comparison import Comparison, RowSample, Variable
 from understudy.lab.evaluation.measure import INFINITY, LOWER, Measure, MeasurePart, MeasureResult
 from understudy.lab.evaluation.row_features import Floats, SharedResult
+from understudy.pages.formatting import counted
 
 SECTION = "Counts"
 QUERIES, MOST_COLUMNS = 500, 3
@@ -121,12 +122,8 @@ def _summed_up(found: QueryAnswers, errors: Floats, middle: Callable[[Floats], n
     if not len(errors):
         return MeasureResult.undefined(NOTHING)
     sizes = sorted(set(found.columns.tolist()))
-    parts = [MeasurePart(_spoken(size), float(middle(errors[found.columns == size]))) for size in sizes]
+    parts = [MeasurePart(counted(size, "column"), float(middle(errors[found.columns == size]))) for size in sizes]
     return MeasureResult(float(middle(errors)), parts=tuple(parts), note=f"{len(errors)} random queries")
-
-
-def _spoken(size: int) -> str:
-    return "1 column" if size == 1 else f"{size} columns"
 
 
 MEASURES: tuple[Measure, ...] = (

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from understudy.lab.studies.layout import TextTable
-from understudy.pages.axis import valued
 from understudy.pages.curves import Band, Box, Series, band, boxes, curves
 from understudy.pages.figure import Figure
+from understudy.pages.formatting import valued
 from understudy.pages.page import fill
 
 WIDTH = 520

@@ -56,7 +56,7 @@ class SelectionTrial:
         return cls(**facts | {"case": SelectionCase(**facts["case"])})
 
     @property
-    def spoken(self) -> str:
+    def summary_line(self) -> str:
         case = self.case
         what = case.pool if case.method == POOL else f"{case.method} over {case.pool}"
         return (

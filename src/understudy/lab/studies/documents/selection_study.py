@@ -138,7 +138,7 @@ def study(
                     data = {case.table: SelectionData.read(case.table, folder, schemas[case.table], size.rows)}
                 known[case] = attempt(data[case.table], case)
                 lines.append(asdict(known[case]))
-            progress(f"{number} of {len(wanted)}: {known[case].spoken}")
+            progress(f"{number} of {len(wanted)}: {known[case].summary_line}")
             yield known[case]
 
 
