@@ -130,13 +130,24 @@ class CalibratedPateGan:
         tell = self._telling(curator)
 
         def learn(asked: Teachers) -> list[NDArray[np.float32]]:
-            trainer = GanTrainer(self.recipe.school, plan, laws, even, total, seed, lambda step: None)
+            trainer = GanTrainer(
+                self.recipe.school, plan, laws=laws, choices=even, batch=total, seed=seed, tell=lambda step: None
+            )
             return trainer.taught(lambda maker: _seminar(maker, asked, seminar, tell))
 
         question = {"seed": seed, "seminar": seminar.describe(), "school": self.recipe.school.describe()}
         votes = seminar.rounds * seminar.votes
         (vector,) = curator.ask(
-            Consult(self.domain, grid, teachers, votes, curator.remaining(), question, ("generator",), learn)
+            Consult(
+                self.domain,
+                grid,
+                teachers=teachers,
+                votes=votes,
+                amount=curator.remaining(),
+                question=question,
+                parts=("generator",),
+                learn=learn,
+            )
         )
         return GeneratedModel(Generator(plan, vector), self.domain.names, laws, even, total)
 

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 from understudy.inference.particles import rounding
 from understudy.inference.particles.particles import LogFactor, Particles, cells_of
-from understudy.inference.particles.rounding import Exchange, ParticleModel
+from understudy.inference.particles.rounding import ParticleModel, RowExchange
 
 ALPHA = 1e-9
 PARTICLES = 3000
@@ -51,7 +51,7 @@ def test_pairs_come_much_closer_than_by_systematic_resampling(seed: int):
 
 def test_the_excess_is_kept_up_to_date_and_every_exchange_helps():
     particles, rng = weighted(1), np.random.default_rng(1)
-    exchange = Exchange(particles, pairs(particles), particles.draw(500, rng))
+    exchange = RowExchange(particles, pairs(particles), particles.draw(500, rng))
     losses = [exchange.loss]
     for _ in range(20):
         exchange.improve(1, rng)
@@ -85,12 +85,12 @@ def test_with_too_many_pairs_a_random_choice_of_them_counts(monkeypatch: pytest.
     counted = []
     monkeypatch.setattr(rounding, "MOST_CELLS", 10 * 500)
 
-    class Spied(Exchange):
+    class Spied(RowExchange):
         def __init__(self, particles: Particles, pairs: list[tuple[str, ...]], chosen: np.ndarray) -> None:
             counted.append(pairs)
             super().__init__(particles, pairs, chosen)
 
-    monkeypatch.setattr(rounding, "Exchange", Spied)
+    monkeypatch.setattr(rounding, "RowExchange", Spied)
     plain = loss(particles, particles.draw(200, np.random.default_rng(3)))
     chosen = choose_rows(particles, 200, np.random.default_rng(3))
     assert len(chosen) == 200 and len(set(counted[0])) == 10 and set(counted[0]) < set(pairs(particles))
@@ -117,7 +117,7 @@ def test_rows_of_no_weight_do_not_come_in_though_their_pairs_would_do(monkeypatc
     """No pair sees the parity of three columns. Of 3 × 60,000 proposals one in 10⁹ has the wrong one."""
     assert sum(map(impossible_rows, range(3))) == 0
     # The mutant proposes any particle alike.
-    monkeypatch.setattr(Exchange, "_proposed", lambda self, count, rng: rng.integers(0, len(self._cells), count))
+    monkeypatch.setattr(RowExchange, "_proposed", lambda self, count, rng: rng.integers(0, len(self._cells), count))
     assert sum(map(impossible_rows, range(3))) > 0
 
 

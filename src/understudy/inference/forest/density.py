@@ -100,7 +100,9 @@ class ForestDensity:
         at = leaf[row, tree]
         weight = np.ones(len(row)) if weights is None else (weights * (len(points) / weights.sum()))[row]
         columns = tuple(
-            CategoryShares.count(points[row, j].astype(np.int64), at, leaves, j, size, weight, alpha)
+            CategoryShares.count(
+                points[row, j].astype(np.int64), at, leaves, column=j, size=size, weights=weight, alpha=alpha
+            )
             if size
             else Normal.fit(points[row, j], at, len(leaves), j, weight)
             for j, size in enumerate(sizes)
@@ -239,7 +241,7 @@ class CategoryShares:
         first, inside = leaves.levels(column, size)
         starts = np.searchsorted(keys, np.arange(len(leaves) + 1) * size)
         ends = np.concatenate([[0.0], np.cumsum(weights)])
-        return cls(size, keys, weights, first, inside, alpha, ends, starts)
+        return cls(size, keys, weights=weights, first=first, inside=inside, alpha=alpha, ends=ends, starts=starts)
 
     @property
     def totals(self) -> Floats:

@@ -41,7 +41,7 @@ def choose_rows(particles: Particles, rows: int, rng: np.random.Generator, round
     pairs = _affordable(list(itertools.combinations(particles.sizes, 2)), particles.count, rng)
     if not pairs:
         return chosen
-    exchange = Exchange(particles, pairs, chosen)
+    exchange = RowExchange(particles, pairs, chosen)
     for share in np.geomspace(FIRST_SHARE, LAST_SHARE, rounds):
         exchange.improve(max(1, round(share * rows)), rng)
     return exchange.chosen
@@ -54,7 +54,7 @@ def _affordable(pairs: list[ColumnSet], count: int, rng: np.random.Generator) ->
     return [pairs[i] for i in np.sort(rng.choice(len(pairs), most, replace=False))]
 
 
-class Exchange:
+class RowExchange:
     """A choice of rows, and by how much each cell of each pair of columns holds too many of them, in parts of a row."""
 
     def __init__(self, particles: Particles, pairs: list[ColumnSet], chosen: NDArray[np.intp]) -> None:

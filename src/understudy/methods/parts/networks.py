@@ -131,11 +131,21 @@ class CalibratedNetwork:
         seed, tell = int(rng.integers(2**63)), self._telling(curator, budget, course, shape.cells)
 
         def learn(training: Training) -> list[NDArray[np.float32]]:
-            trainer = GanTrainer(school, plan, laws, choices, total * rate, seed, tell)
+            trainer = GanTrainer(school, plan, laws=laws, choices=choices, batch=total * rate, seed=seed, tell=tell)
             return trainer.learn(training)
 
         question = {"seed": seed, "school": school.describe(), "conditional": plan.conditional, "targets": [*choices]}
-        vector, _ = curator.ask(Train(self.domain, grid, shape, course, question, ("generator", "curve"), learn))
+        vector, _ = curator.ask(
+            Train(
+                self.domain,
+                grid,
+                shape=shape,
+                course=course,
+                question=question,
+                parts=("generator", "curve"),
+                learn=learn,
+            )
+        )
         return GeneratedModel(Generator(plan, vector), self.domain.names, laws, choices, total)
 
     def _choices(self, plan: GeneratorLayout) -> tuple[float, ...]:

@@ -203,7 +203,15 @@ class RakeState:
         total = float(next(iter(weights.values())).sum())
         particles = Particles(sizes, total, {}, np.zeros(0))
         return cls(
-            plan, curator, rng, known_total, read, columns, weights, Resolutions.of(plan.domain, weights), particles
+            plan,
+            curator,
+            rng=rng,
+            known_total=known_total,
+            read=read,
+            columns=columns,
+            weights=weights,
+            resolutions=Resolutions.of(plan.domain, weights),
+            particles=particles,
         )
 
     @property
