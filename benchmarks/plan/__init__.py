@@ -1,1 +1,1 @@
-"""How well `understudy plan` foretells error, time and memory, and the fit of its coefficients."""
+"""How well `understudy plan` predicts error, time and memory, and the fit of its coefficients."""

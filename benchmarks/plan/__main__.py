@@ -71,15 +71,15 @@ class Errors:
     def held_out(self, cell: Cell) -> ErrorFit:
         return self.others[family_of(cell.table)]
 
-    def foretold(self, cell: Cell) -> bool:
-        """A method that was measured on one table alone can't be foretold from others."""
+    def predictable(self, cell: Cell) -> bool:
+        """A method that was measured on one table alone can't be predicted from others."""
         return cell.method in self.held_out(cell).methods
 
     def print(self) -> None:
         shared = [c for c in self.cells if c.shared]
         for method in [*sorted({c.method for c in self.cells}), "all", "all of the shared tables"]:
             mine = shared if method.endswith("tables") else [c for c in self.cells if method in (c.method, "all")]
-            seen = [c for c in mine if self.foretold(c)]
+            seen = [c for c in mine if self.predictable(c)]
             held = [
                 f"{_within('error', seen, way):.0%}" if seen else "–"
                 for way in (self._public, self._told, self._knowing)
@@ -103,12 +103,12 @@ class Errors:
         """How far off, in logarithms, four of five forecasts are for reasons other than relations."""
         mine = [c for c in self.cells if c.method == method]
         if len({family_of(c.table) for c in mine}) < FEWEST_TABLES:
-            return 2 * float(np.quantile([self._miss(c) for c in self.cells if self.foretold(c)], 0.8))
+            return 2 * float(np.quantile([self._miss(c) for c in self.cells if self.predictable(c)], 0.8))
         return float(np.quantile([self._miss(c) for c in mine], 0.8))
 
     def print_relations(self) -> None:
         reaches = {m: self.reach(m) for m in self.whole.methods}
-        covered = np.mean([self._covers(c, reaches[c.method]) for c in self.cells if self.foretold(c)])
+        covered = np.mean([self._covers(c, reaches[c.method]) for c in self.cells if self.predictable(c)])
         middle, spread = self.whole.related
         levels = [f"{math.exp(middle + z * spread):.3f}" for z in (-1, 0, 1)]
         print(f"\nThe range of most tables holds {covered:.0%} of the cells of tables that were left out.")
@@ -117,7 +117,7 @@ class Errors:
         print(f"Effective numbers of values, 1/(1/k + 1/{MOST_EFFECTIVE:g}), are off by a factor of {off:.2f}.\n")
         print("| table | columns related by | cells | within ×1.5, fitted to other tables |\n|---|---|---|---|")
         for table in sorted({c.table for c in self.cells}):
-            mine = [c for c in self.cells if c.table == table and self.foretold(c)]
+            mine = [c for c in self.cells if c.table == table and self.predictable(c)]
             inside = _within("error", mine, self._public)
             print(f"| {table} | {truth_of(table).related:.3f} | {len(mine)} | {inside:.0%} |")
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import functools
+import importlib
 import re
 from pathlib import Path
 
 import pytest
 
+import understudy
 from understudy.boundary.privacy.asks import ASKS, table_of_asks
 from understudy.methods.registry import table_of_methods, table_of_options
 
@@ -15,6 +18,8 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted([*DOCS.rglob("*.md"), *ROOT.glob("*.md"), ROOT / "benchmarks" / "README.md"])
 LONGEST_RESULT = 300
+SOURCE = Path(understudy.__file__).parent
+ROOMS = ("boundary", "inference", "methods", "releases", "queries", "predictors", "lab", "cli", "pages")
 MECHANISMS = sorted((DOCS / "mechanisms").glob("*.md"))
 PACKAGE = ROOT / "src" / "understudy"
 
@@ -107,6 +112,37 @@ def test_every_result_that_is_kept_is_a_short_table_that_a_page_cites():
     for path in kept:
         assert path.suffix == ".md" and f"results/{path.name}" in cited, path.name
         assert path.read_text().count("\n") < LONGEST_RESULT, path.name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_what_a_page_names_exists(page: Path):
+    """Dotted names, modules, test files, and what the examples in Python import."""
+    text = page.read_text()
+    for name in re.findall(r"`(understudy(?:\.\w+)+)", text):
+        assert found(name), name
+    for example in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
+        for module, names in re.findall(r"(?m)^from (understudy[\w.]*) import ([\w, ]+)$", example):
+            assert all(found(f"{module}.{name.strip()}") for name in names.split(",")), (module, names)
+    for path in re.findall(rf"`((?:{'|'.join(ROOMS)})/[\w/]+)(?:\.py)?[`:]", text):
+        assert (SOURCE / path).is_dir() or (SOURCE / f"{path}.py").is_file(), path
+    for path in re.findall(r"`(tests/[\w/]+\.py)`", text):
+        assert (ROOT / path).is_file(), path
+
+
+def found(dotted: str) -> bool:
+    """Whether it is a module, or an attribute of one."""
+    parts = dotted.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            thing = importlib.import_module(".".join(parts[:length]))
+        except ModuleNotFoundError:
+            continue
+        try:
+            functools.reduce(getattr, parts[length:], thing)
+        except AttributeError:
+            return False
+        return True
+    return False
 
 
 def headings(page: Path) -> list[str]:

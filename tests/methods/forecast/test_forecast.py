@@ -60,11 +60,11 @@ def setting(cells: float, rows: float, noise: float, columns: float = 0.0) -> Se
 UNMEASURED = {"polya-tree", "dirichlet"}
 """Methods that were measured on no table; `plan` leaves them out."""
 SELDOM_MEASURED = {"dp-gan", "dp-ctgan", "pate-gan"}
-FORETOLD = [name for name in METHODS if name not in UNMEASURED]
+PREDICTED = [name for name in METHODS if name not in UNMEASURED]
 
 
 def test_every_method_has_coefficients():
-    assert set(COEFFICIENTS) == set(FORETOLD)
+    assert set(COEFFICIENTS) == set(PREDICTED)
     for of in COEFFICIENTS.values():
         assert all(len(of[name]) == len(COST_FACTS) + 1 for name in ("seconds", "megabytes"))
         assert len(of["error"]) == 2 and of["range"][0] > 0
@@ -137,18 +137,18 @@ def test_the_schedule_of_rake_is_the_one_it_follows(monkeypatch: pytest.MonkeyPa
         Asked.seen = original(cls, *of, **more)
         return Asked.seen
 
-    foretold = METHODS["rake"].expected_spending(Public.of(schema, BUDGET, rows))
+    planned = METHODS["rake"].expected_spending(Public.of(schema, BUDGET, rows))
     monkeypatch.setattr(Schedule, "of", classmethod(noted))
     frame = pa.table({f"c{i}": np.arange(rows) % (i + 2) == 0 for i in range(4)})
     us.synthesize(us.open(frame, schema), method="rake", epsilon=1.0, delta=1e-6, seed=1, test_only_noise_seed=1)
     seen = Asked.seen
-    assert foretold.sets == seen.edges + seen.per_round * len(seen.rounds)
-    assert foretold.noise == pytest.approx(seen.noise, rel=1e-6)
+    assert planned.sets == seen.edges + seen.per_round * len(seen.rounds)
+    assert planned.noise == pytest.approx(seen.noise, rel=1e-6)
 
 
 @pytest.mark.slow_after(24)
 @pytest.mark.parametrize("table", SHARED)
-@pytest.mark.parametrize("method", FORETOLD)
+@pytest.mark.parametrize("method", PREDICTED)
 def test_more_budget_and_more_rows_mean_less_error(method: str, table: str):
     errors = [expected(method, epsilon, 10_000, table).error for epsilon in (0.1, 1.0, 10.0)]
     assert errors[0] > errors[1] > 0.9 * errors[2]
@@ -156,7 +156,7 @@ def test_more_budget_and_more_rows_mean_less_error(method: str, table: str):
 
 
 @pytest.mark.slow_after(24)
-@pytest.mark.parametrize("method", FORETOLD)
+@pytest.mark.parametrize("method", PREDICTED)
 @pytest.mark.parametrize("rows", [1, 50, 10**9])
 @pytest.mark.parametrize("epsilon", [1e-3, 1e3])
 def test_far_from_what_was_measured_forecasts_stay_possible(method: str, rows: int, epsilon: float):
@@ -189,7 +189,7 @@ def test_no_row_is_read(tmp_path: Path):
     done = CliRunner().invoke(app, ["plan", str(path), "--epsilon", "1", "--rows", "5000", "--json"])
     assert done.exit_code == 0 and not path.exists()
     found = json.loads(done.output)
-    assert {f["method"] for f in found["forecasts"]} == set(FORETOLD) and found["rows"] == 5000
+    assert {f["method"] for f in found["forecasts"]} == set(PREDICTED) and found["rows"] == 5000
     assert [f["error"] for f in found["forecasts"]] == sorted(f["error"] for f in found["forecasts"])
 
 
@@ -260,7 +260,7 @@ def test_a_target_that_is_no_column_is_refused(tmp_path: Path):
 
 def test_methods_that_are_never_pure_are_left_out_where_delta_is_0():
     found = {f.method for f in us.plan(bundled("votes"), epsilon=1.0, delta=0.0).forecasts}
-    assert found == set(FORETOLD) - SELDOM_MEASURED
+    assert found == set(PREDICTED) - SELDOM_MEASURED
 
 
 @pytest.mark.parametrize(
