@@ -175,8 +175,9 @@ def synth(
         quiet=quiet or json, as_json=json,
     )  # fmt: skip
     run(
-        request, epsilon=demanded(epsilon), delta=delta, method=method, target=tuple(target or ()), marginals=marginal or (),
-        weights=weight or (), workload=workload, by=by, draws=draws, pool=pool, numeric=numeric, options=option or (),
+        request, epsilon=demanded(epsilon), delta=delta, method=method, target=tuple(target or ()),
+        marginals=marginal or (), weights=weight or (), workload=workload, by=by, draws=draws, pool=pool,
+        numeric=numeric, options=option or (),
         given=given or (), rows=rows, seed=seed, analyst=analyst, accept_draft_as_public=accept_draft_as_public,
         test_only_noise_seed=test_only_noise_seed,
     )  # fmt: skip
