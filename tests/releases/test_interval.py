@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import binom
 
 import understudy as us
-from understudy.boundary.privacy.measurement import Answer
+from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.schema.expression import Values, parse
 from understudy.boundary.schema.partition import Grid
 from understudy.errors import InputError, SchemaError
@@ -97,7 +97,7 @@ def covered(release: us.Release) -> int:
 
 def with_half_the_noise(release: us.Release) -> us.Release:
     """The mutant: a record that claims half of the noise that there is."""
-    halved = tuple(Answer(a.question | {"scale": a.question["scale"] / 2}, a.value) for a in release.record)
+    halved = tuple(RecordedAnswer(a.question | {"scale": a.question["scale"] / 2}, a.value) for a in release.record)
     return dataclasses.replace(release, record=halved)
 
 

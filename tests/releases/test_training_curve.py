@@ -11,15 +11,15 @@ import pytest
 
 import understudy as us
 from understudy.boundary.privacy.budget import Budget, Spend
-from understudy.boundary.privacy.measurement import Answer
+from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.releases.planning import forecast_of
 from understudy.releases.report import _lines, _parts, render
 from understudy.releases.report_figures import MEANING, curve_of, training_curve
 
 CURVE = np.array([[50.0, 4.0], [100.0, 1.0]], dtype=np.float32)
-TRAINED = Answer({"ask": "train", "part": "curve", "steps": 100}, CURVE)
-GENERATOR = Answer({"ask": "train", "part": "generator", "steps": 100}, np.zeros(9, dtype=np.float32))
-COUNTED = Answer({"ask": "marginal", "columns": ["part"]}, np.array([3, 4]))
+TRAINED = RecordedAnswer({"ask": "train", "part": "curve", "steps": 100}, CURVE)
+GENERATOR = RecordedAnswer({"ask": "train", "part": "generator", "steps": 100}, np.zeros(9, dtype=np.float32))
+COUNTED = RecordedAnswer({"ask": "marginal", "columns": ["part"]}, np.array([3, 4]))
 SCHEMA = us.Schema.loads('[columns.a]\ntype = "boolean"\n[columns.b]\ntype = "boolean"')
 
 

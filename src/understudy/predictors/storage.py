@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from understudy.boundary.privacy.curator import Curator
-from understudy.boundary.privacy.measurement import Answer
+from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import CheckFailed, ReleaseError
@@ -39,7 +39,7 @@ NO_ROWS = "none: a predictor releases counts, and no rows"
 class TrainingRound:
     """A fit, or an update of it. `again` says that an update counted rows that had been counted before."""
 
-    record: tuple[Answer, ...]
+    record: tuple[RecordedAnswer, ...]
     certificate: Certificate
     again: bool = False
 
@@ -78,7 +78,7 @@ class TrainingRound:
         # Certificates are read from the bytes that they are written as.
         written = json.dumps(data["certificate"], indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         return cls(
-            tuple(Answer(a["question"], _values(a["kind"], a["value"])) for a in data["record"]),
+            tuple(RecordedAnswer(a["question"], _values(a["kind"], a["value"])) for a in data["record"]),
             Certificate.from_bytes(written.encode()),
             bool(data["again"]),
         )

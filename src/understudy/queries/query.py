@@ -22,7 +22,7 @@ from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.ledger.beside import Debited, ledger_for
 from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
-from understudy.boundary.privacy.measurement import Answer as Recorded
+from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness, randomness_of
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.grouped_sums import GroupedSums
@@ -194,7 +194,7 @@ def _digest(schema: Schema) -> str:
     return hashlib.sha256(schema.dumps().encode()).hexdigest()
 
 
-def _recalled(ledger: Ledger | Path | None, key: str | None) -> tuple[Recorded, ...] | None:
+def _recalled(ledger: Ledger | Path | None, key: str | None) -> tuple[RecordedAnswer, ...] | None:
     if key is None:
         return None
     if ledger is None or (isinstance(ledger, Path) and not ledger.exists()):
@@ -203,20 +203,20 @@ def _recalled(ledger: Ledger | Path | None, key: str | None) -> tuple[Recorded, 
     return None if kept is None else _unpacked(kept)
 
 
-def _remembered(ledger: Ledger | Path | None, key: str | None, curator: Curator) -> Sequence[Recorded]:
+def _remembered(ledger: Ledger | Path | None, key: str | None, curator: Curator) -> Sequence[RecordedAnswer]:
     """What the ledger keeps: of two processes that asked at once, both give the answer that was there first."""
     if key is None or ledger is None:
         return curator.record
     return _unpacked(Ledger.at(ledger).remember(key, _packed(curator.record)))
 
 
-def _packed(answers: Sequence[Recorded]) -> bytes:
+def _packed(answers: Sequence[RecordedAnswer]) -> bytes:
     plain = [{"question": a.question, "kind": a.value.dtype.kind, "value": a.value.tolist()} for a in answers]
     return json.dumps(plain, ensure_ascii=False).encode()
 
 
-def _unpacked(content: bytes) -> tuple[Recorded, ...]:
-    return tuple(Recorded(a["question"], _array(a)) for a in json.loads(content))
+def _unpacked(content: bytes) -> tuple[RecordedAnswer, ...]:
+    return tuple(RecordedAnswer(a["question"], _array(a)) for a in json.loads(content))
 
 
 def _array(answer: dict[str, Any]) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.privacy.asks import Marginals, Partitions, Total, kind_of
-from understudy.boundary.privacy.measurement import Answer, Measurement
+from understudy.boundary.privacy.measurement import Measurement, RecordedAnswer
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import Grid
 from understudy.inference.graphical.graphical_model import marginalise
@@ -53,7 +53,9 @@ class RecordedTable:
         return self.grid.columns
 
 
-def tables_of(record: Sequence[Answer], domain: Domain, bought: frozenset[str], pure: bool) -> list[RecordedTable]:
+def tables_of(
+    record: Sequence[RecordedAnswer], domain: Domain, bought: frozenset[str], pure: bool
+) -> list[RecordedTable]:
     """Every noisy histogram over the codes of the domain that the record holds.
 
     The first histogram of a column whose bounds were bought is over the buckets of that purchase, and no part of it.
@@ -74,7 +76,7 @@ def _all_noisy(tables: Sequence[RecordedTable]) -> list[RecordedTable]:
     return [replace(t, variance=max(t.variance, NEARLY_PUBLIC * least)) for t in tables]
 
 
-def _grid(answer: Answer, columns: ColumnSet, domain: Domain) -> Grid | None:
+def _grid(answer: RecordedAnswer, columns: ColumnSet, domain: Domain) -> Grid | None:
     question = answer.question
     kind = kind_of(question)
     if kind in (Marginals, Total):
@@ -84,7 +86,7 @@ def _grid(answer: Answer, columns: ColumnSet, domain: Domain) -> Grid | None:
     return None
 
 
-def _table(answer: Answer, grid: Grid, pure: bool) -> RecordedTable:
+def _table(answer: RecordedAnswer, grid: Grid, pure: bool) -> RecordedTable:
     scale = float(answer.question["scale"])
     mechanism = "discrete-laplace" if pure else "discrete-gaussian"
     if scale == 0:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from understudy.boundary.privacy.measurement import Answer
+from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import CheckFailed, ReleaseError
@@ -45,7 +45,7 @@ class Release:
 
     table: Any
     certificate: Certificate
-    record: tuple[Answer, ...]
+    record: tuple[RecordedAnswer, ...]
     schema: Schema
     domain: Domain
     arrow: pa.Table
@@ -58,7 +58,7 @@ class Release:
         values: Columns,
         domain: Domain,
         certificate: Certificate,
-        record: Sequence[Answer],
+        record: Sequence[RecordedAnswer],
         kind: str,
         schema: Schema,
         model: Model,
@@ -192,7 +192,7 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def record_bytes(record: Sequence[Answer]) -> bytes:
+def record_bytes(record: Sequence[RecordedAnswer]) -> bytes:
     """Questions as JSON, answers as arrays; no pickle, so that reading it runs nothing."""
     questions = json.dumps([a.question for a in record], ensure_ascii=False).encode()
     arrays: dict[str, Any] = {f"answer_{i}": a.value for i, a in enumerate(record)}
@@ -201,12 +201,12 @@ def record_bytes(record: Sequence[Answer]) -> bytes:
     return buffer.getvalue()
 
 
-def read_record(content: bytes) -> tuple[Answer, ...]:
+def read_record(content: bytes) -> tuple[RecordedAnswer, ...]:
     """The inverse of `record_bytes`."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             questions = json.loads(arrays["questions"].tobytes())
-            return tuple(Answer(q, arrays[f"answer_{i}"]) for i, q in enumerate(questions))
+            return tuple(RecordedAnswer(q, arrays[f"answer_{i}"]) for i, q in enumerate(questions))
     except Exception as error:  # zipfile, zlib, numpy and json each raise their own
         raise CheckFailed(f"{MEASUREMENTS} can't be read: it was changed or cut short", content) from error
 

@@ -26,7 +26,7 @@ from understudy.boundary.privacy.asks import (
     kind_of_spend,
 )
 from understudy.boundary.privacy.budget import Spend
-from understudy.boundary.privacy.measurement import Answer
+from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.schema.column import Column, Datetime, Identifier, Integer
 from understudy.boundary.schema.domain import Coding, Domain
 from understudy.boundary.schema.schema import CONFIRMED, DECLARED, REPLACE_ONE
@@ -94,7 +94,7 @@ def render(
     certificate: Certificate,
     domain: Domain,
     table: pa.Table,
-    record: Sequence[Answer] = (),
+    record: Sequence[RecordedAnswer] = (),
     expected: Forecast | None = None,
 ) -> str:
     """One self-contained page for whoever decides about publication and whoever gets the table; same input, same bytes.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.privacy.asks import Train, kind_of
-from understudy.boundary.privacy.measurement import Answer
+from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.schema.column import Datetime, Integer
 from understudy.boundary.schema.domain import Coding
 from understudy.pages.axis import Scale, bottom_axis, left_axis
@@ -176,7 +176,7 @@ def plain(value: float) -> str:
 # --- the training
 
 
-def curve_of(record: Sequence[Answer]) -> tuple[Point, ...]:
+def curve_of(record: Sequence[RecordedAnswer]) -> tuple[Point, ...]:
     """Steps and gaps, where something was trained; nothing elsewhere."""
     found = [a.value for a in record if kind_of(a.question) is Train and a.question.get("part") == PART]
     points = [(float(step), float(gap)) for values in found for step, gap in values]

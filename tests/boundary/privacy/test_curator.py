@@ -22,7 +22,7 @@ from understudy.boundary.privacy.budget import Amount, Budget, total
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
-from understudy.boundary.privacy.measurement import Answer, FoundValues, Measurement
+from understudy.boundary.privacy.measurement import FoundValues, Measurement, RecordedAnswer
 from understudy.boundary.privacy.mechanisms.noise import LARGEST_SCALE
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.privacy.mechanisms.score import STEP, Candidate
@@ -509,7 +509,7 @@ def test_a_replay_refuses_the_same_question_at_another_price() -> None:
 
 
 def test_a_replay_is_metered_too() -> None:
-    copy = Curator.replaying(schema_of("add-remove"), APPROXIMATE, [Answer({"ask": "total"}, np.array([5]))])
+    copy = Curator.replaying(schema_of("add-remove"), APPROXIMATE, [RecordedAnswer({"ask": "total"}, np.array([5]))])
     with pytest.raises(BudgetExhausted):
         ASKS["total"](copy, Amount(copy.remaining().value * 2, pure=False))
 

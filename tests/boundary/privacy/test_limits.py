@@ -21,7 +21,7 @@ from understudy.boundary.privacy.mechanisms.noise import LARGEST_SCALE
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.privacy.mechanisms.score import MOST_EXPECTED, Candidate
 from understudy.boundary.privacy.mechanisms.subsampling import Course
-from understudy.boundary.privacy.mechanisms.training import BLOCK, MARGIN, MOST_ROWS, Shape, check_rows
+from understudy.boundary.privacy.mechanisms.training import BLOCK, MARGIN, MOST_ROWS, GradientShape, check_rows
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Grid
 from understudy.errors import BudgetExhausted, MethodError
@@ -136,8 +136,10 @@ def test_too_many_rows_are_refused_before_anything_is_paid(monkeypatch: pytest.M
     asking.reserve(0.5, 0.5)
     grid = Grid(("b",), ((0, 1),))
     with pytest.raises(MethodError, match="at most 2 rows"):
-        asking.ask(Train(Domain.of(SCHEMA), grid, Shape(grid.shape), Course(0.1, 50.0, 1), {}, ["w"], lambda t: []))
+        asking.ask(
+            Train(Domain.of(SCHEMA), grid, GradientShape(grid.shape), Course(0.1, 50.0, 1), {}, ["w"], lambda t: [])
+        )
     assert not asking.spends
     course, codes = Course(0.1, 50.0, 1), np.zeros((3, 1), dtype=np.uint8)
     with pytest.raises(MethodError, match="at most 2 rows"):
-        training.GradientSums(codes, Shape((2,)), course, ExactRandomness.system())
+        training.GradientSums(codes, GradientShape((2,)), course, ExactRandomness.system())

@@ -16,15 +16,15 @@ from understudy.boundary.privacy.budget import Spend
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.lab.audits.checks.law import gaussian, laplace, tail_bound
 from understudy.lab.audits.checks.loss import log_ratio
-from understudy.lab.audits.checks.paired_gate import Exchange, Noise, PosteriorSample, Selection
+from understudy.lab.audits.checks.paired_gate import Noise, PairedExchange, PosteriorSample, Selection
 
 
-def counts_ask(mechanism: str, here: list[int], there: list[int], value: list[int], scale: float) -> Exchange:
+def counts_ask(mechanism: str, here: list[int], there: list[int], value: list[int], scale: float) -> PairedExchange:
     arrays = [np.array(x) for x in (here, there, value)]
     noise = Noise(mechanism, scale, arrays[2] - arrays[0])
     question = {"ask": "marginal", "columns": ["a"], "scale": scale}
     spend = Spend(mechanism, "counts", 1.0, scale)
-    return Exchange([question], (spend,), [arrays[0]], [arrays[1]], (noise,), [arrays[2]])
+    return PairedExchange([question], (spend,), [arrays[0]], [arrays[1]], (noise,), [arrays[2]])
 
 
 LOG_LAWS: dict[str, Callable[[int, float], float]] = {
@@ -54,7 +54,7 @@ def test_choices_without_replacement() -> None:
         )
 
     for order in itertools.permutations(range(3), 2):
-        ask = Exchange([question], (), here, there, (Selection(here, exponent, list(order)),), [np.array(order)])
+        ask = PairedExchange([question], (), here, there, (Selection(here, exponent, list(order)),), [np.array(order)])
         assert log_ratio(ask) == pytest.approx(math.log(law(here, order) / law(there, order)))
 
 
@@ -67,14 +67,14 @@ def test_draws_from_a_posterior_of_two_leaves() -> None:
     here, there = np.array([5, 2]), np.array([4, 2])
     question = {"ask": "draws", "prior": [1.5], "draws": 3}
     for x in range(4):
-        ask = Exchange([question], (), [here], [there], (PosteriorSample((1.5,), 3),), [np.array([x, 3 - x])])
+        ask = PairedExchange([question], (), [here], [there], (PosteriorSample((1.5,), 3),), [np.array([x, 3 - x])])
         assert log_ratio(ask) == pytest.approx(law(x, 3, 1.5, (5, 2)) - law(x, 3, 1.5, (4, 2)))
 
 
 def test_keys_that_the_other_table_can_not_show_tell_everything() -> None:
     values = [np.array([["a", "30"], ["z", "25"]])]
     here, there = (["a", "z"], np.array([20, 1])), (["a"], np.array([20]))
-    ask = Exchange(
+    ask = PairedExchange(
         [{"ask": "keys"}], (), here, there, (Noise("thresholded-gaussian", 5.0, np.array([10, 24])),), values
     )
     assert log_ratio(ask) == 1e3

@@ -119,8 +119,10 @@ def delta_from_rho(rho: Number, epsilon: Number) -> float:
     if math.isinf(loss):
         return 1.0
     log_delta = _minimum(lambda excess: _log_delta_at(excess, loss, claim))
+    if log_delta >= 0:
+        return 1.0
     # exp() errs by an ulp, and may underflow to zero although δ isn't zero: both are covered by going up.
-    return 1.0 if log_delta >= 0 else min(1.0, math.nextafter(math.exp(log_delta) * (1 + _SLACK), math.inf))
+    return min(1.0, math.nextafter(math.exp(log_delta) * (1 + _SLACK), math.inf))
 
 
 def rho_from_epsilon(epsilon: Number, delta: Number) -> Fraction:

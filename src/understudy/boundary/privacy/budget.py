@@ -94,7 +94,9 @@ class Cost:
 
     def __add__(self, other: Cost) -> Cost:
         """Sequential composition."""
-        pure = None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon
+        pure = None
+        if self.epsilon is not None and other.epsilon is not None:
+            pure = self.epsilon + other.epsilon
         return Cost(self.rho + other.rho, pure, self.delta + other.delta, self.direct + other.direct)
 
 
@@ -422,10 +424,13 @@ class Meter:
             )
         left = max(_ZERO, capacity(self.budget, self._spent.delta + asked.delta, self._spent.direct) - self._used)
         unit, price = ("epsilon", asked.epsilon) if self.budget.pure else ("rho", asked.rho)
-        failure = f" and delta {float(asked.delta):.4g}" if asked.delta else ""
-        trained = f" and epsilon {float(asked.direct):.4g}" if asked.direct else ""
+        wanted = f"{unit} ({float(price or 0):.4g})"
+        if asked.direct:
+            wanted += f" and epsilon {float(asked.direct):.4g}"
+        if asked.delta:
+            wanted += f" and delta {float(asked.delta):.4g}"
         return (
-            f"{unit} ({float(price or 0):.4g}){trained}{failure} must be at most the {float(left):.4g} left of the "
+            f"{wanted} must be at most the {float(left):.4g} left of the "
             f"budget ({self.budget}); ask for less, or for a larger budget."
         )
 
@@ -458,13 +463,17 @@ def claim(cost: Cost, delta: float) -> float:
     1.0
     """
     if delta == 0:
-        return upper_float(cost.epsilon) if cost.pure and cost.epsilon is not None else math.inf
+        if cost.epsilon is None or not cost.pure:
+            return math.inf
+        return upper_float(cost.epsilon)
     # δ-approximate ρ-zCDP is (ε(ρ, δ'), δ' + δ)-DP, so the δ already spent isn't there for the conversion.
     left = Fraction(delta) - cost.delta
     if left < 0:
         return math.inf
     counted = epsilon_from_rho(cost.rho, left)
-    return upper_float(Fraction(counted) + cost.direct) if cost.direct and math.isfinite(counted) else counted
+    if not cost.direct or not math.isfinite(counted):
+        return counted
+    return upper_float(Fraction(counted) + cost.direct)
 
 
 def compose(spends: Iterable[Spend], delta: float) -> tuple[float, float]:
@@ -485,7 +494,9 @@ def capacity(budget: Budget, failed: Fraction, direct: Fraction = _ZERO) -> Frac
     if budget.pure:
         return round_down(budget.epsilon)
     left, epsilon = Fraction(budget.delta) - failed, Fraction(budget.epsilon) - direct
-    return rho_from_epsilon(lower_float(epsilon), lower_float(left)) if left > 0 and epsilon > 0 else _ZERO
+    if left <= 0 or epsilon <= 0:
+        return _ZERO
+    return rho_from_epsilon(lower_float(epsilon), lower_float(left))
 
 
 def _is_real(value: object) -> bool:

@@ -21,7 +21,7 @@ from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.gates import Gate, JournalGate, Payer, RecordGate, RowGate
 from understudy.boundary.privacy.journal import Journal
 from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
-from understudy.boundary.privacy.measurement import Answer, frozen
+from understudy.boundary.privacy.measurement import RecordedAnswer, frozen
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
 from understudy.boundary.privacy.mechanisms.subsampling import check_trainable
 from understudy.boundary.privacy.queryable import Queryable
@@ -49,7 +49,7 @@ class Curator(Queryable):
         self._budget, self._gate = budget, gate
         self._facts = PublicFacts(schema, budget, keys=None if keys is None else tuple(keys))
         self._meter = Meter(budget)
-        self._record: list[Answer] = []
+        self._record: list[RecordedAnswer] = []
         # Reentrant, since a training learns while it is being answered.
         self._asking = threading.RLock()
 
@@ -83,7 +83,7 @@ class Curator(Queryable):
         cls,
         schema: Schema,
         budget: Budget,
-        answers: Sequence[Answer],
+        answers: Sequence[RecordedAnswer],
         *,
         secure: bool = True,
         keys: Sequence[str] | None = None,
@@ -105,7 +105,7 @@ class Curator(Queryable):
         return self._gate.secure
 
     @property
-    def record(self) -> tuple[Answer, ...]:
+    def record(self) -> tuple[RecordedAnswer, ...]:
         """Every question with its noisy answer so far: all that anything downstream can know of the rows."""
         return tuple(self._record)
 
@@ -162,7 +162,7 @@ class Curator(Queryable):
             self._check(price.spends)
             values = self._gate.answer(ask, price, questions, lambda: self._meter.debit(price.spends))
             values = [frozen(np.asarray(v)) for v in values]
-            self._record += [Answer(q, v) for q, v in zip(questions, values, strict=True)]
+            self._record += [RecordedAnswer(q, v) for q, v in zip(questions, values, strict=True)]
         return ask.answer(values, price)
 
     def _check(self, spends: Sequence[Spend]) -> None:

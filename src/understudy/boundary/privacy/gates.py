@@ -39,7 +39,7 @@ from understudy.boundary.privacy.asks.catalogue import kind_of
 from understudy.boundary.privacy.budget import Budget, Cost
 from understudy.boundary.privacy.journal import ANSWER, STEP, Journal, digest_of
 from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
-from understudy.boundary.privacy.measurement import Answer
+from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.boundary.tables.cache import CachedTable
@@ -143,7 +143,7 @@ class RowGate(Gate):
 class RecordGate(Gate):
     """Answers from a record, in the order in which they were given; a different question is a failed check."""
 
-    def __init__(self, answers: Sequence[Answer], secure: bool) -> None:
+    def __init__(self, answers: Sequence[RecordedAnswer], secure: bool) -> None:
         self._answers = list(answers)
         self._next = 0
         self._secure = secure
@@ -189,7 +189,9 @@ class JournalGate(RowGate):
     def keep(self, draw: Callable[[], NDArray[np.int64]]) -> NDArray[np.int64]:
         """One step of a training: as it was drawn before, or drawn now and kept."""
         recorded = self._journal.step(self._asked)
-        return self._kept(STEP, [draw()])[0] if recorded is None else recorded
+        if recorded is not None:
+            return recorded
+        return self._kept(STEP, [draw()])[0]
 
     def _debit(self, ledger: Ledger, whole: Cost) -> None:
         """Debits a release that is new. The head is on the disk before, so that no debit is without its journal."""

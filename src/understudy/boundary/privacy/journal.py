@@ -152,8 +152,9 @@ class Journal:
     def settle(self, facts: Mapping[str, Any]) -> None:
         """States what is asked for; one that goes on must ask for the same."""
         stated: dict[str, Any] = json.loads(json.dumps(facts, default=str))
-        for name in () if self._file is None else dict.fromkeys([*self.facts, *stated]):
-            then, now = self.facts.get(name), stated.get(name)
+        earlier = stated if self._file is None else self.facts
+        for name in dict.fromkeys([*earlier, *stated]):
+            then, now = earlier.get(name), stated.get(name)
             if then != now:
                 raise InputError(
                     f"{name} ({_short(now)}) must be {_short(then)}, as in journal {str(self.path)!r}; resume with "
@@ -222,7 +223,9 @@ class Journal:
 
     def step(self, question: str) -> NDArray[Any] | None:
         """The recorded sums of the next step of an unfinished answer, if there are any."""
-        return None if self._next == len(self._notes) else self._handed(self._next, (STEP, question))[0]
+        if self._next == len(self._notes):
+            return None
+        return self._handed(self._next, (STEP, question))[0]
 
     def discard(self) -> None:
         """Removes what `create` made: nothing was debited."""

@@ -44,7 +44,7 @@ class Measurement:
 
 
 @dataclass(frozen=True)
-class Answer:
+class RecordedAnswer:
     """One line of the record: what was asked, and the noisy answer. Together they are enough to replay a release."""
 
     question: dict[str, Any]

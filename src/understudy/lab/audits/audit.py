@@ -17,7 +17,7 @@ from understudy.errors import InputError
 from understudy.lab.audits.audit_plan import LEVEL, SETTINGS, AuditEffort, AuditPlan, setting_of
 from understudy.lab.audits.checks.boundary import Boundary
 from understudy.lab.audits.checks.curator_checks import BOUNDARY, CONFORMANCE, SENSITIVITY, TAINT, CuratorChecks
-from understudy.lab.audits.checks.paired_gate import Exchange
+from understudy.lab.audits.checks.paired_gate import PairedExchange
 from understudy.lab.audits.checks.training_checks import DRAWN, MOVED, ONE_RUN, TrainingTerms, looks_at
 from understudy.lab.audits.games.game import cut
 from understudy.lab.audits.games.games import Games
@@ -196,7 +196,7 @@ def _broken_part(mutant: str | None) -> tuple[str | None, str | None]:
     raise InputError(f"mutant {mutant!r} is not one of a training; there are {', '.join(known)}", mutant)
 
 
-def _claim(plan: AuditPlan, exchanges: Sequence[Exchange]) -> Claim:
+def _claim(plan: AuditPlan, exchanges: Sequence[PairedExchange]) -> Claim:
     """With ρ where our own accountant claims it, and μ where all noise is Gaussian."""
     budget = plan.budget
     rho = None if plan.opaque or budget.pure else float(budget.capacity.value)

@@ -19,7 +19,7 @@ from understudy.boundary.privacy.asks.train import gradients_spend
 from understudy.boundary.privacy.budget import Amount, Budget
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.mechanisms.subsampling import HIGHEST_RATE, Course, check_trainable, noise_for
-from understudy.boundary.privacy.mechanisms.training import Shape, Training
+from understudy.boundary.privacy.mechanisms.training import GradientShape, Training
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
 from understudy.inference.generators.adversarial_training import GanTrainer, TrainingConfig
@@ -122,7 +122,7 @@ class CalibratedNetwork:
     ) -> GeneratedModel:
         school, grid = self.recipe.school, compression.grid(self.domain.names)
         laws = tuple(law / law.sum() for law in compression.base().values())
-        shape = Shape(grid.shape, school.hidden, school.deep_share)
+        shape = GradientShape(grid.shape, school.hidden, school.deep_share)
         rate = min(self.recipe.rate, LARGEST_BATCH / total)
         noise = noise_for(rate, school.steps, budget.epsilon, budget.delta, curator.replaced, shape.cells)
         course = Course(rate, noise, school.steps, curator.replaced)

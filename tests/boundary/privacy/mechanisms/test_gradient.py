@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from understudy.boundary.privacy.mechanisms.gradient import Deep, Groups, cells_of, lengths, pair_counts, symmetric
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.privacy.mechanisms.subsampling import GRID_SCALE, Course
-from understudy.boundary.privacy.mechanisms.training import GradientSums, Shape, Training
+from understudy.boundary.privacy.mechanisms.training import GradientShape, GradientSums, Training
 from understudy.errors import InternalError
 
 SIZES = (3, 2, 4)
@@ -105,7 +105,7 @@ def test_the_sensitivity_test_rejects_a_training_that_does_not_clip() -> None:
 
 
 def some_sums(codes: np.ndarray, noise: float, kind: type[GradientSums] = GradientSums, steps: int = 3) -> GradientSums:
-    return kind(codes, Shape(SIZES, 5, 0.25), Course(0.3, noise, steps), ExactRandomness.seeded(5))
+    return kind(codes, GradientShape(SIZES, 5, 0.25), Course(0.3, noise, steps), ExactRandomness.seeded(5))
 
 
 def a_training(codes: np.ndarray, noise: float, kind: type[GradientSums] = GradientSums, steps: int = 3) -> Training:

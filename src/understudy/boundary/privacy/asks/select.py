@@ -96,7 +96,8 @@ class Select(Ask[list[int]]):
         """The exact counts of each candidate, by group where it merges values, by cell where it has a partition."""
         merged = [c.grid for c in self.candidates if c.grid and not isinstance(c.grid, Bundle)]
         whole = [c.columns for c in self.candidates if not c.grid]
-        by_group = iter(zip(merged, table.count_cells(self.domain, merged) if merged else (), strict=True))
+        # One pass over the rows for all grids, and one for all sets; none where there is nothing to count.
+        by_group = zip(merged, table.count_cells(self.domain, merged) if merged else (), strict=True)
         by_code = iter(table.count_by(self.domain, whole) if whole else ())
         for candidate in self.candidates:
             if isinstance(candidate.grid, Bundle):

@@ -14,7 +14,14 @@ from understudy.boundary.privacy.budget import Spend
 from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.privacy.mechanisms.subsampling import Course
-from understudy.boundary.privacy.mechanisms.training import GradientSums, Keep, Shape, Training, at_once, check_rows
+from understudy.boundary.privacy.mechanisms.training import (
+    GradientShape,
+    GradientSums,
+    Keep,
+    Training,
+    at_once,
+    check_rows,
+)
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import Grid
 from understudy.boundary.tables.table import Table, read_codes
@@ -32,7 +39,7 @@ class Train(Ask[Arrays]):
 
     domain: Domain
     grid: Grid
-    shape: Shape
+    shape: GradientShape
     course: Course
     question: Question
     parts: Sequence[str]

@@ -38,8 +38,9 @@ def _share_spent(limit: Budget, spent: Cost) -> Fraction:
     if not spent.direct:
         return spent.rho
     reached = claim(spent, limit.delta)
-    whole = rho_from_epsilon(reached, limit.delta) if math.isfinite(reached) else _share_rho(limit, 1.0) + 1
-    return max(spent.rho, whole)
+    if not math.isfinite(reached):
+        return max(spent.rho, _share_rho(limit, 1.0) + 1)  # more than any share
+    return max(spent.rho, rho_from_epsilon(reached, limit.delta))
 
 
 def _failed(limit: Budget, spent: Cost) -> Fraction:

@@ -26,14 +26,19 @@ def ledger_beside(data: str) -> Path:
     ('town/people.csv.ledger.sqlite', 'town.duckdb.people.ledger.sqlite')
     """
     where, _, inside = data.partition("::")
-    named = _beside(Path(where), inside)
+    path = Path(where)
+    named = _beside(path, inside)
     # A link has the ledger of what it leads to, and DuckDB's names know no upper and lower case: one table, one ledger.
-    known = _beside(Path(where).resolve() if Path(where).is_symlink() else Path(where), inside.lower())
-    return named if named.exists() and not known.exists() else known
+    if path.is_symlink():
+        path = path.resolve()
+    known = _beside(path, inside.lower())
+    if named.exists() and not known.exists():
+        return named
+    return known
 
 
 def _beside(path: Path, inside: str) -> Path:
-    return path.with_name(f"{path.name}{'.' + inside if inside else ''}{ENDING}")
+    return path.with_name(".".join(filter(None, [path.name, inside])) + ENDING)
 
 
 def ledger_for(table: Table, ledger: Debited) -> Ledger | Path | None:

@@ -249,14 +249,15 @@ def totals_of(database: sqlite3.Connection) -> dict[str, Cost]:
     impure: set[str] = set()
     for analyst, rho, epsilon, delta in database.execute("SELECT analyst, rho, epsilon, delta FROM debits"):
         pure, direct = _split(epsilon)
-        found = map(_quanta, (rho, pure, delta, direct))
-        sums[analyst] = list(map(operator.add, sums.get(analyst, (0, 0, 0, 0)), found))
+        added = map(_quanta, (rho, pure, delta, direct))
+        sums[analyst] = list(map(operator.add, sums.get(analyst, (0, 0, 0, 0)), added))
         if pure is None:
             impure.add(analyst)
-    return {
-        name: Cost(rho * QUANTUM, None if name in impure else epsilon * QUANTUM, delta * QUANTUM, direct * QUANTUM)
-        for name, (rho, epsilon, delta, direct) in sums.items()
-    }
+    costs = {}
+    for name, found in sums.items():
+        parts = [quanta * QUANTUM for quanta in found]
+        costs[name] = Cost(parts[0], None if name in impure else parts[1], parts[2], parts[3])
+    return costs
 
 
 def entries_of(database: sqlite3.Connection) -> list[Entry]:
@@ -271,7 +272,10 @@ def _entry(row: tuple[Any, ...], stated: dict[int, PrivacyUnit]) -> Entry:
     told = read_unit(unit) or next((said for last, said in stated.items() if number <= last), None)
     pure, direct = _split(epsilon)
     cost = Cost(_fraction(rho), None if pure is None else _fraction(pure), _fraction(delta), _quanta(direct) * QUANTUM)
-    return Entry(number, time, purpose, analyst, neighbours, cost, Budget(asked_epsilon, asked_delta), told)
+    asked = Budget(asked_epsilon, asked_delta)
+    return Entry(
+        number, time, purpose=purpose, analyst=analyst, neighbours=neighbours, cost=cost, asked=asked, unit=told
+    )
 
 
 def answer_of(database: sqlite3.Connection, question: str) -> bytes | None:
@@ -280,8 +284,13 @@ def answer_of(database: sqlite3.Connection, question: str) -> bytes | None:
 
 
 def texts_of(cost: Cost) -> tuple[str, str | None, str]:
-    epsilon = None if cost.epsilon is None else _text(cost.epsilon)
-    return _text(cost.rho), _DIRECT + _text(cost.direct) if cost.direct else epsilon, _text(cost.delta)
+    """ρ, ε and δ as they are stored; in the place of ε the direct part, if there is one (see `_split`)."""
+    epsilon = None
+    if cost.direct:
+        epsilon = _DIRECT + _text(cost.direct)
+    elif cost.epsilon is not None:
+        epsilon = _text(cost.epsilon)
+    return _text(cost.rho), epsilon, _text(cost.delta)
 
 
 def _split(epsilon: str | None) -> tuple[str | None, str | None]:

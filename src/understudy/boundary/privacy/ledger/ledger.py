@@ -203,7 +203,11 @@ class Ledger:
             own, share, used, rest = spent.get(name, Cost.zero()), shares.get(name), None, left
             if budget and share is not None and left is not None:
                 used, rest = share_used(budget, share, own), min(left, share_left(budget, share, own))
-            accounts.append(Account(name, share, counts.get(name, 0), own, used, claim(own, delta), rest))
+            accounts.append(
+                Account(
+                    name, share, entries=counts.get(name, 0), spent=own, used=used, epsilon=claim(own, delta), left=rest
+                )
+            )
         return accounts
 
     def debit(
@@ -266,11 +270,21 @@ class Ledger:
             limit, entries = newest_limit(database), entries_of(database)
             unit = None if unknown_units_of(database)[0] else held_unit(database)
         spent = total(entry.cost for entry in entries)
-        delta = limit.budget.delta if limit else max((entry.asked.delta for entry in entries), default=0.0)
-        relation = limit.neighbours if limit else next((entry.neighbours for entry in entries), None)
-        left = limit_left(limit.budget, spent) if limit else None
+        budget, left = None, None
+        relation = next((entry.neighbours for entry in entries), None)
+        delta = max((entry.asked.delta for entry in entries), default=0.0)
+        if limit:
+            budget, relation, delta = limit.budget, limit.neighbours, limit.budget.delta
+            left = limit_left(budget, spent)
         return Standing(
-            limit.budget if limit else None, relation, len(entries), spent, claim(spent, delta), delta, left, unit
+            budget,
+            relation,
+            entries=len(entries),
+            spent=spent,
+            epsilon=claim(spent, delta),
+            delta=delta,
+            left=left,
+            unit=unit,
         )
 
     def export(self) -> list[dict[str, Any]]:

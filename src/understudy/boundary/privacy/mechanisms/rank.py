@@ -50,7 +50,9 @@ def rank_sensitivity(probability: float, rows: int, *, replaced: bool, grouped: 
     """
     share = round(probability * GRID) / GRID
     one = max(share, 1.0 - share)
-    return rows * (one if not replaced else 2.0 * one if grouped else 1.0)
+    if not replaced:
+        return rows * one
+    return rows * (2.0 * one if grouped else 1.0)
 
 
 def rank_exponent(epsilon: float, sensitivity: float) -> float:

@@ -82,7 +82,9 @@ def epsilon_of_course(course: Course, delta: float, cells: int = 0) -> float:
     """The ε of all steps together at this δ, rounded up; `cells` is the number of noisy numbers of one step."""
     at_most = _epsilon(course, delta / 2)
     excess = discreteness(course.steps * cells, at_most)
-    return _epsilon(course, delta - excess) * CAUTION if excess <= delta / 2 else math.inf
+    if excess > delta / 2:
+        return math.inf
+    return _epsilon(course, delta - excess) * CAUTION
 
 
 def discreteness(draws: int, epsilon: float) -> float:
@@ -109,7 +111,10 @@ def noise_for(rate: float, steps: int, epsilon: float, delta: float, replace_one
         if high <= low * (1 + PRECISION):
             return high
         # ε falls about as 1/noise does. Aim a little above, so that most tries end the search from the side that fits.
-        aimed = guess * reached / epsilon * (1 + PRECISION / 2) if math.isfinite(reached) else 2 * guess
+        if math.isfinite(reached):
+            aimed = guess * reached / epsilon * (1 + PRECISION / 2)
+        else:
+            aimed = 2 * guess
         guess = aimed if low < aimed < high else math.sqrt(low * high)
     if high == MOST_NOISE:
         raise MethodError(f"epsilon ({epsilon:g}) at delta {delta:g} is too small to train; ask for more", epsilon)
@@ -127,7 +132,9 @@ def loss_accountant(course: Course) -> Any:
     import dp_accounting as dp
     from dp_accounting.pld import PLDAccountant
 
-    relation = dp.NeighboringRelation.REPLACE_ONE if course.replace_one else dp.NeighboringRelation.ADD_OR_REMOVE_ONE
+    relation = dp.NeighboringRelation.ADD_OR_REMOVE_ONE
+    if course.replace_one:
+        relation = dp.NeighboringRelation.REPLACE_ONE
     step: Any = dp.PoissonSampledDpEvent(course.rate, dp.GaussianDpEvent(course.noise))
     accountant = PLDAccountant(relation, value_discretization_interval=INTERVAL / max(1.0, course.noise))
     return accountant.compose(dp.SelfComposedDpEvent(step, course.steps))

@@ -38,7 +38,7 @@ def at_once(draw: Callable[[], NDArray[np.int64]]) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class Shape:
+class GradientShape:
     """The public form of a critic's gradient."""
 
     sizes: tuple[int, ...]
@@ -95,7 +95,9 @@ class GradientSums:
     digits of a smooth function of weights up to LARGEST_WEIGHT.
     """
 
-    def __init__(self, codes: NDArray[np.integer[Any]], shape: Shape, course: Course, randomness: Randomness) -> None:
+    def __init__(
+        self, codes: NDArray[np.integer[Any]], shape: GradientShape, course: Course, randomness: Randomness
+    ) -> None:
         if course.noise > MOST_NOISE:
             raise MethodError(
                 f"noise ({course.noise:.4g}) must be at most {MOST_NOISE:g}; ask with a larger epsilon", course
@@ -149,7 +151,7 @@ class Training:
         self._sums, self._keep, self._left = sums, keep, sums.course.steps
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> GradientShape:
         return self._sums.shape
 
     @property

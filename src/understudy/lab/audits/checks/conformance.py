@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.lab.audits.checks.law import LAWS, Moments, coin, hoeffding, signs, tail_bound
 from understudy.lab.audits.checks.loss import COUNTS, noisy_histograms
-from understudy.lab.audits.checks.paired_gate import Exchange, Noise, PosteriorSample, Selection
+from understudy.lab.audits.checks.paired_gate import Noise, PairedExchange, PosteriorSample, Selection
 from understudy.lab.audits.result import FAILED, PASSED, Check
 
 SIDE = 1e-10
@@ -28,7 +28,7 @@ E_TO_ONE = 1 / (1 + np.exp(-1.0))
 Make = Callable[[], Randomness]
 
 
-def check(exchanges: Sequence[Exchange], make: Make) -> list[Check]:
+def check(exchanges: Sequence[PairedExchange], make: Make) -> list[Check]:
     """The noise of all exchanges, and their choices."""
     noises = [_noise_check(m, s, make) for m, scales in _declared(exchanges).items() for s in _some(scales)]
     exponents = _some({d.exponent for a in exchanges for d in a.draws if isinstance(d, Selection)})
@@ -36,7 +36,7 @@ def check(exchanges: Sequence[Exchange], make: Make) -> list[Check]:
     return [*noises, *(choice_check(e, make) for e in exponents), *(sample_check(p, make) for p in priors)]
 
 
-def _declared(exchanges: Sequence[Exchange]) -> dict[str, set[float]]:
+def _declared(exchanges: Sequence[PairedExchange]) -> dict[str, set[float]]:
     """For each mechanism the scales that were declared, or drawn where nothing was."""
     found: dict[str, set[float]] = {}
     for noise, scale in _noises(exchanges):
@@ -44,7 +44,7 @@ def _declared(exchanges: Sequence[Exchange]) -> dict[str, set[float]]:
     return found
 
 
-def _noises(exchanges: Sequence[Exchange]) -> Iterator[tuple[Noise, float]]:
+def _noises(exchanges: Sequence[PairedExchange]) -> Iterator[tuple[Noise, float]]:
     for exchange in exchanges:
         if exchange.kind in COUNTS:
             yield from (

@@ -11,7 +11,7 @@ from understudy.lab.audits.audit_plan import AuditPlan
 from understudy.lab.audits.checks import conformance, sensitivity, taint
 from understudy.lab.audits.checks.boundary import Boundary
 from understudy.lab.audits.checks.law import LAWS
-from understudy.lab.audits.checks.paired_gate import Exchange
+from understudy.lab.audits.checks.paired_gate import PairedExchange
 from understudy.lab.audits.mutants.mutants import halved
 from understudy.lab.audits.pairs.pair import Pair
 from understudy.lab.audits.result import FAILED, AuditStep, Check
@@ -38,7 +38,7 @@ class CuratorChecks:
     plan: AuditPlan
     pairs: Sequence[Pair]
     progress: Progress
-    runs: list[tuple[str, list[Exchange]]] = field(default_factory=list)
+    runs: list[tuple[str, list[PairedExchange]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._opened: dict[str, tuple[RunContext, RunContext]] = {}
@@ -62,7 +62,7 @@ class CuratorChecks:
         ]
 
     @property
-    def exchanges(self) -> list[Exchange]:
+    def exchanges(self) -> list[PairedExchange]:
         """Of a run on the worst pair."""
         return self.runs[0][1]
 
@@ -108,7 +108,7 @@ class CuratorChecks:
             self._learn(pair)
         return sensitivity.check(self.runs, self.plan.budget)
 
-    def _learn(self, pair: Pair) -> list[tuple[str, list[Exchange]]]:
+    def _learn(self, pair: Pair) -> list[tuple[str, list[PairedExchange]]]:
         """Runs on both tables of a pair."""
         before = len(self.runs)
         for context in self._contexts(pair):

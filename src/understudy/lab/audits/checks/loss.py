@@ -23,7 +23,7 @@ from understudy.boundary.privacy.asks import (
     Total,
 )
 from understudy.boundary.privacy.budget import Spend
-from understudy.lab.audits.checks.paired_gate import Exchange, Noise, PosteriorSample, Selection
+from understudy.lab.audits.checks.paired_gate import Noise, PairedExchange, PosteriorSample, Selection
 
 CERTAIN = 1e3
 """The log-likelihood ratio of what one table can't have given."""
@@ -44,7 +44,7 @@ class NoisyHistogram:
     """None where nobody paid."""
 
 
-def noisy_histograms(exchange: Exchange) -> Iterator[NoisyHistogram]:
+def noisy_histograms(exchange: PairedExchange) -> Iterator[NoisyHistogram]:
     """The histograms of an exchange that asks for counts."""
     noises = iter([d for d in exchange.draws if isinstance(d, Noise)])
     spends = exchange.spends if len(exchange.spends) == len(exchange.questions) else (None,) * len(exchange.questions)
@@ -56,7 +56,7 @@ def noisy_histograms(exchange: Exchange) -> Iterator[NoisyHistogram]:
         yield NoisyHistogram(flat[0], flat[1], flat[2], noise, spend)
 
 
-def log_ratio(exchange: Exchange) -> float:
+def log_ratio(exchange: PairedExchange) -> float:
     """The logarithm of how much likelier its answers are from `here` than from `there`, by the laws in use."""
     if exchange.kind in COUNTS:
         return sum(map(_count_ratio, noisy_histograms(exchange)))
@@ -79,7 +79,7 @@ def _noise_ratio(noise: Noise, here: NDArray[np.float64], there: NDArray[np.floa
     return float((there**2).sum() - (here**2).sum()) / (2 * noise.scale**2)
 
 
-def _choice_ratio(exchange: Exchange) -> float:
+def _choice_ratio(exchange: PairedExchange) -> float:
     """Of a choice without replacement, as if none were passed over: any function of what is shown is a statistic."""
     drawn = [d for d in exchange.draws if isinstance(d, Selection)]
     if not drawn or np.shape(exchange.here) != np.shape(exchange.there):
@@ -98,7 +98,7 @@ def _order_log_law(weights: NDArray[np.float64], chosen: list[int]) -> float:
     return total
 
 
-def _key_ratio(exchange: Exchange) -> float:
+def _key_ratio(exchange: PairedExchange) -> float:
     """Of the values that are shown, with their noisy counts; those that stay hidden are left out."""
     noise = next(d for d in exchange.draws if isinstance(d, Noise))
     here, there = (dict(zip(values, counts, strict=True)) for values, counts in (exchange.here, exchange.there))
@@ -111,7 +111,7 @@ def _key_ratio(exchange: Exchange) -> float:
     return total
 
 
-def _rank_ratio(exchange: Exchange) -> float:
+def _rank_ratio(exchange: PairedExchange) -> float:
     """Of many choices, one for each rank and group."""
     chosen = [int(i) for value in exchange.values for i in np.ravel(value)]
     drawn = [d for d in exchange.draws if isinstance(d, Selection)]
@@ -124,7 +124,7 @@ def _rank_ratio(exchange: Exchange) -> float:
     )
 
 
-def _sample_ratio(exchange: Exchange) -> float:
+def _sample_ratio(exchange: PairedExchange) -> float:
     """Of draws from the posteriors of two tables."""
     samples = [d for d in exchange.draws if isinstance(d, PosteriorSample)]
     if len(samples) != len(exchange.values):
@@ -149,7 +149,7 @@ def _sample_log_law(drawn: NDArray[Any], counts: NDArray[Any], prior: Sequence[f
     return total
 
 
-_OTHERS: dict[type[Ask[Any]], Callable[[Exchange], float]] = {
+_OTHERS: dict[type[Ask[Any]], Callable[[PairedExchange], float]] = {
     Keys: _key_ratio,
     Ranks: _rank_ratio,
     Draws: _sample_ratio,

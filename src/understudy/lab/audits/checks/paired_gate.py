@@ -50,7 +50,7 @@ Draw = Noise | Selection | PosteriorSample
 
 
 @dataclass(frozen=True)
-class Exchange:
+class PairedExchange:
     """One exchange with the curator. `here` and `there` are exact: what the two tables of a pair say to it."""
 
     questions: list[dict[str, Any]]
@@ -127,7 +127,7 @@ class PairedGate(Gate):
     here: Table
     there: Table
     recorder: RecordingRandomness
-    exchanges: list[Exchange] = field(default_factory=list)
+    exchanges: list[PairedExchange] = field(default_factory=list)
     curator: Curator | None = None
 
     @property
@@ -140,7 +140,7 @@ class PairedGate(Gate):
         paid, drawn = len(self.curator.spends), len(self.recorder.draws)
         debit()
         if kind_of(questions[0]) in (Train, Consult):
-            self.exchanges.append(Exchange(list(questions), self.curator.spends[paid:], here, there, (), []))
+            self.exchanges.append(PairedExchange(list(questions), self.curator.spends[paid:], here, there, (), []))
             raise TrainingReached
         values = ask.draw(here, price, self.recorder)
         spends, draws = self.curator.spends[paid:], tuple(self.recorder.draws[drawn:])
@@ -150,7 +150,7 @@ class PairedGate(Gate):
             ask.draw(there, price, silent)
             others = tuple(silent.draws)
         late = late_picks(questions[0], draws, values, lambda order: ask.draw(here, price, FixedOrder(order)))
-        self.exchanges.append(Exchange(list(questions), spends, here, there, draws, values, others, late))
+        self.exchanges.append(PairedExchange(list(questions), spends, here, there, draws, values, others, late))
         return values
 
 

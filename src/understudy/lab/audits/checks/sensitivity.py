@@ -15,7 +15,7 @@ import numpy as np
 from understudy.boundary.privacy.asks import Ask, Consult, Draws, Keys, Ranks, Select, Train
 from understudy.boundary.privacy.budget import Budget, Spend, compose
 from understudy.lab.audits.checks.loss import CHOICES, COUNTS, NoisyHistogram, noisy_histograms
-from understudy.lab.audits.checks.paired_gate import Exchange, Noise, PosteriorSample, Selection
+from understudy.lab.audits.checks.paired_gate import Noise, PairedExchange, PosteriorSample, Selection
 from understudy.lab.audits.result import FAILED, PASSED, Check
 
 ROUNDING = 1 + 1e-12
@@ -40,7 +40,7 @@ CHECKS = {
 }
 
 
-def check(runs: Sequence[tuple[str, Sequence[Exchange]]], budget: Budget) -> list[Check]:
+def check(runs: Sequence[tuple[str, Sequence[PairedExchange]]], budget: Budget) -> list[Check]:
     """`runs` are all exchanges of some runs, each with the name of its pair."""
     found: dict[str, list[tuple[str, BoundRatio]]] = {name: [] for name in CHECKS}
     for pair, exchanges in runs:
@@ -55,7 +55,7 @@ def _check(name: str, found: Sequence[tuple[str, BoundRatio]]) -> Check:
     return Check(CHECKS[name], outcome, f"{worst.words} (pair {pair!r}; the worst of {len(found):,}).")
 
 
-def bound_ratios(exchange: Exchange) -> Iterator[BoundRatio]:
+def bound_ratios(exchange: PairedExchange) -> Iterator[BoundRatio]:
     asked = exchange.kind.name
     words = (
         f"the answer to {asked!r} is debited" if exchange.spends else f"nothing is debited for the answer to {asked!r}"
@@ -102,7 +102,7 @@ def _used(noise: Noise, spend: Spend) -> BoundRatio:
     return BoundRatio("noise", _over(spend.scale, noise.scale), words)
 
 
-def _choice(exchange: Exchange) -> Iterator[BoundRatio]:
+def _choice(exchange: PairedExchange) -> Iterator[BoundRatio]:
     spend = exchange.spends[0]
     here, there = (np.asarray(s, dtype=np.float64) for s in (exchange.here, exchange.there))
     moved = float(np.abs(here - there).max()) if here.shape == there.shape else np.inf
@@ -115,7 +115,7 @@ def _choice(exchange: Exchange) -> Iterator[BoundRatio]:
             yield BoundRatio("noise", _over(draw.exponent, declared), words)
 
 
-def _admission(exchange: Exchange) -> BoundRatio:
+def _admission(exchange: PairedExchange) -> BoundRatio:
     """Of several picks from one order: k exponential mechanisms only if the admissible candidates become no more."""
     k, late = exchange.questions[0]["k"], len(exchange.late)
     words = (
@@ -124,7 +124,7 @@ def _admission(exchange: Exchange) -> BoundRatio:
     return BoundRatio("admission", np.inf if late else 0.0, words)
 
 
-def _keys(exchange: Exchange) -> Iterator[BoundRatio]:
+def _keys(exchange: PairedExchange) -> Iterator[BoundRatio]:
     spend = exchange.spends[0]
     here, there = (
         dict(zip(values, map(int, counts), strict=True)) for values, counts in (exchange.here, exchange.there)
@@ -133,7 +133,7 @@ def _keys(exchange: Exchange) -> Iterator[BoundRatio]:
     yield from (_used(d, spend) for d in exchange.draws if isinstance(d, Noise))
 
 
-def _ranks(exchange: Exchange) -> Iterator[BoundRatio]:
+def _ranks(exchange: PairedExchange) -> Iterator[BoundRatio]:
     """Groups are disjoint: what a person may move in all of them together is what the spend declares."""
     spend = exchange.spends[0]
     drawn, others = ([d for d in draws if isinstance(d, Selection)] for draws in (exchange.draws, exchange.other_draws))
@@ -148,7 +148,7 @@ def _ranks(exchange: Exchange) -> Iterator[BoundRatio]:
         yield BoundRatio("noise", _over(draw.exponent, declared), words)
 
 
-def _samples(exchange: Exchange) -> Iterator[BoundRatio]:
+def _samples(exchange: PairedExchange) -> Iterator[BoundRatio]:
     """Draws from a posterior: as many rows moved, and as many draws from the same prior, as were paid for."""
     for spend, here, there, draw in zip(exchange.spends, exchange.here, exchange.there, exchange.draws, strict=True):
         moved = float(max(np.maximum(here - there, 0).sum(), np.maximum(there - here, 0).sum()))
@@ -163,14 +163,14 @@ def _samples(exchange: Exchange) -> Iterator[BoundRatio]:
         yield BoundRatio("noise", most, words)
 
 
-def _read(exchange: Exchange) -> Iterator[BoundRatio]:
+def _read(exchange: PairedExchange) -> Iterator[BoundRatio]:
     """Rows that a training reads, as codes: one person moves one (a training is of people who have one row)."""
     here, there = (Counter(map(bytes, np.ascontiguousarray(codes))) for codes in (exchange.here, exchange.there))
     moved = float(max((here - there).total(), (there - here).total()))
     yield BoundRatio("change", moved, f"{exchange.spends[0].asked} read {moved:.4g} rows otherwise, declared 1")
 
 
-_OTHERS: dict[type[Ask[Any]], Callable[[Exchange], Iterator[BoundRatio]]] = {
+_OTHERS: dict[type[Ask[Any]], Callable[[PairedExchange], Iterator[BoundRatio]]] = {
     Keys: _keys,
     Ranks: _ranks,
     Draws: _samples,
@@ -179,7 +179,7 @@ _OTHERS: dict[type[Ask[Any]], Callable[[Exchange], Iterator[BoundRatio]]] = {
 }
 
 
-def _total(exchanges: Sequence[Exchange], budget: Budget) -> BoundRatio:
+def _total(exchanges: Sequence[PairedExchange], budget: Budget) -> BoundRatio:
     epsilon, _ = compose([s for exchange in exchanges for s in exchange.spends], budget.delta)
     words = f"they compose to epsilon {epsilon:.4g} at delta {budget.delta:g}, asked {budget.epsilon:.4g}"
     return BoundRatio("budget", _over(epsilon, budget.epsilon), words)

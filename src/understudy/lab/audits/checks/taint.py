@@ -11,7 +11,7 @@ from understudy.boundary.privacy.asks.ask import Arrays, Ask, Price, Question
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.gates import RecordGate
-from understudy.boundary.privacy.measurement import Answer
+from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.tables.table import Table
 from understudy.errors import CheckFailed
@@ -25,7 +25,7 @@ SEED = 11
 class PinnedGate(RecordGate):
     """Asks its own table every question, and then answers from the record of another."""
 
-    def __init__(self, table: Table, answers: Sequence[Answer], randomness: Randomness) -> None:
+    def __init__(self, table: Table, answers: Sequence[RecordedAnswer], randomness: Randomness) -> None:
         super().__init__(answers, secure=randomness.secure)
         self._table, self._randomness = table, randomness
 

@@ -26,7 +26,7 @@ from understudy.boundary.privacy.mechanisms.gradient import Deep, Groups, pair_c
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
 from understudy.boundary.privacy.mechanisms.subsampling import GRID_SCALE, Course, check_trainable
 from understudy.boundary.privacy.mechanisms.teachers import ExactVotes
-from understudy.boundary.privacy.mechanisms.training import GradientSums, Keep, Noisy, Shape, Training
+from understudy.boundary.privacy.mechanisms.training import GradientShape, GradientSums, Keep, Noisy, Training
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import ADD_REMOVE, REPLACE_ONE, Schema
@@ -191,15 +191,15 @@ def training_checks(recipe: Network, budget: Budget, mutant: str | None, terms: 
         yield from canary_checks(recipe, budget, workshop, rng, terms)
 
 
-def _shape() -> Shape:
-    return Shape((VALUES,) * COLUMNS, 6, 0.2)
+def _shape() -> GradientShape:
+    return GradientShape((VALUES,) * COLUMNS, 6, 0.2)
 
 
 def _codes(rows: int, rng: np.random.Generator) -> Codes:
     return rng.integers(0, VALUES, (rows, COLUMNS))
 
 
-def _critic(shape: Shape, size: float, rng: np.random.Generator) -> Deep:
+def _critic(shape: GradientShape, size: float, rng: np.random.Generator) -> Deep:
     return Deep.of(
         size * rng.standard_normal(shape.hidden * (shape.groups.width + 2)), shape.groups.width, shape.hidden
     )
