@@ -26,9 +26,9 @@ from understudy.lab.audits.checks.training_checks import (
     LEVEL,
     CanaryOutcome,
     played,
-    workshop_of,
 )
 from understudy.lab.audits.games.bounds import curve_of
+from understudy.lab.audits.mutants.mutants import harness_of
 from understudy.methods.dp_ctgan import dp_ctgan
 from understudy.methods.dp_gan import dp_gan
 from understudy.methods.parts.networks import RATE, TRAINED_DELTA
@@ -53,7 +53,7 @@ def wanted() -> list[tuple[int, str, float, str]]:
 def one(mutant: str, epsilon: float, method: str) -> dict[str, Any]:
     begun, budget = time.process_time(), Budget(epsilon, DELTA)
     rng = np.random.Generator(np.random.PCG64())
-    _, found = played(RECIPES[method](), budget, workshop_of(mutant or None), rng)
+    _, found = played(RECIPES[method](), budget, harness_of(mutant or None), rng)
     if found is None:
         raise SystemExit(f"values shared groups at an epsilon of {epsilon:g}; there is nothing to compare")
     proved = proofs(found)

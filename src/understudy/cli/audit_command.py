@@ -19,7 +19,7 @@ from understudy.lab.audits.bound_figures import at_least, claim_parameters
 from understudy.lab.audits.mutants.mutants import MUTANTS
 from understudy.lab.audits.report import claimed, matrix_summary, render_matrix, summary
 from understudy.lab.audits.result import DOES_NOT_APPLY, LIMITS, PASSED, Audit, AuditStep, Bound, MutantMatrix
-from understudy.lab.audits.subjects.all_subjects import OF_TRAINING, mutants_of, subjects, trained
+from understudy.lab.audits.subjects.all_subjects import mutants_of, subjects, trained
 from understudy.pages.formatting import percent
 from understudy.pages.page import report_writer
 from understudy.parameters import known_name
@@ -77,7 +77,7 @@ def _check(request: AuditRequest, mutants: bool) -> None:
 
 def _mutants_of(request: AuditRequest, mutants: bool) -> Collection[str]:
     """The mistakes that can be asked for: a method that trains has some of its own."""
-    return (*MUTANTS, *OF_TRAINING) if mutants or not request.methods else mutants_of(request.methods[0])
+    return MUTANTS if mutants or not request.methods else mutants_of(request.methods[0])
 
 
 def _check_mutants(request: AuditRequest) -> None:

@@ -15,16 +15,15 @@ from understudy.errors import InputError
 from understudy.lab.audits.checks import training_checks as training
 from understudy.lab.audits.checks.canaries import Canaries
 from understudy.lab.audits.checks.training_checks import (
-    MUTANTS,
     ONE_RUN,
     TrainingTerms,
     audit_training,
     training_checks,
-    workshop_of,
 )
-from understudy.lab.audits.mutants.mutants import MUTANTS as OTHERS
+from understudy.lab.audits.mutants.mutants import MUTANTS, OF_TRAINING, harness_of
 from understudy.lab.audits.result import FAILED, PASSED
 from understudy.lab.audits.subjects.all_subjects import trained
+from understudy.lab.audits.subjects.harness import Harness
 from understudy.methods.dp_ctgan import dp_ctgan
 from understudy.methods.dp_gan import dp_gan
 
@@ -62,7 +61,7 @@ def test_honest_methods_pass(recipe) -> None:
 
 
 @pytest.mark.slow_after(1)
-@pytest.mark.parametrize("mutant", MUTANTS)
+@pytest.mark.parametrize("mutant", OF_TRAINING)
 def test_each_mutant_is_caught_by_its_look(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the audit's own level."""
     monkeypatch.setattr(training, "LEVEL", AUDITED)
@@ -81,7 +80,7 @@ def test_canaries_that_share_their_numbers_prove_nothing(monkeypatch: pytest.Mon
 
 def test_an_unknown_mutant_is_refused() -> None:
     with pytest.raises(InputError, match="not known"):
-        workshop_of("no-such")
+        harness_of("no-such")
 
 
 RARE = 1e-9
@@ -110,11 +109,11 @@ def test_the_relation_and_the_setting_are_obeyed() -> None:
     assert found.steps[-1].reason.startswith("canaries are in or out")
     assert "2 allowed" in found.steps[0].checks[0].found
     twice = TrainingTerms(runs=2, level=RARE)
-    names = [c.name for c in training_checks(dp_gan(), BUDGET, None, twice)]
+    names = [c.name for c in training_checks(dp_gan(), BUDGET, Harness(), twice)]
     assert names.count(ONE_RUN) == 2 and twice.each == RARE / 2
 
 
-BESIDE = [m for m in OTHERS if OTHERS[m].boundary and m not in ("late-admission",)]
+BESIDE = [m for m in MUTANTS if MUTANTS[m].boundary and m not in ("late-admission",)]
 
 
 @pytest.mark.slow

@@ -14,14 +14,13 @@ from pathlib import Path
 from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 from understudy.boundary.schema.schema import ADD_REMOVE, NEIGHBOURS
 from understudy.errors import InputError
-from understudy.lab.audits.audit_plan import LEVEL, SETTINGS, AuditEffort, AuditPlan, setting_of
-from understudy.lab.audits.checks.boundary import Boundary
+from understudy.lab.audits.audit_plan import LEVEL, SETTINGS, AuditPlan, setting_of
 from understudy.lab.audits.checks.curator_checks import BOUNDARY, CONFORMANCE, SENSITIVITY, TAINT, CuratorChecks
 from understudy.lab.audits.checks.paired_gate import PairedExchange
-from understudy.lab.audits.checks.training_checks import DRAWN, MOVED, ONE_RUN, TrainingTerms, looks_at
+from understudy.lab.audits.checks.training_checks import TrainingChecks
 from understudy.lab.audits.games.game import cut
 from understudy.lab.audits.games.games import Games
-from understudy.lab.audits.mutants.mutants import MUTANTS
+from understudy.lab.audits.mutants.mutants import MUTANTS, OF_TRAINING, harness_of, revealed_by
 from understudy.lab.audits.result import (
     DOES_NOT_APPLY,
     FAILED,
@@ -33,17 +32,8 @@ from understudy.lab.audits.result import (
     Claim,
     MutantMatrix,
 )
-from understudy.lab.audits.subjects.all_subjects import (
-    OF_TRAINING,
-    applies,
-    harness_of,
-    is_opaque,
-    revealed_by,
-    subjects,
-    trained,
-    trained_subject_of,
-)
-from understudy.parameters import one_of, whole_number
+from understudy.lab.audits.subjects.all_subjects import applies, is_opaque, mutants_of, subjects, trained
+from understudy.parameters import known_name, one_of, whole_number
 from understudy.progress import Listener, Progress, listening
 from understudy.releases.certificate import versions
 
@@ -51,11 +41,7 @@ GAME = ("game", "Distinguishing game", "Can two tables that differ in one person
 CANARIES = ("canaries", "Canaries in one run", "Are people who were trained on recognised better than is claimed?")
 OUTSIDE = "only its rows can be looked at: it is not run through a curator of ours"
 TOO_SHORT = "time was up before a game had enough runs"
-NO_GRADIENTS = "it trains nothing by gradients"
 TOO_SLOW = "training takes too long for thousands of runs; canaries are looked for in one"
-TRAINED_BEFORE = "what is asked before the training is asked by other methods, too, and looked at there"
-IN_OR_OUT = "canaries are in or out, and the claim is about rows that are replaced"
-VOTES_ALONE = "its rows are only voted on, and votes have the noise of other counts"
 
 
 def audit(
@@ -94,16 +80,22 @@ def audit(
     one_of("neighbours", neighbours, NEIGHBOURS)
     chosen = setting_of(setting)
     if method in trained():
-        games = {"time_limit": time_limit, "out": out, "jobs": jobs, "postgres": postgres}
-        _demand_no_games(str(method), games)
-        terms = TrainingTerms(neighbours, chosen.learners, level)
-        return _audit_training(str(method), Budget(epsilon, delta), chosen, terms, mutant, listening(progress))
-    chosen = chosen if time_limit is None else dataclasses.replace(chosen, seconds=float(time_limit))
-    harness_of(mutant)
-    if mutant is not None and is_opaque(method or ""):
-        raise InputError(f"{method!r} is a specimen, which is broken already, and can't have a mutant", mutant)
-    budget, runner = Budget(epsilon, delta), str(python or sys.executable)
-    plan = AuditPlan(method, function, mutant, budget, chosen, level, runner, neighbours, postgres)
+        _demand_no_games(str(method), {"time_limit": time_limit, "out": out, "jobs": jobs, "postgres": postgres})
+    if mutant is not None:
+        _check_mutant(mutant, method or "")
+    if time_limit is not None:
+        chosen = dataclasses.replace(chosen, seconds=float(time_limit))
+    plan = AuditPlan(
+        method,
+        function,
+        mutant,
+        budget=Budget(epsilon, delta),
+        setting=chosen,
+        level=level,
+        python=str(python or sys.executable),
+        neighbours=neighbours,
+        postgres=postgres,
+    )
     if plan.opaque and postgres is not None:
         raise InputError(f"{plan.name!r} has no curator to look through, on a server or elsewhere", postgres)
     return _audit(plan, _jobs(jobs), Path(out) if out else None, listening(progress))
@@ -120,6 +112,17 @@ def _demand_no_games(method: str, given: Mapping[str, object]) -> None:
             )
 
 
+def _check_mutant(mutant: str, method: str) -> None:
+    if method in trained():
+        known = [m for m in MUTANTS if m in OF_TRAINING or revealed_by(m)]
+        if mutant not in known:
+            raise InputError(f"mutant {mutant!r} is not one of a training; there are {', '.join(known)}", mutant)
+        return
+    known_name("mutant", mutant, mutants_of(method))
+    if is_opaque(method):
+        raise InputError(f"{method!r} is a specimen, which is broken already, and can't have a mutant", mutant)
+
+
 def _jobs(wanted: int | None) -> int:
     if wanted is None:
         return os.cpu_count() or 1
@@ -128,78 +131,48 @@ def _jobs(wanted: int | None) -> int:
 
 def _audit(plan: AuditPlan, jobs: int, out: Path | None, progress: Progress) -> Audit:
     begun, looked = time.monotonic(), plan.pairs()
-    watched = None if plan.opaque else CuratorChecks(plan, looked, progress)
+    watched = None if plan.opaque else _watched(plan, progress)
     steps = [AuditStep(*words, reason=OUTSIDE) for words in (SENSITIVITY, CONFORMANCE, TAINT, BOUNDARY)]
-    steps = steps if watched is None else watched.steps()
+    if watched is not None:
+        steps = watched.steps()
     claim = _claim(plan, watched.exchanges if watched else [])
-    playing = time.monotonic()
-    bounds = Games(plan, looked, jobs, out, progress).bounds(claim)
+    bounds: list[Bound] = []
+    game = AuditStep(*GAME, reason=TOO_SLOW)
+    if not plan.trains:
+        playing = time.monotonic()
+        bounds = Games(plan, looked, jobs, out, progress).bounds(claim)
+        played = round(time.monotonic() - playing, 1)
+        game = AuditStep(*GAME, tuple(map(_judged, bounds)), played, reason="" if bounds else TOO_SHORT)
     if not bounds and watched is None:
         raise InputError(f"the time limit ({plan.setting.seconds:g} s) is too short for any game; give more", plan)
-    played = round(time.monotonic() - playing, 1)
-    steps.append(AuditStep(*GAME, tuple(map(_judged, bounds)), played, reason="" if bounds else TOO_SHORT))
-    steps.append(AuditStep(*CANARIES, reason=OUTSIDE if watched is None else NO_GRADIENTS))
+    heard, unheard = watched.canaries() if watched else ([], OUTSIDE)
     return Audit(
-        plan.name,
-        plan.kind,
-        plan.setting.name,
-        claim,
-        plan.level,
-        tuple(p.facts for p in (*looked, *(watched.boundary.pairs if watched else ()))),
-        tuple(steps),
-        tuple(bounds),
-        watched.power() if watched else None,
-        round(time.monotonic() - begun, 1),
-        datetime.now(UTC).isoformat(timespec="seconds"),
-        versions(),
+        subject=plan.name,
+        kind=plan.kind,
+        setting=plan.setting.name,
+        claim=claim,
+        level=plan.level,
+        pairs=tuple(p.facts for p in (*looked, *(watched.boundary.pairs if watched else ()))),
+        steps=(*steps, game, AuditStep(*CANARIES, tuple(heard), reason=unheard)),
+        bounds=tuple(bounds),
+        power=watched.power() if watched else None,
+        seconds=round(time.monotonic() - begun, 1),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions=versions(),
     )
 
 
-def _audit_training(
-    method: str, budget: Budget, setting: AuditEffort, terms: TrainingTerms, mutant: str | None, progress: Progress
-) -> Audit:
-    """From inside, and in one run (or several, in the full setting): see `training`."""
-    begun = time.monotonic()
-    progress("training")
-    own, other = _broken_part(mutant)
-    found = list(looks_at(method, budget, own, terms))
-    progress("boundary")
-    boundary = Boundary(
-        trained_subject_of(method, budget), harness_of(other), budget, terms.neighbours, wide=False, trains=True
-    )
-    drawn = [c for c in found if c.name in DRAWN]
-    heard = [c for c in found if c.name == ONE_RUN]
-    unheard = IN_OR_OUT if applies("no-clipping", method) else VOTES_ALONE
-    steps = (
-        AuditStep(*SENSITIVITY, tuple(c for c in found if c.name in MOVED)),
-        AuditStep(*CONFORMANCE, tuple(drawn), reason="" if drawn else VOTES_ALONE),
-        AuditStep(*TAINT, reason=TRAINED_BEFORE),
-        AuditStep(*BOUNDARY, tuple(boundary.checks())),
-        AuditStep(*GAME, reason=TOO_SLOW),
-        AuditStep(*CANARIES, tuple(heard), reason="" if heard else unheard),
-    )
-    claim = Claim(budget.epsilon, budget.delta, terms.neighbours, None, None)
-    name = f"{method} with mutant {mutant}" if mutant else method
-    taken, made = round(time.monotonic() - begun, 1), datetime.now(UTC).isoformat(timespec="seconds")
-    kind, level = "mutant" if mutant else "synthesizer", terms.level or LEVEL
-    pairs = tuple(p.facts for p in boundary.pairs)
-    return Audit(name, kind, setting.name, claim, level, pairs, steps, (), None, taken, made, versions())
-
-
-def _broken_part(mutant: str | None) -> tuple[str | None, str | None]:
-    """A mistake of the training itself, or one beside it."""
-    if mutant is None or mutant in OF_TRAINING:
-        return mutant, None
-    if revealed_by(mutant):
-        return None, mutant
-    known = (*OF_TRAINING, *(m for m in MUTANTS if revealed_by(m)))
-    raise InputError(f"mutant {mutant!r} is not one of a training; there are {', '.join(known)}", mutant)
+def _watched(plan: AuditPlan, progress: Progress) -> CuratorChecks | TrainingChecks:
+    """A method that trains is watched while it trains, any other at its curator."""
+    if plan.trains:
+        return TrainingChecks(plan, progress)
+    return CuratorChecks(plan, plan.pairs(), progress)
 
 
 def _claim(plan: AuditPlan, exchanges: Sequence[PairedExchange]) -> Claim:
     """With ρ where our own accountant claims it, and μ where all noise is Gaussian."""
     budget = plan.budget
-    rho = None if plan.opaque or budget.pure else float(budget.capacity.value)
+    rho = None if plan.opaque or plan.trains or budget.pure else float(budget.capacity.value)
     spends = [s for a in exchanges for s in a.spends if s.mechanism != "public"]
     gaussian = bool(spends) and all(s.mechanism == "discrete-gaussian" for s in spends)
     mu = (2 * rho) ** 0.5 if rho is not None and gaussian else None
@@ -225,11 +198,10 @@ def audit_mutants(
     """Breaks methods on purpose, and says what caught each mistake. They are caught from inside, without any game."""
     step = listening(progress)
     names = tuple(methods or (*subjects(), *(trained() if _can_train() else ())))
-    own = OF_TRAINING if set(names) & set(trained()) else ()
-    broken = tuple(mutants or (*MUTANTS, *own))
+    trains = bool(set(names) & set(trained()))
+    broken = tuple(mutants or (m for m in MUTANTS if trains or m not in OF_TRAINING))
     for mutant in broken:
-        if mutant not in OF_TRAINING:
-            harness_of(mutant)
+        harness_of(mutant)
     cells = {}
     for name in names:
         for mutant in broken:
@@ -246,18 +218,5 @@ def _can_train() -> bool:
 def _caught(name: str, mutant: str, budget: Budget) -> str:
     if not applies(mutant, name):
         return DOES_NOT_APPLY
-    if name in trained():
-        return _caught_training(name, mutant, budget)
     plan = AuditPlan(name, None, mutant, budget, SETTINGS["quick"], LEVEL, sys.executable)
-    return CuratorChecks(plan, plan.pairs(), Progress()).first_violation()
-
-
-def _caught_training(name: str, mutant: str, budget: Budget) -> str:
-    """By the first look that finds it; a mistake beside the training is looked for without one."""
-    if mutant in OF_TRAINING:
-        title, checks = "training", looks_at(name, budget, mutant)
-    else:
-        title, subject = BOUNDARY[1].lower(), trained_subject_of(name, budget)
-        boundary = Boundary(subject, harness_of(mutant), budget, ADD_REMOVE, wide=False, trains=True)
-        checks = boundary.checks(revealed_by(mutant))
-    return next((f"{title}: {c.name}" for c in checks if c.outcome == FAILED), "")
+    return _watched(plan, Progress()).first_violation()

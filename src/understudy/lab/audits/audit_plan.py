@@ -11,7 +11,7 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.schema.schema import ADD_REMOVE
 from understudy.lab.audits.pairs.pair import Pair, pairs, switch_pair
 from understudy.lab.audits.subjects import foreign
-from understudy.lab.audits.subjects.all_subjects import is_opaque, kind_of, subject_of
+from understudy.lab.audits.subjects.all_subjects import is_opaque, kind_of, subject_of, trained
 from understudy.parameters import known_name
 from understudy.releases.certificate import versions
 
@@ -79,11 +79,19 @@ class AuditPlan:
         return "mutant" if self.mutant else kind_of(self.method or "")
 
     @property
+    def trains(self) -> bool:
+        """Whether it trains, which takes too long for games."""
+        return self.method in trained()
+
+    @property
     def opaque(self) -> bool:
         """Whether only its rows can be looked at."""
         return self.function is not None or is_opaque(self.method or "")
 
     def pairs(self) -> list[Pair]:
+        """Those that games are played on."""
+        if self.trains:
+            return []
         if self.opaque:
             shown = [p for p in pairs(self.neighbours, keys=False) if p.name in SHOWN]
             return [*shown, switch_pair(self.neighbours)] if self.function else shown

@@ -12,10 +12,10 @@ from understudy.lab.audits.checks import conformance, sensitivity, taint
 from understudy.lab.audits.checks.boundary import Boundary
 from understudy.lab.audits.checks.law import LAWS
 from understudy.lab.audits.checks.paired_gate import PairedExchange
-from understudy.lab.audits.mutants.mutants import halved
+from understudy.lab.audits.mutants.mutants import halved, harness_of, revealed_by
 from understudy.lab.audits.pairs.pair import Pair
 from understudy.lab.audits.result import FAILED, AuditStep, Check
-from understudy.lab.audits.subjects.all_subjects import harness_of, revealed_by, selects_wide, subject_of
+from understudy.lab.audits.subjects.all_subjects import selects_wide, subject_of
 from understudy.lab.audits.subjects.harness import Harness, RunContext
 from understudy.lab.audits.subjects.subject import Subject
 from understudy.progress import Progress
@@ -73,6 +73,9 @@ class CuratorChecks:
             return None
         noise = spends[0].mechanism, spends[0].scale
         return sum(bool(conformance.noise_complaints(*noise, halved)) for _ in range(POWER_TRIALS)) / POWER_TRIALS
+
+    def canaries(self) -> tuple[list[Check], str]:
+        return [], "it trains nothing by gradients"
 
     def _step(self, words: tuple[str, str, str], look: Callable[[], list[Check]]) -> AuditStep:
         self.progress(words[1].lower())

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,24 +24,30 @@ from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.gates import Payer, RowGate
 from understudy.boundary.privacy.mechanisms.gradient import Deep, Groups, pair_counts
-from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
+from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.privacy.mechanisms.subsampling import GRID_SCALE, Course, check_trainable
-from understudy.boundary.privacy.mechanisms.teachers import ExactVotes
 from understudy.boundary.privacy.mechanisms.training import GradientShape, GradientSums, Keep, Noisy, Training
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import ADD_REMOVE, REPLACE_ONE, Schema
-from understudy.errors import InputError, MethodError
+from understudy.errors import MethodError
 from understudy.inference.generators.adversarial_training import TrainingConfig
+from understudy.lab.audits.audit_plan import AuditPlan
+from understudy.lab.audits.checks.boundary import Boundary
 from understudy.lab.audits.checks.canaries import Canaries, Coins, GradientListener, OneRun, guessed, judged, tossed
+from understudy.lab.audits.checks.curator_checks import BOUNDARY, CONFORMANCE, SENSITIVITY, TAINT
+from understudy.lab.audits.checks.paired_gate import PairedExchange
 from understudy.lab.audits.games.bounds import Curve, least_epsilon
 from understudy.lab.audits.games.game import cut
-from understudy.lab.audits.result import FAILED, PASSED, Check
-from understudy.lab.audits.subjects.harness import opened
+from understudy.lab.audits.mutants.mutants import OF_TRAINING, harness_of, revealed_by
+from understudy.lab.audits.result import FAILED, PASSED, AuditStep, Check
+from understudy.lab.audits.subjects.all_subjects import applies, subject_of
+from understudy.lab.audits.subjects.harness import Harness, opened
 from understudy.methods.method import Options
 from understudy.methods.parts.networks import TRAINED_DELTA, TRAINED_EPSILON, Network
 from understudy.methods.pate_gan import PateGan
 from understudy.methods.registry import METHODS
+from understudy.progress import Progress
 
 LEVEL, SIDE = 0.05, 1e-10
 COLUMNS, VALUES = 8, 6
@@ -56,82 +63,11 @@ CANARY_TRAINING = TrainingConfig(steps=100, lessons=0, batch=100, hidden=CANARIE
 MOVED = ("sensitivity of gradients", "sensitivity of votes")
 DRAWN = ("noise of gradients", "sizes of batches", "noise of the law of conditions")
 ONE_RUN = "one run with canaries"
+TRAINED_BEFORE = "what is asked before the training is asked by other methods, too, and looked at there"
+IN_OR_OUT = "canaries are in or out, and the claim is about rows that are replaced"
+VOTES_ALONE = "its rows are only voted on, and votes have the noise of other counts"
 
 Codes = NDArray[np.integer[Any]]
-
-
-class Unclipped(GradientSums):
-    """Sums gradients as long as they are."""
-
-    def clipped(self, critic: Deep, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        return critic.clipped_sum(rows, 1e9)
-
-
-class HalfNoise(GradientSums):
-    """Draws noise of half the scale."""
-
-    def noise(self, size: int) -> NDArray[np.int64]:
-        return self.randomness.noise("discrete-gaussian", GRID_SCALE / 2, size)
-
-
-class Shuffled(GradientSums):
-    """Goes through the shuffled rows in batches of one size, and is accounted as if rows had joined by coins."""
-
-    _order: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
-
-    def batch(self) -> NDArray[np.intp]:
-        size = round(self.course.rate * len(self.codes))
-        if len(self._order) < size:
-            keys = self.randomness.noise("discrete-gaussian", GRID_SCALE, len(self.codes))
-            self._order = np.argsort(keys, kind="stable")
-        batch, self._order = self._order[:size], self._order[size:]
-        return batch
-
-
-class SharedTeachers(ExactVotes):
-    """Every row is known to three teachers."""
-
-    def taught(self, codes: Codes) -> Any:
-        of = self.assigned(len(codes))
-        parts = [self.known(codes, (of + k) % self.teachers) for k in range(3)]
-        return sum(c for c, _ in parts), sum(n for _, n in parts)
-
-
-@dataclass(frozen=True)
-class RawLaw:
-    """No noise on the counts that make the law of conditions; all else is honest."""
-
-    honest: Randomness
-    secure: bool = True
-
-    def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
-        counted = mechanism == "discrete-gaussian" and scale < GRID_SCALE / 4
-        return np.zeros(size, dtype=np.int64) if counted else self.honest.noise(mechanism, scale, size)
-
-    def choose(self, scores: NDArray[np.float64], exponent: float, k: int) -> list[int]:
-        return self.honest.choose(scores, exponent, k)
-
-    def draw(self, counts: NDArray[np.int64], prior: Any, draws: int) -> NDArray[np.int64]:
-        return self.honest.draw(counts, prior, draws)
-
-
-@dataclass(frozen=True)
-class Workshop:
-    """The parts of a training, any of which may be broken."""
-
-    sums: type[GradientSums] = GradientSums
-    votes: type[ExactVotes] = ExactVotes
-    randomness: Callable[[], Randomness] = ExactRandomness.system
-
-
-HONEST = Workshop()
-MUTANTS: dict[str, Workshop] = {
-    "no-clipping": Workshop(sums=Unclipped),
-    "half-gradient-noise": Workshop(sums=HalfNoise),
-    "shuffled-batches": Workshop(sums=Shuffled),
-    "shared-teachers": Workshop(votes=SharedTeachers),
-    "raw-condition-law": Workshop(randomness=lambda: RawLaw(ExactRandomness.system())),
-}
 
 
 @dataclass(frozen=True)
@@ -156,39 +92,90 @@ class TrainingTerms:
 QUICK = TrainingTerms()
 
 
-def workshop_of(mutant: str | None) -> Workshop:
-    if mutant is None:
-        return HONEST
-    if mutant not in MUTANTS:
-        raise InputError(f"mutant {mutant!r} is not known; there are {', '.join(MUTANTS)}", mutant)
-    return MUTANTS[mutant]
+@dataclass(frozen=True)
+class TrainingChecks:
+    """A method that trains, in its harness: the same steps as `CuratorChecks`, found by looking at its training."""
+
+    plan: AuditPlan
+    progress: Progress
+
+    @cached_property
+    def harness(self) -> Harness:
+        return harness_of(self.plan.mutant)
+
+    @cached_property
+    def boundary(self) -> Boundary:
+        plan = self.plan
+        subject = subject_of(plan.method or "", plan.budget)
+        return Boundary(subject, self.harness, plan.budget, plan.neighbours, wide=False, trains=True)
+
+    @cached_property
+    def looks(self) -> list[Check]:
+        self.progress("training")
+        return list(self._looks())
+
+    def steps(self) -> list[AuditStep]:
+        drawn = tuple(c for c in self.looks if c.name in DRAWN)
+        moved = tuple(c for c in self.looks if c.name in MOVED)
+        self.progress("boundary")
+        return [
+            AuditStep(*SENSITIVITY, moved),
+            AuditStep(*CONFORMANCE, drawn, reason="" if drawn else VOTES_ALONE),
+            AuditStep(*TAINT, reason=TRAINED_BEFORE),
+            AuditStep(*BOUNDARY, tuple(self.boundary.checks())),
+        ]
+
+    def canaries(self) -> tuple[list[Check], str]:
+        """What was found by them, or why they were not looked for."""
+        heard = [c for c in self.looks if c.name == ONE_RUN]
+        if heard:
+            return heard, ""
+        return [], IN_OR_OUT if applies("no-clipping", self.plan.method or "") else VOTES_ALONE
+
+    @property
+    def exchanges(self) -> list[PairedExchange]:
+        """None: a gate that holds two tables doesn't train."""
+        return []
+
+    def power(self) -> None:
+        """Nothing is known of it."""
+
+    def first_violation(self) -> str:
+        """What catches a mutant first, in a few words. A mistake beside the training is looked for without one."""
+        title, checks = "training", self._looks()
+        if self.plan.mutant not in OF_TRAINING:
+            title, checks = BOUNDARY[1].lower(), self.boundary.checks(revealed_by(self.plan.mutant))
+        return next((f"{title}: {c.name}" for c in checks if c.outcome == FAILED), "")
+
+    def _looks(self) -> Iterator[Check]:
+        terms = TrainingTerms(self.plan.neighbours, self.plan.setting.learners, self.plan.level)
+        return looks_at(self.plan.method or "", self.plan.budget, self.harness, terms)
 
 
-def looks_at(method: str, budget: Budget, mutant: str | None = None, terms: TrainingTerms = QUICK) -> Iterator[Check]:
+def looks_at(method: str, budget: Budget, harness: Harness, terms: TrainingTerms = QUICK) -> Iterator[Check]:
     """Every look at a method by its name, the quickest first; of one whose rows are voted on, how far votes move."""
     check_trainable(budget.pure, canary_schema())
     recipe = METHODS[method].recipe(Options())
     if isinstance(recipe, Network):
-        return training_checks(recipe, budget, mutant, terms)
+        return training_checks(recipe, budget, harness, terms)
     if isinstance(recipe, PateGan):
-        return iter([votes_check(workshop_of(mutant), np.random.Generator(np.random.PCG64()), terms)])
+        return iter([votes_check(harness, np.random.Generator(np.random.PCG64()), terms)])
     raise MethodError(f"method {method} trains in a way of its own, which no audit knows how to look at", method)
 
 
 def audit_training(recipe: Network, budget: Budget, mutant: str | None = None) -> list[Check]:
     """Every look at one method; `recipe` decides whether the generator is conditional."""
-    return list(training_checks(recipe, budget, mutant, QUICK))
+    return list(training_checks(recipe, budget, harness_of(mutant), QUICK))
 
 
-def training_checks(recipe: Network, budget: Budget, mutant: str | None, terms: TrainingTerms) -> Iterator[Check]:
-    workshop, seed = workshop_of(mutant), np.random.SeedSequence().entropy
-    rng = np.random.Generator(np.random.PCG64(seed))
-    yield sensitivity_check(workshop, rng, terms)
-    yield votes_check(workshop, rng, terms)
-    yield noise_check(workshop, rng)
-    yield batch_check(workshop, rng)
+def training_checks(recipe: Network, budget: Budget, harness: Harness, terms: TrainingTerms) -> Iterator[Check]:
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence().entropy))
+    yield sensitivity_check(harness, rng, terms)
+    yield votes_check(harness, rng, terms)
+    yield noise_check(harness, rng)
+    yield batch_check(harness, rng)
     for _ in range(terms.runs):
-        yield from canary_checks(recipe, budget, workshop, rng, terms)
+        yield from canary_checks(recipe, budget, harness, rng, terms)
 
 
 def _shape() -> GradientShape:
@@ -205,11 +192,11 @@ def _critic(shape: GradientShape, size: float, rng: np.random.Generator) -> Deep
     )
 
 
-def sensitivity_check(workshop: Workshop, rng: np.random.Generator, terms: TrainingTerms = QUICK) -> Check:
+def sensitivity_check(harness: Harness, rng: np.random.Generator, terms: TrainingTerms = QUICK) -> Check:
     """One row more or less, critics small and large: the sums move by one length at most; by two for another row."""
     shape, worst, allowed = _shape(), 0.0, 2 if terms.replaced else 1
     course = Course(0.1, 1.0, 1, replace_one=terms.replaced)
-    summed = workshop.sums(_codes(0, rng), shape, course, workshop.randomness())
+    summed = harness.sums(_codes(0, rng), shape, course, harness.randomness())
     for trial in range(TRIALS * terms.runs):
         rows, critic = _codes(2 + trial % TRIALS, rng), _critic(shape, 10.0 ** rng.uniform(-2, 1.2), rng)
         other = np.concatenate([_codes(1, rng), rows[1:]]) if terms.replaced else rows[1:]
@@ -218,7 +205,7 @@ def sensitivity_check(workshop: Workshop, rng: np.random.Generator, terms: Train
     return _check(MOVED[0], worst <= allowed, f"one row moves the sums by {worst:.6f} lengths, {allowed} allowed")
 
 
-def votes_check(workshop: Workshop, rng: np.random.Generator, terms: TrainingTerms = QUICK) -> Check:
+def votes_check(harness: Harness, rng: np.random.Generator, terms: TrainingTerms = QUICK) -> Check:
     """The same coins, one row replaced: no count of votes moves by more than one."""
     groups, worst = Groups((VALUES,) * COLUMNS), 0
     made = groups.one_hot(_codes(60, rng))
@@ -227,26 +214,24 @@ def votes_check(workshop: Workshop, rng: np.random.Generator, terms: TrainingTer
         rows, coins = _codes(30, rng), int(rng.integers(2**32))
         other = rows.copy()
         other[0] = _codes(1, rng)[0]
-        heard = [
-            workshop.votes(r, groups, 10, ExactRandomness.seeded(coins)).count(made, shares) for r in (rows, other)
-        ]
+        heard = [harness.votes(r, groups, 10, ExactRandomness.seeded(coins)).count(made, shares) for r in (rows, other)]
         worst = max(worst, int(np.abs(heard[0] - heard[1]).max()))
     return _check(MOVED[1], worst <= 1, f"one row moves a count of votes by {worst}, 1 allowed")
 
 
-def noise_check(workshop: Workshop, rng: np.random.Generator) -> Check:
+def noise_check(harness: Harness, rng: np.random.Generator) -> Check:
     """Of no rows, noise is all there is to see."""
     shape, steps = _shape(), 20
-    summed = workshop.sums(_codes(0, rng), shape, Course(0.1, 1.0, steps), workshop.randomness())
+    summed = harness.sums(_codes(0, rng), shape, Course(0.1, 1.0, steps), harness.randomness())
     training, critic = Training(summed), _critic(shape, 1.0, rng)
     noise = np.concatenate([training.gradients(critic).pairs * summed.wide_steps for _ in range(steps)])
     return _spread(DRAWN[0], noise / GRID_SCALE)
 
 
-def batch_check(workshop: Workshop, rng: np.random.Generator) -> Check:
+def batch_check(harness: Harness, rng: np.random.Generator) -> Check:
     """Batches of independent coins have sizes that vary as a binomial number does; neither more nor less."""
     rows, steps, rate = 4_000, 60, 0.1
-    summed = workshop.sums(_codes(rows, rng), _shape(), Course(rate, 1.0, steps), workshop.randomness())
+    summed = harness.sums(_codes(rows, rng), _shape(), Course(rate, 1.0, steps), harness.randomness())
     sizes = np.array([len(summed.batch()) for _ in range(steps)])
     return _spread(DRAWN[1], (sizes - rate * rows) / np.sqrt(rows * rate * (1 - rate)))
 
@@ -261,23 +246,23 @@ def _spread(name: str, normal: NDArray[np.float64]) -> Check:
 
 
 def canary_checks(
-    recipe: Network, budget: Budget, workshop: Workshop, rng: np.random.Generator, terms: TrainingTerms = QUICK
+    recipe: Network, budget: Budget, harness: Harness, rng: np.random.Generator, terms: TrainingTerms = QUICK
 ) -> list[Check]:
     """One run with canaries, and the noise of the one-way counts that it paid for.
 
     Canaries are in or out, of which a claim about replaced rows says nothing; then the counts alone are looked at.
     """
-    law, found = played(recipe, budget, workshop, rng, terms.neighbours)
+    law, found = played(recipe, budget, harness, rng, terms.neighbours)
     return [law] if terms.replaced else [law, _one_run(found, terms.each)]
 
 
 def played(
-    recipe: Network, budget: Budget, workshop: Workshop, rng: np.random.Generator, neighbours: str = ADD_REMOVE
+    recipe: Network, budget: Budget, harness: Harness, rng: np.random.Generator, neighbours: str = ADD_REMOVE
 ) -> tuple[Check, CanaryOutcome | None]:
     """Each canary in by its coin, beside rows that are always in."""
     coins = tossed(len(CANARIES.rows))
     rows = np.concatenate([CANARIES.rows[coins], CANARIES.company(_company(budget))])
-    watched = run(replace(recipe, school=CANARY_TRAINING), budget, workshop, rows, rng, neighbours)
+    watched = run(replace(recipe, school=CANARY_TRAINING), budget, harness, rows, rng, neighbours)
     return watched.law_check(rows), watched.outcome(coins)
 
 
@@ -334,10 +319,10 @@ def canary_schema(neighbours: str = ADD_REMOVE) -> Schema:
 
 
 class ObservedCurator(Curator):
-    """A curator whose trainings are asked by the canaries' own critic, and overheard."""
+    """A curator whose trainings are asked by the canaries' own critic, and listened to."""
 
-    workshop = HONEST
-    ear: GradientListener | None = None
+    harness = Harness()
+    listener: GradientListener | None = None
     course: Course | None = None
 
     def ask(self, ask: Ask[Result]) -> Result:
@@ -345,7 +330,7 @@ class ObservedCurator(Curator):
         if isinstance(ask, Train):
             self.course = ask.course
             watched = WatchedTrain(
-                ask.domain, ask.grid, ask.shape, ask.course, ask.question, ask.parts, ask.learn, watching=self
+                ask.domain, ask.grid, ask.shape, ask.course, ask.question, ask.parts, ask.learn, observer=self
             )
         answer: Result = super().ask(watched)
         return answer
@@ -353,29 +338,29 @@ class ObservedCurator(Curator):
 
 @dataclass(frozen=True, eq=False)
 class WatchedTrain(Train):
-    """A training of which the parts may be broken, and which is overheard where canaries have numbers of their own."""
+    """A training whose parts may be broken, and which is listened to where canaries have numbers of their own."""
 
-    watching: ObservedCurator | None = None
+    observer: ObservedCurator | None = None
 
     def training(self, sums: GradientSums, keep: Keep) -> Training:
-        assert self.watching is not None
-        watched = self.watching.workshop.sums(sums.codes, sums.shape, sums.course, sums.randomness)
+        assert self.observer is not None
+        watched = self.observer.harness.sums(sums.codes, sums.shape, sums.course, sums.randomness)
         if self.shape.sizes != (CANARIES.values,) * 2:
             return Training(watched, keep)
-        self.watching.ear = GradientListener(CANARIES, self.course.rate, watched.deep_steps / watched.wide_steps)
-        return Overheard(watched, self.watching.ear, CANARIES.critic(self.shape.groups.width))
+        self.observer.listener = GradientListener(CANARIES, self.course.rate, watched.deep_steps / watched.wide_steps)
+        return ListenedTraining(watched, self.observer.listener, CANARIES.critic(self.shape.groups.width))
 
 
-class Overheard(Training):
+class ListenedTraining(Training):
     """Sums for a critic of the canaries' own, whichever is asked for."""
 
-    def __init__(self, sums: GradientSums, ear: GradientListener, chosen: Deep) -> None:
+    def __init__(self, sums: GradientSums, listener: GradientListener, chosen: Deep) -> None:
         super().__init__(sums)
-        self._ear, self._chosen = ear, chosen
+        self._listener, self._chosen = listener, chosen
 
     def gradients(self, critic: Deep | None = None) -> Noisy:
         noisy = super().gradients(self._chosen)
-        self._ear.hear(noisy)
+        self._listener.hear(noisy)
         return noisy
 
 
@@ -387,12 +372,12 @@ class ObservedRun:
 
     def outcome(self, coins: Coins) -> CanaryOutcome | None:
         """None where noisy counts made values share a group, so that canaries share their numbers."""
-        ear, paid = self.curator.ear, self.curator.facts.training
-        if ear is None or paid is None or self.curator.course is None:
+        listener, paid = self.curator.listener, self.curator.facts.training
+        if listener is None or paid is None or self.curator.course is None:
             return None
-        every = judged(coins, ear.wide)
-        unclipped = judged(coins[: CANARIES.units], ear.deep)
-        return CanaryOutcome(self.curator.course, paid, guessed(coins, ear.wide, GUESSED), every, unclipped)
+        every = judged(coins, listener.wide)
+        unclipped = judged(coins[: CANARIES.units], listener.deep)
+        return CanaryOutcome(self.curator.course, paid, guessed(coins, listener.wide, GUESSED), every, unclipped)
 
     def law_check(self, rows: Codes) -> Check:
         """The answers to one-way counts, less the truth, in units of the noise that was declared for them."""
@@ -406,7 +391,7 @@ class ObservedRun:
 def run(
     recipe: Network,
     budget: Budget,
-    workshop: Workshop,
+    harness: Harness,
     rows: Codes,
     rng: np.random.Generator,
     neighbours: str = ADD_REMOVE,
@@ -417,7 +402,7 @@ def run(
     schema = canary_schema(neighbours)
     names = np.array([f"v{i}" for i in range(CANARIES.values)])
     table = opened(pa.table({c.name: names[rows[:, i]] for i, c in enumerate(schema)}), schema)
-    curator = ObservedCurator(schema, budget, RowGate(table, Payer(budget), workshop.randomness()))
-    curator.workshop = workshop
+    curator = ObservedCurator(schema, budget, RowGate(table, Payer(budget), harness.randomness()))
+    curator.harness = harness
     recipe.calibrate(Domain.of(schema), curator.remaining()).fit(curator, rng)
     return ObservedRun(curator)

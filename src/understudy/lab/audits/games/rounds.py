@@ -16,8 +16,9 @@ from typing import Any
 from understudy.boundary.privacy.budget import Budget
 from understudy.errors import ReleaseError
 from understudy.lab.audits.games.game import MeteredPlayer, Player, Run, rounds
+from understudy.lab.audits.mutants.mutants import harness_of
 from understudy.lab.audits.pairs.pair import named
-from understudy.lab.audits.subjects.all_subjects import harness_of, is_opaque, subject_of
+from understudy.lab.audits.subjects.all_subjects import is_opaque, subject_of
 from understudy.lab.audits.subjects.specimens import SpecimenPlayer
 from understudy.lab.jobs.job_record import JobRecord
 from understudy.lab.jobs.worker_pool import serve

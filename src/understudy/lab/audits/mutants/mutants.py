@@ -33,9 +33,11 @@ from understudy.lab.audits.mutants.broken_boundary import (
     left_in_files,
     spilled_beside,
 )
+from understudy.lab.audits.mutants.broken_training import HalfNoise, RawLaw, SharedTeachers, Shuffled, Unclipped
 from understudy.lab.audits.pairs.hostile import LOST, ODD, PADDED, WIDE
 from understudy.lab.audits.pairs.pair import Row
 from understudy.lab.audits.subjects.harness import Harness, opened
+from understudy.parameters import known_name
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Mutant:
     harness: Harness
     revealed_by: tuple[str, ...] = ()
     """Of a mistake that is made before or beside the noise: the looks at the boundary that should find it."""
+    of_training: bool = False
+    """Whether only a training can make it."""
 
     @property
     def boundary(self) -> bool:
@@ -194,5 +198,33 @@ MUTANTS: dict[str, Mutant] = {
         Mutant("draft-guarantee", "guarantees what a draft rests on", Harness(guaranteed=as_if_confirmed), (DRAFTS,)),
         Mutant("rows-in-files", "leaves rows in a file", Harness(opened=left_in_files), (FILES,)),
         Mutant("open-spill", "spills rows where others can read them", Harness(opened=spilled_beside), (FILES,)),
+        Mutant("no-clipping", "sums gradients as long as they are", Harness(sums=Unclipped), of_training=True),
+        Mutant(
+            "half-gradient-noise", "draws half of the noise on gradients", Harness(sums=HalfNoise), of_training=True
+        ),
+        Mutant(
+            "shuffled-batches", "goes through the rows in batches of one size", Harness(sums=Shuffled), of_training=True
+        ),
+        Mutant("shared-teachers", "lets three teachers know a row", Harness(votes=SharedTeachers), of_training=True),
+        Mutant(
+            "raw-condition-law",
+            "puts no noise on the counts that make conditions",
+            Harness(randomness=RawLaw.system),
+            of_training=True,
+        ),
     )
 }
+
+OF_TRAINING = tuple(m.name for m in MUTANTS.values() if m.of_training)
+
+
+def harness_of(mutant: str | None) -> Harness:
+    """The honest harness, or a mutant's."""
+    if mutant is None:
+        return Harness()
+    return MUTANTS[known_name("mutant", mutant, MUTANTS)].harness
+
+
+def revealed_by(mutant: str | None) -> tuple[str, ...]:
+    """The looks at the boundary that should find a mistake; none of one that is made in the noise or its price."""
+    return () if mutant is None else MUTANTS[mutant].revealed_by

@@ -1,22 +1,18 @@
-"""Everything that can be audited by its name, and the harnesses it can be audited in."""
+"""Everything that can be audited by its name, and the mistakes that it can make."""
 
 from __future__ import annotations
 
 from understudy.boundary.privacy.budget import Budget
 from understudy.errors import MethodError
-from understudy.lab.audits.checks import training_checks as training
-from understudy.lab.audits.mutants.mutants import MUTANTS
-from understudy.lab.audits.subjects.harness import Harness
+from understudy.lab.audits.mutants.mutants import MUTANTS, OF_TRAINING
 from understudy.lab.audits.subjects.predictors import PREDICTORS, PredictorSubject
 from understudy.lab.audits.subjects.queries import QUERIES, QuerySubject
 from understudy.lab.audits.subjects.specimens import SPECIMENS
 from understudy.lab.audits.subjects.subject import Subject
 from understudy.lab.audits.subjects.synthesizers import SynthesisSubject, variants
 from understudy.methods.registry import METHODS
-from understudy.parameters import known_name, suggestion
+from understudy.parameters import suggestion
 
-OF_TRAINING = training.MUTANTS
-"""Mistakes that only a training can make."""
 LOOKED_AT = (*PREDICTORS, *QUERIES)
 """What is no method and is audited from both sides of a curator, too."""
 CHOOSING = ("private-forest", "private-greedy-tree", "query-quantile")
@@ -48,7 +44,7 @@ def subjects() -> tuple[str, ...]:
 
 
 def subject_of(name: str, budget: Budget) -> Subject:
-    if name in syntheses():
+    if name in (*syntheses(), *trained()):
         return SynthesisSubject(name, budget)
     if name in PREDICTORS:
         return PredictorSubject(name, budget)
@@ -58,16 +54,11 @@ def subject_of(name: str, budget: Budget) -> Subject:
     raise MethodError(f"{name!r} can't be audited: it is not known; {suggestion(name, known)}", name)
 
 
-def trained_subject_of(name: str, budget: Budget) -> Subject:
-    """A method that trains, up to where its training begins."""
-    return SynthesisSubject(name, budget)
-
-
 def mutants_of(name: str) -> tuple[str, ...]:
     """All that may be asked for of a method by its name."""
     if name in trained():
-        return tuple(m for m in (*MUTANTS, *OF_TRAINING) if applies(m, name))
-    return tuple(MUTANTS)
+        return tuple(m for m in MUTANTS if applies(m, name))
+    return tuple(m for m in MUTANTS if m not in OF_TRAINING)
 
 
 def is_opaque(name: str) -> bool:
@@ -107,15 +98,3 @@ def _applies_elsewhere(mutant: str, name: str) -> bool:
 def selects_wide(name: str) -> bool:
     """Whether it picks several sets in one selection only of wide tables."""
     return name in variants() and variants()[name][1].selects_wide
-
-
-def harness_of(mutant: str | None) -> Harness:
-    """The honest harness, or a mutant's."""
-    if mutant is None:
-        return Harness()
-    return MUTANTS[known_name("mutant", mutant, MUTANTS)].harness
-
-
-def revealed_by(mutant: str | None) -> tuple[str, ...]:
-    """The looks at the boundary that should find a mistake; none of one that is made in the noise or its price."""
-    return MUTANTS[mutant].revealed_by if mutant in MUTANTS else ()

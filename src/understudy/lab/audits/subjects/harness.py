@@ -15,6 +15,8 @@ from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.gates import Gate
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
+from understudy.boundary.privacy.mechanisms.teachers import ExactVotes
+from understudy.boundary.privacy.mechanisms.training import GradientSums
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.cache import CachedTable
 from understudy.boundary.tables.sources import open as open_table
@@ -67,6 +69,10 @@ class Harness:
     randomness: Callable[[], Randomness] = ExactRandomness.system
     rows: Callable[[Sequence[Row]], int | None] = unasked
     ledger: Callable[[], Ledger] = Ledger.memory
+    sums: type[GradientSums] = GradientSums
+    """The noisy gradients of a training."""
+    votes: type[ExactVotes] = ExactVotes
+    """The votes of teachers."""
     guaranteed: Callable[[WithGuarantee], Any] = guaranteed
 
     def context(self, pair: Pair, second: bool) -> RunContext:
