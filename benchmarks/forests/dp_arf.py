@@ -28,11 +28,10 @@ from marginals.environment import BENCH, python_of
 from marginals.job import cpu_seconds, peak_mb
 from marginals.measurement import NO_TARGET, SCORER, prepare_table
 from marginals.report import spread
-from places import RAW
+from results_cache import Result, ResultsCache
 
 from forests import generated
 
-RESULTS = RAW / "forests-dp-arf.json"
 DELTA = 1e-6
 BOX = 1800
 SCORES = ("tv1", "tv2", "tv3", "lr_auc", "gbm_auc")
@@ -65,12 +64,13 @@ class Case:
     variant: str
     seed: int
 
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return (self.table, self.epsilon, self.method != "rake", self.variant, self.seed)
+
     def __str__(self) -> str:
         what = f"{self.method} ({self.variant})" if self.variant else self.method
         return f"{what} on {self.table}, epsilon {self.epsilon:g}, seed {self.seed}"
-
-
-Result = dict[str, Any]
 
 
 def main() -> None:
@@ -78,12 +78,12 @@ def main() -> None:
     if asked.case:
         print(json.dumps(release(Case(**json.loads(asked.case)), Path(asked.out))))
         return
-    known = load()
+    cache = ResultsCache("forests-dp-arf", Case, lambda case: case.key)
     if not asked.report:
         for case in _cases(asked):
-            if case not in known or asked.again:
-                keep(case, measure(case))
-    print(render(load()))
+            if case not in cache.results or asked.again:
+                cache.add(case, measure(case))
+    print(render(cache.results))
 
 
 def measure(case: Case) -> Result:
@@ -186,18 +186,6 @@ def _score(folder: Path, synthetic: Path) -> dict[str, float]:
     done = subprocess.run([*command, str(synthetic)], env=calm, capture_output=True, text=True, check=True)
     scores: dict[str, float] = ast.literal_eval(done.stdout.removeprefix(str(synthetic)).strip())
     return scores
-
-
-def load() -> dict[Case, Result]:
-    entries = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-    return {Case(**{k: e[k] for k in ("table", "epsilon", "method", "variant", "seed")}): e for e in entries}
-
-
-def keep(case: Case, result: Result) -> None:
-    results = load() | {case: asdict(case) | result}
-    ordered = sorted(results, key=lambda c: (c.table, c.epsilon, c.method != "rake", c.variant, c.seed))
-    lines = ",\n".join(json.dumps(results[c]) for c in ordered)
-    RESULTS.write_text(f"[\n{lines}\n]\n")
 
 
 def render(results: dict[Case, Result]) -> str:

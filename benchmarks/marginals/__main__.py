@@ -25,7 +25,7 @@ SLOW = 120
 
 def main(arguments: Sequence[str] | None = None) -> None:
     asked = _parser().parse_args(arguments)
-    cache = Cache.load(any_code=asked.any_code)
+    cache = Cache(asked.any_code)
     tools = [asked.only] if asked.only else list(METHODS)
     wanted = list(cases(tools, asked.methods, asked.tables, asked.epsilons, asked.seeds))
     if not asked.report:

@@ -13,7 +13,9 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from .cache import Result, identity
+from results_cache import Result
+
+from .cache import identity
 from .case import OURS, Case
 from .environment import BENCH, ROOT, InstallError, python_of
 from .job import LONGEST_REASON, Job

@@ -6,7 +6,8 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from .cache import Result
+from results_cache import Result
+
 from .case import OURS, same_task
 
 SCORES = ("tv1", "tv2", "tv3", "lr_auc", "gbm_auc", "tree10_acc")

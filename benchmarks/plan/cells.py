@@ -90,7 +90,7 @@ def _all() -> Iterator[tuple[Key, dict[str, Any]]]:
     yield from _hostile_and_growing()
     yield from _selection()
     yield from _networks()
-    for e in known.entries():
+    for e in known.results().results.values():
         if "failed" not in e:
             # A frame that lies in memory is no file: its release is of no use for time and memory.
             figures = {"error": e["tv2"]} if e["table"] in known.NAMES else _figures(e, e["tv2"])

@@ -20,11 +20,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from marginals.job import cpu_seconds, peak_mb
-from places import RAW
+from results_cache import ResultsCache
 
 import understudy as us
 
-RESULTS = RAW / "plan-known.json"
 NAMES = ("iris", "wine", "breast_cancer", "diabetes")
 METHODS = ("independent", "privbayes", "mwem", "mst", "aim", "rake", "dp-select")
 EPSILONS = (0.1, 1.0, 10.0)
@@ -52,13 +51,11 @@ def main() -> None:
     if len(sys.argv) > 1:
         print(json.dumps(release(Case(**json.loads(sys.argv[1])))))
         return
+    cache = results()
     for case in _cases():
-        known = entries()
-        if not any(asdict(case).items() <= ({"delta": DELTA} | e).items() for e in known):
-            found = asdict(case) | {"date": datetime.now(UTC).isoformat(timespec="seconds")} | _measured(case)
-            print(found, flush=True)
-            lines = ",\n".join(json.dumps(e) for e in [*known, found])
-            RESULTS.write_text(f"[\n{lines}\n]\n")
+        if case not in cache.results:
+            cache.add(case, {"date": datetime.now(UTC).isoformat(timespec="seconds")} | _measured(case))
+            print(cache.results[case], flush=True)
 
 
 def _cases() -> list[Case]:
@@ -69,9 +66,8 @@ def _cases() -> list[Case]:
     ]
 
 
-def entries() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-    return found
+def results() -> ResultsCache[Case]:
+    return ResultsCache("plan-known", Case)
 
 
 def _measured(case: Case) -> dict[str, Any]:
