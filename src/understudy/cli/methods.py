@@ -6,7 +6,7 @@ from typing import Any
 
 from understudy.cli.screen import print_facts, print_json, print_table
 from understudy.lab.specimens.all_specimens import SPECIMENS
-from understudy.lab.specimens.specimen import SpecimenKind
+from understudy.lab.specimens.specimen_result import SpecimenKind
 from understudy.methods.method import Method
 from understudy.methods.registry import AUTO, METHODS, find_method, general_methods
 

@@ -10,7 +10,7 @@ from understudy.cli.screen import print_facts, print_json, progress
 from understudy.errors import InputError, ReleaseError
 from understudy.files import write_atomically
 from understudy.lab.specimens.all_specimens import SPECIMENS, specimen
-from understudy.lab.specimens.specimen import Specimen
+from understudy.lab.specimens.specimen_result import Specimen
 from understudy.methods.params import parse_options
 from understudy.releases.release import check_writable
 from understudy.releases.synthetic_table import csv_bytes, parquet_bytes

@@ -13,7 +13,7 @@ from understudy.lab.attacks.identification import (
     AT_LEAST,
     EQUAL,
     UNKNOWN,
-    Predicate,
+    ColumnCondition,
     elected,
     guessed_right,
     matches,
@@ -86,8 +86,12 @@ def test_two_halves_are_linked_by_one_row():
 def test_descriptions_single_out_one_row_and_count_it_once(setting):
     people = numbers(1.0, 2.0, 2.0, 9.0, None)
     sample = setting(people, people, people, given=NUMBER).train
-    nine, one, two = ((Predicate("x", EQUAL, v),) for v in (9.0, 1.0, 2.0))
-    large, nobody, unknown = (Predicate("x", AT_LEAST, 5.0),), (Predicate("x", EQUAL, 7.0),), (Predicate("x", UNKNOWN),)
+    nine, one, two = ((ColumnCondition("x", EQUAL, v),) for v in (9.0, 1.0, 2.0))
+    large, nobody, unknown = (
+        (ColumnCondition("x", AT_LEAST, 5.0),),
+        (ColumnCondition("x", EQUAL, 7.0),),
+        (ColumnCondition("x", UNKNOWN),),
+    )
     assert matches((*large, *nine), sample).tolist() == [False, False, False, True, False]
     assert [singled_out([d], sample) for d in (nine, one, two, large, nobody, unknown)] == [1, 1, 0, 1, 0, 1]
     assert singled_out([nine, large, one], sample) == 2

@@ -32,7 +32,7 @@ from understudy.lab.specimens.published_select import (
     partial_epsilon,
     specimen,
 )
-from understudy.lab.specimens.specimen import Specimen, SpecimenKind
+from understudy.lab.specimens.specimen_result import Specimen, SpecimenKind
 from understudy.methods.mst import Mst
 
 SIZES = {"a": 3, "b": 3, "c": 2, "d": 2}

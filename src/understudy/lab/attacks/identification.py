@@ -86,7 +86,7 @@ EQUAL, AT_MOST, AT_LEAST, UNKNOWN = "=", "≤", "≥", "missing"
 
 
 @dataclass(frozen=True)
-class Predicate:
+class ColumnCondition:
     """What a column shall be: a code or a number."""
 
     column: str
@@ -103,7 +103,7 @@ class Predicate:
         return column <= self.value if self.relation == AT_MOST else column >= self.value
 
 
-Description = tuple[Predicate, ...]
+Description = tuple[ColumnCondition, ...]
 
 
 def singling(threat: Threat) -> Finding:
@@ -149,15 +149,15 @@ def matches(description: Description, table: RowSample) -> NDArray[np.bool_]:
 
 def single(threat: Threat, rng: np.random.Generator) -> Iterator[Description]:
     """Every extreme of a number, then values that one synthetic row has, in a random order of the columns' turns."""
-    rare: list[Predicate] = []
+    rare: list[ColumnCondition] = []
     most = -(-MOST_GUESSES // len(threat.variables))
     for variable in threat.variables:
         values, counts = np.unique(_known(threat.synthetic, variable), return_counts=True)
         if variable.on_line and len(values):
-            yield (Predicate(variable.name, AT_MOST, float(values[0])),)
-            yield (Predicate(variable.name, AT_LEAST, float(values[-1])),)
+            yield (ColumnCondition(variable.name, AT_MOST, float(values[0])),)
+            yield (ColumnCondition(variable.name, AT_LEAST, float(values[-1])),)
         once = values[counts == 1]
-        rare += [Predicate(variable.name, EQUAL, float(v)) for v in once[some(len(once), most, rng)]]
+        rare += [ColumnCondition(variable.name, EQUAL, float(v)) for v in once[some(len(once), most, rng)]]
     yield from ((rare[i],) for i in rng.permutation(len(rare)))
 
 
@@ -183,14 +183,14 @@ def _middle(sample: RowSample, variable: Variable) -> float:
     return float(np.quantile(known, 0.5, method="lower")) if len(known) else 0.0
 
 
-def _condition(sample: RowSample, variable: Variable, row: int, middles: dict[str, float]) -> Predicate:
+def _condition(sample: RowSample, variable: Variable, row: int, middles: dict[str, float]) -> ColumnCondition:
     name = variable.name
     if not variable.on_line:
-        return Predicate(name, EQUAL, float(sample.codes[name][row]))
+        return ColumnCondition(name, EQUAL, float(sample.codes[name][row]))
     value = float(sample.values[name][row])
     if np.isnan(value):
-        return Predicate(name, UNKNOWN)
-    return Predicate(name, AT_MOST if value <= middles[name] else AT_LEAST, value)
+        return ColumnCondition(name, UNKNOWN)
+    return ColumnCondition(name, AT_MOST if value <= middles[name] else AT_LEAST, value)
 
 
 SINGLING_OUT: tuple[Attack, ...] = (

@@ -13,7 +13,7 @@ from typing import Any
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError, MethodError
 from understudy.lab import specimens
-from understudy.lab.specimens.specimen import Specimen, SpecimenKind
+from understudy.lab.specimens.specimen_result import Specimen, SpecimenKind
 from understudy.methods.registry import NOT_PRIVATE
 from understudy.parameters import suggestion, whole_number
 

@@ -20,7 +20,7 @@ from understudy.errors import InputError, MethodError
 from understudy.inference.forest.adversarial_forest import FittedForest, Growth, grow
 from understudy.inference.forest.density import ForestDensity, complete, forge
 from understudy.lab.specimens.points import Floats, Points
-from understudy.lab.specimens.specimen import Specimen, SpecimenKind
+from understudy.lab.specimens.specimen_result import Specimen, SpecimenKind
 from understudy.methods.params import Params, parameter
 from understudy.parameters import whole_number
 from understudy.releases.synthetic_table import to_native

@@ -29,7 +29,7 @@ from understudy.inference.forest.adversarial_forest import FittedForest, Growth,
 from understudy.inference.forest.density import CategoryShares, ForestDensity, Normal, forge
 from understudy.lab.specimens.arf import TRUNCATED_NORMAL, estimate
 from understudy.lab.specimens.points import Floats, Points
-from understudy.lab.specimens.specimen import Specimen, SpecimenKind
+from understudy.lab.specimens.specimen_result import Specimen, SpecimenKind
 from understudy.methods.params import Params, parameter
 
 if TYPE_CHECKING:

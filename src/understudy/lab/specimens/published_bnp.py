@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from understudy.boundary.schema.schema import Schema
 from understudy.inference.polya.pitman_yor import check_urn, least_delta, urn
 from understudy.lab.specimens.points import Points
-from understudy.lab.specimens.specimen import Specimen, SpecimenKind
+from understudy.lab.specimens.specimen_result import Specimen, SpecimenKind
 from understudy.methods.params import Params, parameter
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ from understudy.errors import InputError
 from understudy.inference.model import CodeColumns
 from understudy.inference.particles.particles import cells_of
 from understudy.inference.row_selection import DISTANCES, L1, Floats, Goal, Pick, Places, check_distance, choose
-from understudy.lab.specimens.specimen import Specimen, SpecimenKind
+from understudy.lab.specimens.specimen_result import Specimen, SpecimenKind
 from understudy.methods.independent import Independent
 from understudy.methods.method import Recipe
 from understudy.methods.params import Params, parameter
