@@ -35,8 +35,7 @@ from understudy.methods.mst import Mst
 from understudy.methods.pate_gan import PateConfig, PateGan
 from understudy.methods.rake.rake import Rake
 from understudy.progress import Advance, Progress, listening
-from understudy.releases.curator_progress import watched
-from understudy.releases.synthesis import STEPS
+from understudy.releases.synthesis import STEPS, watched
 
 TINY = TrainingConfig(steps=4, lessons=2, batch=50, hidden=4, deep_share=0.1)
 VOTING = TrainingConfig(hidden=0, deep_share=0.0, batch=50)

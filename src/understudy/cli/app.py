@@ -75,13 +75,13 @@ def _print_version(wanted: bool) -> None:
 
 
 def _complete_method(incomplete: str) -> list[str]:
-    from understudy.cli.methods import method_names
+    from understudy.cli.method_commands import method_names
 
     return [name for name in method_names() if name.startswith(incomplete)]
 
 
 def _complete_option(context: typer.Context, incomplete: str) -> list[str]:
-    from understudy.cli.methods import option_texts
+    from understudy.cli.method_commands import option_texts
 
     texts = option_texts(context.params.get("method") or "")
     return [text for text in texts if text.startswith(incomplete)]
@@ -160,24 +160,20 @@ def synth(
     json: Json = False,
 ) -> None:
     """Make a differentially private stand-in of a table."""
-    from understudy.cli import specimen
-    from understudy.cli.synth import Request, check_format, demanded, run
+    from understudy.cli.synth import Request, check_no_privacy, run, run_without_privacy
 
-    check_format(format)
-    if specimen.check_wish(method, no_privacy):
-        specimen.run(
-            data, method, epsilon, schema, rows, out,
-            format=format, seed=seed, overwrite=overwrite, options=option or (), quiet=quiet or json, as_json=json,
-        )  # fmt: skip
-        return
     request = Request(
         data, schema, out, format=format, ledger=ledger, overwrite=overwrite, audit=audit, resume=resume,
         quiet=quiet or json, as_json=json,
     )  # fmt: skip
+    request.check()
+    check_no_privacy(method, no_privacy)
+    if no_privacy:
+        run_without_privacy(request, method, epsilon=epsilon, rows=rows, seed=seed, options=option or ())
+        return
     run(
-        request, epsilon=demanded(epsilon), delta=delta, method=method, target=tuple(target or ()),
-        marginals=marginal or (), weights=weight or (), workload=workload, by=by, draws=draws, pool=pool,
-        numeric=numeric, options=option or (),
+        request, epsilon=epsilon, delta=delta, method=method, target=tuple(target or ()), marginals=marginal or (),
+        weights=weight or (), workload=workload, by=by, draws=draws, pool=pool, numeric=numeric, options=option or (),
         given=given or (), rows=rows, seed=seed, analyst=analyst, accept_draft_as_public=accept_draft_as_public,
         test_only_noise_seed=test_only_noise_seed,
     )  # fmt: skip
@@ -204,12 +200,12 @@ def methods(
     json: Json = False,
 ) -> None:
     """List every method with its guarantee, what it is good for, and its limits; or one, with its options."""
-    from understudy.cli.methods import show, show_one
+    from understudy.cli.method_commands import show_method, show_methods
 
     if name is None:
-        show(json)
+        show_methods(json)
     else:
-        show_one(name, json)
+        show_method(name, json)
 
 
 @app.command()
@@ -223,9 +219,9 @@ def plan(
     json: Json = False,
 ) -> None:
     """Predict error, time and memory of every method, before any budget is spent."""
-    from understudy.cli.plan import show
+    from understudy.cli.method_commands import show_plan
 
-    show(data, schema, epsilon=epsilon, delta=delta, rows=rows, target=tuple(target or ()), as_json=json)
+    show_plan(data, schema, epsilon=epsilon, delta=delta, rows=rows, target=tuple(target or ()), as_json=json)
 
 
 @app.command()

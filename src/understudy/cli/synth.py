@@ -1,4 +1,4 @@
-"""`understudy synth`."""
+"""`understudy synth`: a release; or with `--no-privacy` one file of rows that has no guarantee, and is no release."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.ledger.beside import is_server
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.sources import open as open_table
@@ -16,8 +15,10 @@ from understudy.cli.failures import journal_path, resumable
 from understudy.cli.locations import beside, ledger_of, schema_of
 from understudy.cli.screen import print_facts, print_json, progress, sparkline
 from understudy.errors import InputError, MethodError, ReleaseError
+from understudy.files import write_atomically
 from understudy.lab.audits.audit import audit
 from understudy.lab.audits.result import Audit
+from understudy.lab.specimens.all_specimens import SPECIMENS, specimen
 from understudy.methods.params import parse_options
 from understudy.methods.parts.workload import parse_weight
 from understudy.parameters import one_of
@@ -27,6 +28,7 @@ from understudy.releases.interruption import journal_at
 from understudy.releases.release import CERTIFICATE, FORMATS, Release, check_writable, write_folder
 from understudy.releases.report_figures import curve_of
 from understudy.releases.synthesis import MOST_ROWS, STEPS, Plan, synthesize
+from understudy.releases.synthetic_table import csv_bytes, parquet_bytes
 
 BYTES_PER_VALUE = 12
 NO_LIMIT = "none is set: the ledger records, and refuses nothing; set one with `understudy budget set`"
@@ -47,16 +49,8 @@ class Request:
     quiet: bool
     as_json: bool
 
-
-def check_format(format: str) -> None:
-    one_of("format", format, FORMATS, error=ReleaseError)
-
-
-def demanded(epsilon: float | None) -> float:
-    """The ε of a release: only rows without privacy do without one."""
-    if epsilon is None:
-        raise InputError("a release needs --epsilon, the privacy loss that it may have, such as --epsilon 1", epsilon)
-    return epsilon
+    def check(self) -> None:
+        one_of("format", self.format, FORMATS, error=ReleaseError)
 
 
 def run(request: Request, **wishes: Any) -> None:
@@ -64,6 +58,8 @@ def run(request: Request, **wishes: Any) -> None:
 
     `wishes` are those of `synthesize` by name, as they were typed where it wants other types.
     """
+    if wishes["epsilon"] is None:
+        raise InputError("a release needs --epsilon, the privacy loss that it may have, such as --epsilon 1", None)
     wishes["marginals"] = [_columns(text) for text in wishes["marginals"]]
     wishes["weights"] = _weights(wishes["weights"])
     wishes["given"] = _given(wishes["given"])
@@ -75,13 +71,18 @@ def run(request: Request, **wishes: Any) -> None:
     journal = journal_at(journal_path(out), ledger, request.resume)
     files: dict[str, bytes] = {}
     assert journal is not None  # since it has a path
-    parts = len(STEPS) + 1 if request.audit is None else None
+    parts = len(STEPS) + 1 if request.audit is None else None  # how many an audit has, only the audit knows
     with resumable(journal), progress(parts, request.quiet) as begin:
 
         def deliver(release: Release) -> None:
             begin("writing")
             files.update(release.files(request.format))
-            _write(out, files, request.overwrite, release.certificate.asked, ledger)
+            try:
+                write_folder(out, files, request.overwrite)
+            except ReleaseError as error:
+                # The noise was drawn, so the debit is real, whether or not anybody saw the result.
+                spent = f"the budget was spent all the same: {release.certificate.asked} stay debited in {ledger}"
+                raise ReleaseError(f"{error}; {spent}", out) from None
 
         def audit_first(plan: Plan) -> Audit:
             return _audited(plan, str(request.audit), begin)
@@ -95,7 +96,10 @@ def run(request: Request, **wishes: Any) -> None:
             deliver=deliver,
             **wishes,
         )
-    _show(release, out, json.loads(files[CERTIFICATE]) if request.as_json else None)
+    if request.as_json:
+        print_json({"out": str(out), **json.loads(files[CERTIFICATE])})
+    else:
+        _show(release, out)
 
 
 def _audited(plan: Plan, setting: str, begin: Listener) -> Audit:
@@ -108,16 +112,6 @@ def _audited(plan: Plan, setting: str, begin: Listener) -> Audit:
         setting=setting,
         progress=lambda text: begin(f"auditing: {text}"),
     )
-
-
-def _write(out: Path, files: dict[str, bytes], overwrite: bool, budget: Budget, ledger: Path) -> None:
-    try:
-        write_folder(out, files, overwrite)
-    except ReleaseError as error:
-        # The noise was drawn, so the debit is real, whether or not anybody saw the result.
-        raise ReleaseError(
-            f"{error}; the budget was spent all the same: {budget} stay debited in {ledger}", out
-        ) from None
 
 
 def _columns(text: str) -> tuple[str, ...]:
@@ -158,28 +152,26 @@ def _expected_bytes(request: Request, rows: int | None, schema: Schema) -> int:
     return 4096 + 2 * Path(request.data.partition("::")[0]).stat().st_size
 
 
-def _show(release: Release, out: Path, written: dict[str, Any] | None) -> None:
-    if written is not None:
-        print_json({"out": str(out), **written})
-        return
+def _show(release: Release, out: Path) -> None:
     certificate = release.certificate
-    claim = (
-        f"({certificate.epsilon:.6g}, {certificate.delta:g})-differential privacy, neighbours {certificate.neighbours}"
-    )
-    void = f"none: {certificate.stamp}, {certificate.void}"
-    print_facts(
-        [
-            ("release", str(out)),
-            ("method", f"{certificate.method} ({certificate.reason})"),
-            ("guarantee", claim if certificate.guarantee else void),
-            *_payment(certificate),
-            *([("audit", str(certificate.audit["verdict"]))] if certificate.audit else []),
-            *_training(release),
-            ("rows", f"{certificate.rows:,} ({certificate.rows_rule})"),
-            ("report", str(out / "report.html")),
-            ("check it", f"understudy verify {out} && understudy replay {out}"),
-        ]
-    )
+    claim = f"none: {certificate.stamp}, {certificate.void}"
+    if certificate.guarantee:
+        pair = f"({certificate.epsilon:.6g}, {certificate.delta:g})"
+        claim = f"{pair}-differential privacy, neighbours {certificate.neighbours}"
+    facts = [("release", str(out)), ("method", f"{certificate.method} ({certificate.reason})"), ("guarantee", claim)]
+    facts += _payment(certificate)
+    if certificate.audit:
+        facts.append(("audit", str(certificate.audit["verdict"])))
+    if curve := curve_of(release.record):
+        (first, from_), (last, to) = curve[0], curve[-1]
+        ends = f"critic's gap {from_:.3g} at step {first:,.0f}, {to:.3g} at step {last:,.0f}"
+        facts.append(("training", f"{sparkline([gap for _, gap in curve])}  {ends}"))
+    facts += [
+        ("rows", f"{certificate.rows:,} ({certificate.rows_rule})"),
+        ("report", str(out / "report.html")),
+        ("check it", f"understudy verify {out} && understudy replay {out}"),
+    ]
+    print_facts(facts)
 
 
 def _payment(certificate: Certificate) -> list[tuple[str, str]]:
@@ -191,11 +183,54 @@ def _payment(certificate: Certificate) -> list[tuple[str, str]]:
     return [("ledger", str(paid)), ("limit", limit)]
 
 
-def _training(release: Release) -> list[tuple[str, str]]:
-    """The curve of a training in one line, where there is one."""
-    curve = curve_of(release.record)
-    if not curve:
-        return []
-    (first, from_), (last, to) = curve[0], curve[-1]
-    gap = f"critic's gap {from_:.3g} at step {first:,.0f}, {to:.3g} at step {last:,.0f}"
-    return [("training", f"{sparkline([gap for _, gap in curve])}  {gap}")]
+# --- without privacy
+
+
+def check_no_privacy(method: str, no_privacy: bool) -> None:
+    """Refuses the name of a method without privacy where the flag is missing, and the flag where it is private."""
+    if method in SPECIMENS and not no_privacy:
+        raise InputError(f"method {method} has no privacy guarantee; say --no-privacy if that is what you want", method)
+    if no_privacy and method not in SPECIMENS:
+        raise InputError(
+            f"--no-privacy goes with --method {' or '.join(SPECIMENS)}, and method {method} is private; leave it out",
+            method,
+        )
+
+
+def run_without_privacy(
+    request: Request, method: str, *, epsilon: float | None, rows: int | None, seed: int | None, options: Sequence[str]
+) -> None:
+    """Writes the rows of a method without a guarantee; no ledger is touched, since nothing is claimed."""
+    schema = schema_of(request.data, request.schema)
+    target = request.out or beside(request.data, f"-{method}-no-privacy.{request.format}")
+    _check_file(target, request.overwrite)
+    asked: dict[str, Any] = {"rows": rows, "seed": seed, "options": parse_options(options)}
+    if epsilon is not None:
+        asked["epsilon"] = epsilon
+    with progress(2, request.quiet) as begin:
+        begin("learning, without privacy")
+        made = specimen(request.data, schema, method=method, **asked)
+        begin("writing")
+        content = csv_bytes(made.arrow, schema) if request.format == "csv" else parquet_bytes(made.table)
+        write_atomically(target, content)
+    if request.as_json:
+        print_json({"out": str(target), **made.certificate})
+        return
+    print_facts(
+        [
+            ("rows", f"{made.arrow.num_rows:,} in {target}"),
+            ("method", made.method),
+            ("guarantee", "none: treat this file like the table it was made from"),
+        ]
+    )
+
+
+def _check_file(target: Path, overwrite: bool) -> None:
+    if target.is_dir():
+        raise ReleaseError(f"{str(target)!r} is a folder; rows without privacy are one file, so name a file", target)
+    if target.exists() and not overwrite:
+        raise ReleaseError(f"{str(target)!r} exists already; choose another file, or overwrite it", target)
+    if not target.parent.is_dir():
+        raise ReleaseError(f"the folder {str(target.parent)!r} of --out does not exist; make it first", target)
+    if not target.exists():
+        check_writable(target, overwrite)

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from understudy.boundary.privacy.asks.ask import Ask, Result
 from understudy.boundary.privacy.asks.keys import no_pure_keys
 from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 from understudy.boundary.privacy.curator import Curator
@@ -23,7 +24,7 @@ from understudy.boundary.privacy.journal import Journal
 from understudy.boundary.privacy.ledger.beside import Debited, ledger_for
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.boundary.privacy.mechanisms.randomness import Randomness, randomness_of
-from understudy.boundary.privacy.queryable import Queryable
+from understudy.boundary.privacy.queryable import Queryable, Wrapper
 from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import Domain
@@ -38,9 +39,8 @@ from understudy.methods.parts.bought_bins import with_bought_bins
 from understudy.methods.parts.workload import PAIRS, stated_targets, stated_weights
 from understudy.methods.registry import Choice, build_recipe, choose
 from understudy.parameters import seed_number, whole_number
-from understudy.progress import Listener, listening
+from understudy.progress import Advance, Listener, listening
 from understudy.releases.certificate import Audited, Certificate, provenance, versions
-from understudy.releases.curator_progress import watched
 from understudy.releases.drawing import Columns, check_satisfiable, draw
 from understudy.releases.evidence import Evidence, Plain, check_stated
 from understudy.releases.interruption import continued, facts, journal_at, without_ledger
@@ -48,6 +48,7 @@ from understudy.releases.release import Release
 
 MOST_ROWS = 200_000_000
 STEPS = ("learning what the schema keeps private", "measuring", "drawing rows")
+QUESTION = "question"
 
 
 def synthesize(
@@ -349,3 +350,38 @@ def _sets(marginals: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
     if any(isinstance(m, str) for m in marginals):
         raise InputError('marginals must be lists of column names, such as [["age", "income"]]', marginals)
     return tuple(tuple(m) for m in marginals)
+
+
+# --- progress: a run that is watched asks the same questions in the same order, and its record is the same
+
+
+def watched(recipe: Recipe, curator: Queryable, advance: Callable[[Advance], None]) -> tuple[Recipe, Queryable]:
+    """The same recipe and the same curator, which tell how far they are."""
+    observed = ReportingCurator(curator, advance)
+    if reporting := getattr(recipe, "reporting", None):
+        recipe = reporting(observed.tell)
+    return recipe, observed
+
+
+class ReportingCurator(Wrapper):
+    """A curator that tells after every answer what all answers so far amount to."""
+
+    def __init__(self, curator: Queryable, advance: Callable[[Advance], None]) -> None:
+        super().__init__(curator)
+        self._advance = advance
+        self._last = Advance(QUESTION, 0, budget=curator.budget.epsilon)
+
+    def ask(self, ask: Ask[Result]) -> Result:
+        answer = super().ask(ask)
+        epsilon = self.guarantee[0]
+        if self._last.counted:  # the recipe counts its own steps: between two of them a question moves ε alone
+            self._last = replace(self._last, epsilon=epsilon)
+        else:
+            self._last = Advance(QUESTION, len(self.spends), epsilon=epsilon, budget=self.budget.epsilon)
+        self._advance(self._last)
+        return answer
+
+    def tell(self, unit: str, done: int, steps: int, epsilon: float) -> None:
+        """Takes the report of a recipe that counts its steps."""
+        self._last = Advance(unit, done, steps, epsilon=epsilon, budget=self.budget.epsilon)
+        self._advance(self._last)

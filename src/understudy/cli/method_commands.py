@@ -1,19 +1,25 @@
-"""`understudy methods`, and what the command line completes of methods and their options."""
+"""`understudy methods` and `plan`, and what the shell completes of methods and their options."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+from understudy.cli.locations import schema_of
 from understudy.cli.screen import print_facts, print_json, print_table
+from understudy.errors import InputError
 from understudy.lab.specimens.all_specimens import SPECIMENS
 from understudy.lab.specimens.specimen_result import SpecimenKind
+from understudy.methods.forecast.forecast import ASSUMED_ROWS, FEWEST_TABLES, Forecast
 from understudy.methods.method import Method
-from understudy.methods.registry import AUTO, METHODS, find_method, general_methods
+from understudy.methods.registry import AUTO, METHODS, find_method, general_methods, spoken_seconds
+from understudy.releases.planning import plan
 
 HEADS = ("method", "guarantee", "good for", "limits")
 
 
-def show(as_json: bool) -> None:
+def show_methods(as_json: bool) -> None:
     """Every method, those without privacy, and why an installed one can't be used."""
     if as_json:
         print_json([_described(m) for m in METHODS.values()])
@@ -33,7 +39,7 @@ def show(as_json: bool) -> None:
         print(f"{reason}.")
 
 
-def show_one(name: str, as_json: bool) -> None:
+def show_method(name: str, as_json: bool) -> None:
     """One method, or one without privacy, with its options."""
     found = SPECIMENS.get(name) or find_method(name)
     described = _described(found)
@@ -64,3 +70,38 @@ def option_texts(name: str) -> list[str]:
         return []
     declared = found.params.declared().items()
     return [f"{option}={choice}" for option, of in declared for choice in of.choices or ("",)]
+
+
+# --- plan
+
+
+def show_plan(data: str | None, schema: Path | None, *, rows: int | None, as_json: bool, **asked: Any) -> None:
+    """Reads the schema alone: the data only name it. What is `asked` besides goes to `understudy.plan` as it is."""
+    if data is None and schema is None:
+        raise InputError("plan needs the data, whose schema lies beside them, or a schema given with --schema", data)
+    guess, origin = rows, "given"
+    if guess is None:
+        guess, origin = ASSUMED_ROWS, "assumed; say how many with --rows"
+    outlook = plan(schema_of(data or "", schema), rows=guess, **asked)
+    if as_json:
+        print_json(asdict(outlook))
+        return
+    print_table(
+        f"What to expect at epsilon {asked['epsilon']:g}, delta {asked['delta']:g} and {guess:,} rows ({origin})",
+        ("method", "error of pairs", "most tables", "time", "memory"),
+        [_forecast_row(f) for f in outlook.forecasts],
+    )
+    if not all(f.firm for f in outlook.forecasts):
+        print(f"* rests on few measurements: releases of fewer than {FEWEST_TABLES} tables.")
+    told = "where no target is named"
+    if outlook.targets:
+        told = f"told to predict {', '.join(outlook.targets)}"
+    print(f"auto would take {outlook.method} {told}: {outlook.reason}.")
+    print("Nothing was read but the schema, and nothing was spent.")
+
+
+def _forecast_row(f: Forecast) -> tuple[str, ...]:
+    name = f.method if f.firm else f"{f.method} *"
+    memory = f"{f.megabytes:,.2g}" if f.megabytes < 100 else f"{round(f.megabytes, -1):,.0f}"
+    error, low, high = (f"{100 * share:.2g} %" for share in (f.error, f.low, f.high))
+    return name, error, f"{low} to {high}", spoken_seconds(f.seconds), f"{memory} MB"
