@@ -88,10 +88,13 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; dates as ISO texts."""
+        guarantee = None
+        if self.guarantee is not None:
+            guarantee = {"epsilon": self.epsilon, "delta": self.delta}
         return {
             "query": self.sql,
             "confidence": self.confidence,
-            "guarantee": None if self.void else {"epsilon": self.epsilon, "delta": self.delta},
+            "guarantee": guarantee,
             "no_guarantee_because": self.void,
             "recorded": self.recorded,
             "ledger": None if self.ledger is None else self.ledger.to_dict(),

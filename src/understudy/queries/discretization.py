@@ -65,8 +65,9 @@ def fine_coding(column: Column) -> Coding:
     """The column in as many bins as a quantile may tell apart: every value where there are not too many."""
     if isinstance(column, Number):
         low, high = bounds_of(column)
-        steps = MOST_BINS if column.decimals is None else (high - low) * 10.0**column.decimals
-        bins = max(1, min(MOST_BINS, math.floor(steps)))
+        bins = MOST_BINS
+        if column.decimals is not None:
+            bins = max(1, min(MOST_BINS, math.floor((high - low) * 10.0**column.decimals)))
         return EvenCoding(column, edges=(*(low + (high - low) * (i / bins) for i in range(bins)), high))
     assert isinstance(column, Integer | Datetime)
     values = dataclasses.replace(column, bins=min(MOST_BINS, _values(column)), cuts=None)
@@ -90,14 +91,19 @@ def last_value(coding: Coding, place: int) -> float | datetime:
     """The greatest value of a bin."""
     edges = coding.edges or ()
     upper = edges[min(max(place, 0), coding.levels - 1) + 1]
-    return _value(coding, upper if isinstance(coding.column, Number) else upper - 1)
+    # The upper edge of whole numbers is the first value of the next bin.
+    if not isinstance(coding.column, Number):
+        upper -= 1
+    return _value(coding, upper)
 
 
 def middle_value(coding: Coding, place: int) -> float | datetime:
     """The middle of a bin, or its one value."""
     edges, inside = coding.edges or (), min(max(place, 0), coding.levels - 1)
     low, high = edges[inside], edges[inside + 1]
-    return _value(coding, (low + high) / 2 if isinstance(coding.column, Number) else low + (high - 1 - low) // 2)
+    if isinstance(coding.column, Number):
+        return _value(coding, (low + high) / 2)
+    return _value(coding, low + (high - 1 - low) // 2)
 
 
 def _value(coding: Coding, position: float) -> float | datetime:

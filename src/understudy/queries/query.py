@@ -86,9 +86,13 @@ def query_with(
 ) -> Answer:
     """Answers a question that was already checked."""
     key = None if ledger is None else record_key(table, plan, budget)
+    # Noise that a seed made repeatable is neither kept nor given again: it would pass for the answer that was paid for.
     known = _recalled(ledger, key) if randomness.secure else None
     receipt: Receipt | None = None
-    if known is None:
+    answers: Sequence[RecordedAnswer]
+    if known is not None:
+        answers = known
+    else:
         curator = Curator.on(
             table,
             budget,
@@ -100,20 +104,22 @@ def query_with(
         )
         plan.ask(curator)
         receipt = curator.receipt
-        answers = _remembered(ledger, key, curator) if curator.secure and not plan.public else curator.record
-    else:
-        answers = known
+        answers = curator.record
+        if curator.secure and not plan.public:
+            answers = _remembered(ledger, key, curator)
     recorded = Curator.replaying(table.schema, budget, answers, secure=randomness.secure, keys=plan.keys)
     groups = plan.ask(recorded)
-    question = plan.question
+    question, epsilon, delta = plan.question, budget.epsilon, budget.delta
+    if plan.public:
+        epsilon, delta = 0.0, 0.0
     return Answer(
         sql=question.sql,
         keys=question.keys,
         names=tuple(a.name for a in question.aggregates),
         groups=groups,
         confidence=plan.confidence,
-        epsilon=0.0 if plan.public else budget.epsilon,
-        delta=0.0 if plan.public else budget.delta,
+        epsilon=epsilon,
+        delta=delta,
         recorded=known is not None,
         secure=randomness.secure,
         draft=table.schema.status == DRAFT,
@@ -123,8 +129,9 @@ def query_with(
 
 def names_of(table: Table) -> tuple[str, ...]:
     """What FROM may call the table: its name, and that without the ending of a file."""
-    name = table.name
-    return tuple(dict.fromkeys((PurePath(name).stem, name))) if name else ()
+    if not table.name:
+        return ()
+    return tuple(dict.fromkeys((PurePath(table.name).stem, table.name)))
 
 
 def _check(plan: QueryPlan, budget: Budget, draft_accepted: bool) -> None:

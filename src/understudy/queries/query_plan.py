@@ -40,6 +40,7 @@ KEYS_SHARE = 0.25
 RANK_SHARES = (2.0, 1.0, 1.0)
 """Of a quantile's budget, for the quantile itself and the two ends of its interval."""
 MOST_GROUPS = 100_000
+"""Groups are public: every one that there could be is answered, whether anybody is in it or not."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class QueryPlan:
             a: self._quantiles(curator, domain, a, part)
             for a, part in zip(quantiles, parts[len(weights) :], strict=True)
         }
-        figures = [ranked[a] if a.kind == QUANTILE else self._figures(a, totals) for a in self.question.aggregates]
+        figures = [ranked[a] if a in ranked else self._figures(a, totals) for a in self.question.aggregates]
         keys = itertools.product(*(key_labels(domain[k]) for k in self.question.keys))
         return tuple(Group(k, f) for k, f in zip(keys, zip(*figures, strict=True), strict=True))
 

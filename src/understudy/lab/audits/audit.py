@@ -218,5 +218,5 @@ def _can_train() -> bool:
 def _caught(name: str, mutant: str, budget: Budget) -> str:
     if not applies(mutant, name):
         return DOES_NOT_APPLY
-    plan = AuditPlan(name, None, mutant, budget, SETTINGS["quick"], LEVEL, sys.executable)
+    plan = AuditPlan(name, None, mutant, budget, setting=SETTINGS["quick"], level=LEVEL, python=sys.executable)
     return _watched(plan, Progress()).first_violation()

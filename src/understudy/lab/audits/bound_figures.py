@@ -163,11 +163,12 @@ def _spot_keys(bounds: Sequence[Bound]) -> list[tuple[str, str]]:
 
 
 def _key(shape: str, words: str, y: float) -> list[str]:
-    if shape in ("line", "dashes"):
-        colour, dash = (var("ink"), None) if shape == "line" else (var("series-1"), DASHES)
-        mark = line(LEFT - 14, y - 4, LEFT + 10, y - 4, colour, 2, dash)
-    else:
-        mark = _mark(shape, LEFT - 2, y - 4)
+    mark = _mark(shape, LEFT - 2, y - 4)
+    ends = LEFT - 14, y - 4, LEFT + 10, y - 4
+    if shape == "line":
+        mark = line(*ends, var("ink"), 2)
+    elif shape == "dashes":
+        mark = line(*ends, var("series-1"), 2, DASHES)
     return [mark, text(LEFT + 18, y, shortened(words, WIDTH - LEFT - 22))]
 
 

@@ -150,7 +150,9 @@ class PairedGate(Gate):
             ask.draw(there, price, silent)
             others = tuple(silent.draws)
         late = late_picks(questions[0], draws, values, lambda order: ask.draw(here, price, FixedOrder(order)))
-        self.exchanges.append(PairedExchange(list(questions), spends, here, there, draws, values, others, late))
+        self.exchanges.append(
+            PairedExchange(list(questions), spends, here, there, draws, values, other_draws=others, late=late)
+        )
         return values
 
 

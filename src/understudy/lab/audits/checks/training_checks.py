@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -329,9 +329,8 @@ class ObservedCurator(Curator):
         watched: Ask[Any] = ask
         if isinstance(ask, Train):
             self.course = ask.course
-            watched = WatchedTrain(
-                ask.domain, ask.grid, ask.shape, ask.course, ask.question, ask.parts, ask.learn, observer=self
-            )
+            parts = {f.name: getattr(ask, f.name) for f in fields(Train)}
+            watched = WatchedTrain(**parts, observer=self)
         answer: Result = super().ask(watched)
         return answer
 
