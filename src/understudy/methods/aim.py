@@ -28,8 +28,9 @@ TARGET_SHARE, SELECTION_SHARE = 0.2, 0.1
 TARGET_SHARE_OF_REST = TARGET_SHARE / (1 - FIRST_SHARE)
 """Of what single columns left: a fifth of all, or less where they took more."""
 ROUNDS_PER_SIGNAL, MOST_ROUNDS_PER_COLUMN = 0.4, 16
+"""Decision 7, chosen on the five tables that it names; sixteen rounds per column are the paper's."""
 PENALTY = 0.6
-"""The share of its noise that a measurement really costs: estimation shrinks the rest away."""
+"""The share of its noise that a measurement really costs: estimation shrinks the rest away. Decision 7."""
 SWEEPS = 5
 COLUMNS_PER_PICK, ROUNDS_PER_COLUMN = 50, 4
 """Beyond so many columns, or so many rounds for each of them, a round picks several sets: few concern each other."""
@@ -86,11 +87,14 @@ class CalibratedAim:
         for target in self.recipe.targets:
             more = [(c, target) for c in self.domain.names if c != target and (target, c) not in pairs]
             tree = JunctionTree.over([*state.estimator.sets, *pairs, *more], state.sizes)
+            # The pairs of one target are a star, whose cliques are no larger than pairs: those of the first all fit.
             if not pairs or tree.cells(state.sizes) <= TARGET_SHARE * self.recipe.model_megabytes * MEGABYTE:
                 pairs += more
         return pairs
 
     def _rounds(self, state: SelectMeasureState, curator: Queryable) -> None:
+        # Counted in advance and not annealed as in the paper: to an estimator that shrinks noise every round on a small
+        # table seems to have taught little, and the budget was gone after a few of them (decision 7).
         picks = count_picks(state.signal, len(self.domain.names))
         at_once = self._picks_per_round(picks)
         rounds = math.ceil(picks / at_once)

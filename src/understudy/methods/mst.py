@@ -47,6 +47,7 @@ class CalibratedMst:
         state = SelectMeasureState.begin(self.domain, curator, self.amount)
         if len(self.domain.names) > 1:
             select, measure = curator.remaining().split([SELECTION_SHARE, 1 - SELECTION_SHARE])
+            # Nothing is selected by the model after this, so that fitting it is left to `finish`.
             state.measure(select_tree(state, select, self.workload.weight), measure, sweeps=0)
         return state.finish()
 

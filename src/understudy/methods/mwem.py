@@ -62,6 +62,7 @@ class CalibratedMwem:
             return state.finish()
         for amount in curator.remaining().split([1.0] * self.rounds):
             select, measure = amount.split([SELECTION_SHARE, 1 - SELECTION_SHARE])
+            # As printed, a score is the error alone: what noise will cost is not taken off, unlike in `aim`.
             worst = find_worst(state, self.workload, select, noise=0.0, cells=MODEL_CELLS)
             state.measure(worst, measure, SWEEPS)
         return state.finish()

@@ -104,6 +104,7 @@ class DpArfState(RakeState):
             self.start_from_tree(schedule)
         else:
             self.start_from_forest(schedule)
+        # Leaves come early, while much is still wrong; later the pairs have captured most of it (concepts/forests.md).
         first = round(self.trees.first_leaf_round * len(schedule.rounds))
         for number, amount in enumerate(schedule.rounds):
             triples = number >= self.tuning.first_triple_round
@@ -140,6 +141,7 @@ class DpArfState(RakeState):
     def run_tree_round(self, schedule: Schedule, amount: Amount, triples: bool) -> None:
         """One round: grow trees, pick what the model gets most wrong, leaves or grids, count it, and rake."""
         options, candidates = self._leafy(schedule.noise)
+        # To let pairs compete costs nothing, and keeps the method level with `rake` where leaves have nothing to add.
         if self.trees.grids_too and not self.direct:
             grids, more = self.options_of(self.sets(triples), self.particles.histogram, schedule)
             options, candidates = [*options, *grids], [*candidates, *more]
@@ -171,14 +173,20 @@ class DpArfState(RakeState):
 
     def _pool(self, noise: float) -> Iterator[CandidateTree]:
         """Trees over some columns each, grown on rows that the model draws."""
+        # Trees grow on rows that the noisy model drew: however many there are, no split looks at a private row.
         drawn = self.particles.draw(self.trees.rows_to_grow, self.rng)
         codes = {c: v[drawn] for c, v in self.particles.codes.items()}
+        # The noise of a count of all rows, in the smaller number of rows that trees are grown on.
         least = self.trees.least_signal * noise * self.trees.rows_to_grow / self.total
         sample = TrainingSample(self.plan.domain, codes, least, self.trees)
-        predicting = round(self.trees.predicting * self.plan.params.trees) if self.plan.targets else 0
+        predicting = 0
+        if self.plan.targets:
+            predicting = round(self.trees.predicting * self.plan.params.trees)
         for i in range(self.plan.params.trees):
-            target = self.plan.targets[i % len(self.plan.targets)] if i < predicting else ""
-            candidate = self._predictor(sample, target) if target else self._adversary(sample)
+            if i < predicting:
+                candidate = self._predictor(sample, self.plan.targets[i % len(self.plan.targets)])
+            else:
+                candidate = self._adversary(sample)
             if candidate.tree.splits:
                 yield candidate
 
@@ -208,6 +216,7 @@ class DpArfState(RakeState):
             for option, reading in zip(grids, self.readings[first:], strict=True):
                 self.learn(option, reading)
         if cuts:
+            # A row is in one leaf of a tree, so that its leaves are a histogram like any other; T trees cost T of them.
             measured = self.curator.ask(Partitions(self.plan.domain, [c.partition for c in cuts], next(parts)))
             for cut, m in zip(cuts, measured, strict=True):
                 leaves, counts = self.particles.grow(cut.partition), self._summing_up(m.counts)

@@ -107,6 +107,7 @@ def grow_directly(known: ColumnEstimates, curator: Queryable, amount: Amount, rn
     selecting, measuring = amount.split([known.tuning.selection_share, 1.0 - known.tuning.selection_share])
     levels = level_count(known, curator, measuring)
     choices: list[Choice] = []
+    # One split for all nodes of a level, so that a level costs one selection however many nodes it has.
     for part in selecting.split([1.0] * levels):
         choices += _pick(choices, known, curator, part, rng)
     return _measured(oblivious(choices, known.domain), choices, known, curator, measuring)
@@ -127,8 +128,12 @@ def oblivious(choices: Sequence[Choice], domain: Domain) -> Tree:
     splits = []
     for level, (column, right) in enumerate(choices):
         for i in range(1 << level):
-            low = (1 << level + 1) - 1 + 2 * i if level + 1 < len(choices) else -1 - 2 * i
-            high = low + 1 if low >= 0 else low - 1
+            if level + 1 < len(choices):
+                low = (1 << level + 1) - 1 + 2 * i
+                high = low + 1
+            else:  # leaf j is written as -1 - j
+                low = -1 - 2 * i
+                high = low - 1
             splits.append(Split(columns.index(column), right, low, high))
     return Tree(columns, domain.shape(columns), tuple(splits))
 
@@ -139,6 +144,7 @@ def _pick(
     """The split that tells most of some other column, within the leaves so far; none where all are made."""
     offered = [(c, mask) for c in known.domain.names for mask in _cuts(known, c) if (c, mask) not in before]
     pairs = [(choice, other) for choice in offered for other in known.domain.names if other != choice[0]]
+    # A random choice that depends on no row: which candidates are left out tells nothing.
     if len(pairs) > known.tuning.most_candidates:
         pairs = [pairs[i] for i in np.sort(rng.choice(len(pairs), known.tuning.most_candidates, replace=False))]
     if not pairs:
@@ -158,9 +164,13 @@ def _departure(tree: Tree, column: str, known: ColumnEstimates) -> Departure:
 def _cuts(known: ColumnEstimates, column: str) -> list[int]:
     """Masks that halve or quarter a column by its noisy counts, in its order or from its commonest value on."""
     weights, coding = known.weights[column], known.domain[column]
-    order = np.arange(weights.size) if coding.edges is not None else np.argsort(-weights, kind="stable")
+    if weights.size < 2:
+        return []
+    order = np.arange(weights.size)
+    if coding.edges is None:
+        order = np.argsort(-weights, kind="stable")
     below = np.cumsum(weights[order]) / weights.sum()
-    places = sorted({int(np.argmin(np.abs(below[:-1] - q))) for q in QUANTILES}) if weights.size > 1 else []
+    places = sorted({int(np.argmin(np.abs(below[:-1] - q))) for q in QUANTILES})
     masks = []
     for place in places:
         right = np.zeros(weights.size, dtype=np.bool_)
@@ -208,6 +218,7 @@ def shrunk(counts: Floats, variance: float, share: Floats, rows: Floats) -> Floa
         seen = counts.reshape(nodes, -1, counts.shape[1]).sum(axis=1)
         size = rows.reshape(nodes, -1).sum(axis=1)[:, None]
         expected = size * np.repeat(above, nodes // len(above), axis=0)
+        # The sum of squares that noise alone would give: a node adds up several leaves, and their variances.
         noise = variance * len(counts) / nodes * seen.size
         squares = float(((seen - expected) ** 2).sum())
         kept = max(0.0, 1.0 - noise / max(squares, 1e-300))
@@ -218,7 +229,9 @@ def shrunk(counts: Floats, variance: float, share: Floats, rows: Floats) -> Floa
 
 def allowed(choices: Sequence[Choice], column: str, tree: Tree) -> NDArray[np.bool_]:
     """By leaf and code, which codes of a column can be in which leaf."""
-    size = tree.sizes[tree.columns.index(column)] if column in tree.columns else 0
+    size = 0
+    if column in tree.columns:
+        size = tree.sizes[tree.columns.index(column)]
     found = np.ones((tree.cells, size), dtype=np.bool_)
     for level, (split, right) in enumerate(choices):
         if split == column:

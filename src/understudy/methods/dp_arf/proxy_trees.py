@@ -125,7 +125,10 @@ class TrainingSample:
     def _halves(self, column: str, rng: np.random.Generator) -> NDArray[np.bool_]:
         """The values above a cut in about the middle of the rows, in their order or, where they have none, in any."""
         coding = self.domain[column]
-        order = np.arange(coding.size) if coding.edges is not None else rng.permutation(coding.size)
+        if coding.edges is not None:
+            order = np.arange(coding.size)
+        else:
+            order = rng.permutation(coding.size)
         below = np.cumsum(np.bincount(self.codes[column], minlength=coding.size)[order])
         cut = int(np.argmin(np.abs(2 * below - below[-1])))
         right = np.ones(coding.size, dtype=np.bool_)
@@ -211,6 +214,8 @@ class TreeBuilder:
             self.splits[parent] = self.splits[parent]._replace(**{"high" if on_right else "low": child})
 
     def tree(self) -> ProxyTree:
+        # A split is worth no more than its parent, and ties keep their order: a parent comes before its children, so
+        # that the first splits are a tree for every number of leaves.
         worth = np.array(self.gains)
         for i, split in enumerate(self.splits):
             for child in (split.low, split.high):

@@ -111,7 +111,9 @@ class DpSelect:
 
     def reporting(self, watch: Watch) -> DpSelect:
         """The same recipe, which tells how far the pool is, where that can tell it, and then its own rounds."""
-        pool = self.pool.reporting(watch) if hasattr(self.pool, "reporting") else self.pool
+        pool = self.pool
+        if hasattr(pool, "reporting"):
+            pool = pool.reporting(watch)
         return replace(self, pool=pool, report=partial(watch, "round"))
 
     def prepare(self, curator: Queryable) -> None:
@@ -142,6 +144,7 @@ class CalibratedSelect:
     pool: Calibrated
 
     def fit(self, curator: Queryable, rng: np.random.Generator) -> Model:
+        # A method may take all that is left: it is shown its own part only.
         source = self.pool.fit(Allowance(curator, self.recipe.pool_share), rng)
         rows = public_rows(curator)
         one_ways = measure_columns(self.plan.domain, curator, curator.remaining(), rows)

@@ -54,11 +54,15 @@ def with_bought_bins(schema: Schema, curator: Queryable) -> Schema:
 
 def _even(coding: Coding) -> Coding:
     """Thousands of bins of one width are found by a division; of whole numbers they are so already."""
-    return EvenCoding(coding.column, edges=coding.edges) if isinstance(coding.column, Number) else coding
+    if isinstance(coding.column, Number):
+        return EvenCoding(coding.column, edges=coding.edges)
+    return coding
 
 
 def _cut(column: Integer | Number, coding: Coding, weights: np.ndarray, bins: int) -> Integer | Number:
     groups = group_by_mass(weights, bins, coding).of_code[: coding.levels]
     edges = np.array(coding.edges)[1:-1][np.flatnonzero(np.diff(groups))]
+    if not len(edges):
+        return column
     kind = int if isinstance(column, Integer) else float
-    return dataclasses.replace(column, cuts=tuple(kind(e) for e in edges)) if len(edges) else column
+    return dataclasses.replace(column, cuts=tuple(kind(e) for e in edges))

@@ -85,6 +85,7 @@ class Compression:
         """
         groups = self.groups[column].of_code
         first = np.zeros(groups.max() + 1, dtype=CODE)
+        # Backwards, so that of the codes that share a group the first one is written last.
         first[groups[::-1]] = np.arange(len(groups))[::-1]
         codes = first[drawn]
         for group in np.flatnonzero(np.bincount(groups) > 1):

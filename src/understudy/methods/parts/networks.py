@@ -123,6 +123,8 @@ class CalibratedNetwork:
         school, grid = self.recipe.school, compression.grid(self.domain.names)
         laws = tuple(law / law.sum() for law in compression.base().values())
         shape = GradientShape(grid.shape, school.hidden, school.deep_share)
+        # `total` is noisy, so that the rate is public. The noise is that of all steps together, by their privacy loss
+        # distribution: it is settled before the first of them.
         rate = min(self.recipe.rate, LARGEST_BATCH / total)
         noise = noise_for(rate, school.steps, budget.epsilon, budget.delta, curator.replaced, shape.cells)
         course = Course(rate, noise, school.steps, curator.replaced)
@@ -152,7 +154,9 @@ class CalibratedNetwork:
         """How often each column is the condition: targets half of the time, else all columns alike."""
         names = self.domain.names
         even, targets = 1.0 / len(names), [n for n in names if n in self.recipe.targets]
-        return tuple(even / 2 + (n in targets) / len(targets) / 2 if targets else even for n in names)
+        if not targets:
+            return (even,) * len(names)
+        return tuple(even / 2 + (n in targets) / len(targets) / 2 for n in names)
 
     def _telling(self, curator: Queryable, budget: Budget, course: Course, cells: int) -> Callable[[int], None]:
         report, epsilon = self.recipe.report, curator.ahead()

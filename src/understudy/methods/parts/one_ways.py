@@ -46,7 +46,11 @@ def measure_columns(
     error = _expected_error(one_ways, estimate_total([*rows, *one_ways]))
     if error <= NOISY:
         return one_ways
-    again = measure_each(domain, curator, amount.part(MORE_SHARE if error <= VERY_NOISY else MOST_SHARE))
+    # The error follows from noisy counts alone, so that it may decide what is paid next (adaptive composition).
+    share = MOST_SHARE
+    if error <= VERY_NOISY:
+        share = MORE_SHARE
+    again = measure_each(domain, curator, amount.part(share))
     return [_averaged(a, b) for a, b in zip(one_ways, again, strict=True)]
 
 
@@ -63,6 +67,7 @@ def measure_each(domain: Domain, curator: Queryable, amount: Amount) -> list[Mea
 
 def _expected_error(one_ways: Sequence[Measurement], total: float) -> float:
     """The mean total variation that noise alone puts between a column's measured and true distribution."""
+    # 0.4 is about ½·√(2/π): half of the L1 distance, and the mean absolute value of Gaussian noise in each cell.
     return float(np.mean([0.4 * m.counts.size * m.deviation / total for m in one_ways]))
 
 

@@ -150,6 +150,8 @@ def select_tree(
         )
         for pair in pairs
     ]
+    # One ask for all edges: keys are drawn once, and as what the rule admits only shrinks, each pick has the law of an
+    # exponential mechanism of its own (docs/mechanisms/exponential.md, Several picks by a rule).
     chosen = state.curator.ask(Select(state.domain, candidates, amount, k=len(names) - 1, rule=Acyclic(pairs)))
     return [pairs[i] for i in chosen]
 
@@ -178,6 +180,7 @@ def find_worst(
     Sets that would make the model hold more than `cells` numbers are passed over, but for those that join separate
     parts of it.
     """
+    # The model may be larger than `cells` already, by a set that joined parts; sets inside its cliques still fit in.
     allowed = max(cells, state.model.tree.cells(state.sizes))
     estimates = expectations(state, workload, targets, allowed)
     sets = list(estimates)
@@ -237,6 +240,7 @@ class ModelSizeLimit:
 def _candidate(
     state: SelectMeasureState, columns: ColumnSet, expected: Estimate, weight: float, noise: float
 ) -> Candidate:
+    # Noise × cells alone kept large tables out even where two columns determine each other (decision 7).
     harm = min(noise * expected.size, MOST_HARM * state.total)
     return Candidate(columns, expected, weight, offset=-weight * harm, grid=state.compression.grid(columns))
 

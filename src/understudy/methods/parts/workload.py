@@ -72,7 +72,9 @@ def stated_targets(target: str | Sequence[str] | None) -> ColumnSet:
     >>> stated_targets("income"), stated_targets(["income", "age"]), stated_targets(None)
     (('income',), ('income', 'age'), ())
     """
-    names = () if target is None else (target,) if isinstance(target, str) else target
+    names: Sequence[str] = () if target is None else target
+    if isinstance(names, str):
+        names = (names,)
     if not (isinstance(names, Sequence) and all(isinstance(name, str) and name for name in names)):
         raise MethodError(f"target ({target!r}) must be the name of a column, or a list of such names", target)
     for name in names:

@@ -1,8 +1,8 @@
 """Columns of numbers from noisy counts of their halves, quarters, … at a few levels, and pairs of columns by groups.
 
-All columns are measured first: lines by the levels of a tree (`models.dyadic`), other columns value by value. Pairs are
-then chosen and measured along one spanning tree, as `mst` does, over groups of about equal mass; what is drawn of a
-group is opened by the column's own estimate, so that the resolution of single columns is kept.
+All columns are measured first: lines by the levels of a tree (`inference.polya.dyadic`), other columns value by value.
+Pairs are then chosen and measured along one spanning tree, as `mst` does, over groups of about equal mass; what is
+drawn of a group is opened by the column's own estimate, so that the resolution of single columns is kept.
 """
 
 from __future__ import annotations
@@ -95,6 +95,7 @@ class CalibratedNoise:
         asked: list[tuple[Dyadic, float]] = []
         for line, weight, part in zip(lines, weights, amount.split(weights), strict=True):
             scale = part.noise_scale(curator.count_sensitivity(part))
+            # Of Laplace noise of scale b it is 2·b².
             variance = 2 * scale**2 if amount.pure else scale**2
             levels = best_levels(line.levels, rows, variance, amount.pure)
             asked += [(Dyadic(line.name, line.levels, j, line.column.missing), weight * w) for j, w in levels]
@@ -110,6 +111,7 @@ class CalibratedNoise:
         select, measure = curator.remaining().split([SELECTION_SHARE, 1 - SELECTION_SHARE])
         pairs = measure.split([1.0] * (len(estimates) - 1))[0]
         noise = pairs.noise_scale(curator.count_sensitivity(pairs))
+        # A pair has groups² cells, each of which should hold CLEAR times its noise.
         groups = int(np.clip(np.sqrt(total / (CLEAR * noise)), 2, MOST_GROUPS))
         compression = Compression(
             {c: group_by_mass(e.counts, groups, self.domain[c]) for c, e in estimates.items()},
@@ -136,7 +138,9 @@ class MeasuredColumn:
         return min(((float(m.counts.sum()), m.counts.size * m.variance) for m in self.counts), key=lambda t: t[1])
 
     def estimate(self, coding: Coding, total: float) -> NoisyTable:
-        return self._tree(coding, total) if self.levels else self._plain(coding, total)
+        if self.levels:
+            return self._tree(coding, total)
+        return self._plain(coding, total)
 
     def _plain(self, coding: Coding, total: float) -> NoisyTable:
         (measured,) = self.counts

@@ -78,6 +78,8 @@ class CalibratedSampling:
         parts = rest.split([1.0] * len(self.domain.names))
         epsilon = parts[0].pure_epsilon() / curator.schema.rows_per_unit
         depths = [sampled_depth(c) for c in self.domain]
+        # ε depends on c and m through m/c alone, so that any number of draws shows their ratio
+        # (docs/concepts/nonparametric).
         draws = self.draws or good_draws(
             at_least(rows), least_concentration(epsilon, 1000, max(depths), self.exponent) / 1000
         )

@@ -125,6 +125,7 @@ class LevelledNetwork:
         node = self._name(column, groups)
         self._append(node, parents, joint.reshape(len(joint), -1).T)
         if node != column:
+            # A drawn group is opened by the column's own counts, so that it keeps its resolution.
             self._append(column, (node,), _opening(groups, weights))
 
     def finish(self, columns: ColumnSet, total: float) -> LevelledModel:

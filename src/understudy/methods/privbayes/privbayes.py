@@ -143,6 +143,8 @@ class Structure:
             return list(tree)
         families = list(itertools.chain(*choices))
         scores = [Dependence(f, self.levels.grid(f)) for f in families]
+        # R moves by up to 8/3 where a row comes or goes, and the score of the tree by 1; but that would need noisy
+        # counts of both parents together, which are not there yet (docs/mechanisms/selection-scores.md, Dependence).
         one_family_each = OneOfEach([f[0] for f in families])
         chosen = self.curator.ask(Select(self.levels.domain, scores, amount, k=len(choices), rule=one_family_each))
         wider = {families[i][0]: families[i] for i in chosen}
@@ -223,6 +225,7 @@ class PrivBayesState:
 
     def expected_error(self) -> float:
         """The mean total variation that noise alone puts between a column's measured and true distribution."""
+        # 0.4 is about ½·√(2/π): half of the L1 distance, and the mean absolute value of Gaussian noise in each cell.
         noise = [0.4 * o.counts.size * math.sqrt(float(o.variance)) for o in self.columns.values()]
         return float(np.mean(noise)) / self.total
 

@@ -121,8 +121,13 @@ class Schedule:
         edges = min(columns - 1, round(tuning.edges_per_pick * picks))
         later = tuning.round_picks_per_pick * picks - max(0.0, edges - tuning.free_edges_per_pick * picks)
         rounds = max(1, round(later / per_round))
+        # How many steps there are follows from noisy rows; what they cost together does not, since all that is left is
+        # split here, once (docs/mechanisms/rake.md, Composition).
         forest, *each = left.split([float(edges), *[float(per_round)] * rounds])
-        share = tuning.keen_selection_share if keen and few else tuning.selection_share
+        share = tuning.selection_share
+        if keen and few:
+            share = tuning.keen_selection_share
+        # Laplace noise of scale b has a standard deviation of √2·b.
         scale = measuring(forest, share).split([1.0] * edges)[0].noise_scale(curator.count_sensitivity(left))
         noise = scale * math.sqrt(2.0) if left.pure else scale
         return cls(edges, per_round, forest, rounds=each, noise=noise, selection=share)
@@ -231,6 +236,7 @@ class RakeState:
         """Picks a forest of pairs against independent columns, measures it, and draws the particles from it."""
         pairs = itertools.combinations(self.plan.domain.names, 2)
         options, candidates = self.options_of(pairs, self._independent, schedule)
+        # As many picks are paid as are asked for, also where the rule leaves fewer (docs/mechanisms/exponential.md).
         chosen = self.curator.ask(
             Select(
                 self.plan.domain,
@@ -250,6 +256,8 @@ class RakeState:
         picked = self._pick(schedule, schedule.selecting(amount), triples)
         first = len(self.readings)
         self.measure(picked, schedule.measuring(amount))
+        # Before the fit: tables that overlap would else pull the margin that they share apart in every pass (decision
+        # 6).
         self.agree()
         for option, reading in zip(picked, self.readings[first:], strict=True):
             self.learn(option, reading)
@@ -262,6 +270,8 @@ class RakeState:
         asked = [(sets, schedule.per_round)]
         wanted = [s for s in sets if self._is_aimed(s)]
         measured = sum(self._is_aimed(r.columns) for r in self.readings)
+        # A selection of their own, not a larger weight: that would raise the sensitivity for all candidates (decision
+        # 13).
         if schedule.per_round == self.tuning.few_in_round and measured < len(wanted):
             aimed = min(self.tuning.targeted, len(wanted))
             asked = [(wanted, aimed), (sets, schedule.per_round - aimed)]
@@ -273,6 +283,7 @@ class RakeState:
                     candidates,
                     part,
                     k=min(count, len(options)),
+                    # The second selection knows what the first one picked.
                     rule=DisjointPairs([o.columns for o in options], tuple(frozenset(o.columns) for o in picked)),
                 )
             )
@@ -305,9 +316,11 @@ class RakeState:
         return [*pairs, *(self.plan.triples if triples else self.plan.workload.triples())]
 
     def _levels(self, columns: ColumnSet, schedule: Schedule) -> list[int]:
+        # Thinned from the fine end, so that the finest level always stays.
         if len(columns) == 2:
             levels = self.resolutions.levels(columns, self.tuning.most_pair_cells)
             return levels[:: -self._thinning][::-1]
+        # An average cell of a triple holds two standard deviations of its noise, or more.
         levels = self.resolutions.levels(columns, self.total / (2.0 * schedule.noise), self.tuning.most_triple_groups)
         return levels[:: -self._triple_thinning][::-1]
 
@@ -333,7 +346,9 @@ class RakeState:
         options, candidates = [], []
         for columns in sets:
             levels, weight = self._levels(columns, schedule), self.plan.workload.weight(columns)
-            table = expected(columns, self.resolutions.groups(columns, levels[-1])) if levels else np.zeros(0)
+            if not levels:
+                continue
+            table = expected(columns, self.resolutions.groups(columns, levels[-1]))
             for level in levels:
                 estimate = summed(table, self.resolutions.matrices(columns, levels[-1], level))
                 options.append(Option(columns, level))
@@ -348,6 +363,9 @@ class RakeState:
         The latter alone makes a fine grid of linked columns look too dear, which before it was measured is expected to
         be spread over more cells than it is; the former alone favours grids with many cells to be a little wrong in.
         """
+        # One row moves a score by no more than its weight only because all else in it comes from earlier answers, the
+        # number of rows among them (docs/mechanisms/selection-scores.md). √(2/π)·σ is the mean absolute value of
+        # Gaussian noise.
         error = math.sqrt(2 / math.pi) * noise
         # Noise in a cell that is nearly empty is shrunk away: it costs no more than what is expected there.
         harm = min(float(np.minimum(self.tuning.penalty * error, estimate).sum()), self.tuning.most_harm * self.total)
@@ -372,6 +390,7 @@ class RakeState:
         names = self.plan.domain.names
         edges = [self._edge(r) for r in self.readings]
         if self.whole:
+            # From the forest too, not from independent columns: it matters where counts are nearly exact (decision 8).
             shape = self.plan.domain.shape(names)
             cells = np.unravel_index(np.arange(math.prod(shape)), shape)
             self.particles.codes = dict(zip(names, cells, strict=True))
@@ -446,12 +465,17 @@ class RakeState:
         if self.whole:
             return
         restore, loss = self.snapshot(), self.particles.loss()
+        # CoverType at ε = 10: with one sweep, refreshes were taken back, and pairs erred by .041 and .026 in two runs;
+        # with several, by .0178 (decision 8).
         for redraws in range(self.tuning.most_redraws):
             self.particles.resample(count, self.rng)
             self.sweep_particles()
             drift = self.particles.loss()
             self.particles.rake(passes)
-            if drift <= (self.tuning.calm if redraws + 1 < self.tuning.usual_redraws else self.tuning.stormy):
+            bearable = self.tuning.calm
+            if redraws + 1 >= self.tuning.usual_redraws:
+                bearable = self.tuning.stormy
+            if drift <= bearable:
                 break
         healthy = self.particles.effective >= self.tuning.fewest_effective * count
         # A loss below 1 is less than the noise: nothing is lost by a larger one, as long as it is about that small.
