@@ -22,6 +22,7 @@ from understudy.queries.grammar import ALLOWED, SelectItem, SelectStatement, quo
 COUNT, PERSONS, SUM, AVERAGE, QUANTILE = "count", "persons", "sum", "avg", "quantile"
 ANY_TABLE = "data"
 """A name that stands for the table that was opened, whichever it is."""
+# Doubles reach from 2.2e-308 to 1.8e308; these bounds keep clear of both ends.
 LARGEST, SMALLEST = 1e300, 1e-300
 ROUNDING = 2.0**-54
 """A difference of two doubles is a multiple of the last place of the smaller one."""
@@ -42,7 +43,9 @@ class Aggregate:
             return f"count(DISTINCT {quoted(str(self.column))})"
         if self.kind == QUANTILE:
             return f"quantile({quoted(str(self.column))}, {self.probability!r})"
-        return f"{self.kind}({'*' if self.column is None else quoted(self.column)})"
+        if self.column is None:
+            return f"{self.kind}(*)"
+        return f"{self.kind}({quoted(self.column)})"
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,9 @@ class AggregateQuery:
         'SELECT avg("age") FROM data WHERE "age" > 40'
         """
         statement = read(sql)
-        _check_table(statement, tables)
+        if statement.table not in (ANY_TABLE, *tables):
+            known = " or ".join(dict.fromkeys((*tables, ANY_TABLE)))
+            raise InputError(f"table {statement.table!r} of the query must be {known}, which was opened", statement)
         _check_columns(statement, schema)
         where = None
         if statement.where is not None:
@@ -88,12 +93,6 @@ class AggregateQuery:
     def private_keys(self, schema: Schema) -> ColumnSet:
         """The columns whose groups must be bought first."""
         return tuple(k for k in self.keys if schema[k].private)
-
-
-def _check_table(statement: SelectStatement, tables: Collection[str]) -> None:
-    if statement.table not in (ANY_TABLE, *tables):
-        known = " or ".join(dict.fromkeys((*tables, ANY_TABLE)))
-        raise InputError(f"table {statement.table!r} of the query must be {known}, which was opened", statement)
 
 
 def _check_columns(statement: SelectStatement, schema: Schema) -> None:
@@ -124,13 +123,6 @@ def _check_key(column: Column) -> None:
         )
 
 
-def _check_condition(where: Predicate, schema: Schema) -> None:
-    for name in sorted(where.columns):
-        if schema[name].private and not isinstance(schema[name], Categorical):
-            raise InputError(f"column {name!r} can't stand in WHERE, since its bounds are private; declare them", name)
-    check_magnitudes(where, schema)
-
-
 def _heading(item: SelectItem) -> str:
     if item.name is not None:
         return item.name
@@ -138,32 +130,35 @@ def _heading(item: SelectItem) -> str:
         return f"median({item.column})"
     if item.function == QUANTILE:
         return f"quantile({item.column}, {item.share:g})"
-    inside = f"distinct {item.column}" if item.distinct else item.column or "*"
-    return f"{item.function}({inside})"
+    if item.distinct:
+        return f"{item.function}(distinct {item.column})"
+    return f"{item.function}({item.column or '*'})"
 
 
 def _aggregate(item: SelectItem, schema: Schema, statement: SelectStatement) -> Aggregate:
     if item.column is None:
         return Aggregate(COUNT, _heading(item))
     if item.distinct:
-        _check_unit(item.column, schema)
+        if schema.unit is None:
+            raise InputError(
+                f"count(distinct {item.column}) needs a unit in the schema; without one each row is a person, "
+                "so use count(*)",
+                item.column,
+            )
+        if item.column != schema.unit.column:
+            raise InputError(
+                f"count(distinct {item.column}) must name the unit's column, {schema.unit.column}", item.column
+            )
         return Aggregate(PERSONS, _heading(item), item.column)
     _check_measured(item, schema[item.column], statement)
     return Aggregate(item.function, _heading(item), item.column, item.share)
 
 
-def _check_unit(column: str, schema: Schema) -> None:
-    if schema.unit is None:
-        raise InputError(
-            f"count(distinct {column}) needs a unit in the schema; without one each row is a person, so use count(*)",
-            column,
-        )
-    if column != schema.unit.column:
-        raise InputError(f"count(distinct {column}) must name the unit's column, {schema.unit.column}", column)
-
-
 def _check_measured(item: SelectItem, column: Column, statement: SelectStatement) -> None:
-    numbers = (Integer, Number, Datetime) if item.function == QUANTILE else (Integer, Number)
+    numbers: tuple[type[Column], ...] = (Integer, Number)
+    if item.function == QUANTILE:
+        # A date has a rank but no sum: a quantile only compares values.
+        numbers = (*numbers, Datetime)
     if not isinstance(column, numbers):
         kinds = " or ".join(k.type for k in numbers)
         raise InputError(f"{item.function}({column.name}) needs a column of type {kinds}, not {column.type}", column)
@@ -171,6 +166,7 @@ def _check_measured(item: SelectItem, column: Column, statement: SelectStatement
         raise InputError(
             f"{item.function}({column.name}) needs public bounds to clamp by; declare min and max in the schema", column
         )
+    # The bins of a quantile are one more axis of the groups, and no column can be two of them.
     if item.function == QUANTILE and column.name in statement.group:
         raise InputError(f"{item.function}({column.name}) can't be grouped by {column.name} itself", column)
 
@@ -187,8 +183,11 @@ class Magnitude:
         return self.most <= LARGEST and self.least >= SMALLEST
 
 
-def check_magnitudes(condition: Predicate, schema: Schema) -> None:
-    """Refuses a condition whose arithmetic may leave the range of doubles."""
+def _check_condition(condition: Predicate, schema: Schema) -> None:
+    """Refuses a column whose bounds are private, and arithmetic that may leave the range of doubles."""
+    for name in sorted(condition.columns):
+        if schema[name].private and not isinstance(schema[name], Categorical):
+            raise InputError(f"column {name!r} can't stand in WHERE, since its bounds are private; declare them", name)
     for node in condition.sql().walk():
         # Dates are moved by whole days, which can't leave any range.
         computes = node.key in ("add", "sub", "mul") and node.expression.key != "interval"
@@ -208,6 +207,7 @@ def _magnitude(node: Any, schema: Schema) -> Magnitude:
         return _of_column(schema[node.name])
     if node.key == "literal":
         size = abs(float(node.this))
+        # Zero can't underflow, so its bound from below may be anything that is safe.
         return Magnitude(size, size or 1.0)
     left, right = _magnitude(node.this, schema), _magnitude(node.expression, schema)
     if node.key == "mul":
@@ -220,7 +220,9 @@ def _of_column(column: Column) -> Magnitude:
         case Integer(minimum=int(low), maximum=int(high)):
             return Magnitude(max(abs(low), abs(high)), 1.0)
         case Number(minimum=float() | int() as low, maximum=float() | int() as high):
-            least = NEGLIGIBLE if column.decimals is None else 10.0**-column.decimals
+            least = NEGLIGIBLE
+            if column.decimals is not None:
+                least = 10.0**-column.decimals
             return Magnitude(max(abs(low), abs(high)), least)
         case Categorical(values=tuple() as labels):
             return Magnitude(max(abs(float(v)) for v in labels), 1.0)

@@ -68,7 +68,9 @@ class Answer:
         """Why nothing is guaranteed, in words."""
         if not self.secure:
             return SEEDED_REASON
-        return DRAFT_REASON if self.draft else None
+        if self.draft:
+            return DRAFT_REASON
+        return None
 
     @property
     def guarantee(self) -> tuple[float, float] | None:
@@ -80,7 +82,7 @@ class Answer:
         return self.groups[0].figures[0]
 
     @property
-    def value(self) -> float | int | datetime:
+    def value(self) -> Value:
         return self.figure.value
 
     def __iter__(self) -> Iterator[Group]:
@@ -102,15 +104,16 @@ class Answer:
         }
 
     def _row(self, group: Group) -> dict[str, Any]:
-        figures = {
-            name: {"value": _plain(f.value), "low": _plain(f.low), "high": _plain(f.high)}
-            for name, f in zip(self.names, group.figures, strict=True)
-        }
-        return dict(zip(self.keys, group.keys, strict=True)) | figures
+        row: dict[str, Any] = dict(zip(self.keys, group.keys, strict=True))
+        for name, figure in zip(self.names, group.figures, strict=True):
+            row[name] = {"value": _plain(figure.value), "low": _plain(figure.low), "high": _plain(figure.high)}
+        return row
 
 
-def _plain(value: Any) -> Any:
-    return value.isoformat(sep=" ") if isinstance(value, datetime) else value
+def _plain(value: Value) -> float | int | str:
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ")
+    return value
 
 
 def check_confidence(confidence: float) -> float:
@@ -141,8 +144,11 @@ def count_estimates(measured: Measurement, confidence: float) -> list[IntervalEs
 def sum_estimates(measured: Measurement, summand: ValueSum, confidence: float) -> list[IntervalEstimate]:
     """Sums in the column's own units; the sum of numbers that are never negative is not negative."""
     m, steps = reach(measured, confidence), summand.steps
-    least = 0.0 if summand.low >= 0 else -math.inf
-    most = 0.0 if summand.high <= 0 else math.inf
+    least, most = -math.inf, math.inf
+    if summand.low >= 0:
+        least = 0.0
+    if summand.high <= 0:
+        most = 0.0
 
     def possible(units: int) -> float:
         return min(max(_tidy(units, steps), least), most)
@@ -155,7 +161,8 @@ def sum_estimates(measured: Measurement, summand: ValueSum, confidence: float) -
 def average_estimates(
     total: Measurement, rows: Measurement, summand: ValueSum, bounds: tuple[float, float], confidence: float
 ) -> list[IntervalEstimate]:
-    """Averages: the noisy sum around the centre over the noisy count. Each gets half of the probability of a miss."""
+    """Averages: the noisy sum around the centre over the noisy count."""
+    # A union bound over the two: the sum and the count miss with probability (1 − confidence)/2 each.
     each = (1 + confidence) / 2
     spread, doubt = reach(total, each), reach(rows, each)
 
@@ -165,7 +172,8 @@ def average_estimates(
 
     found = []
     for s, n in zip(map(int, total.counts.ravel()), map(int, rows.counts.ravel()), strict=True):
-        # Of all sums and counts within their intervals, the extremes of the ratio lie at the corners.
+        # Of all sums and counts within their intervals, the extremes of the ratio lie at the corners: it is monotone
+        # in either as long as the count is positive, and an average is over at least one row.
         corners = [(s + e) / max(1, n + d) for e in (-spread, spread) for d in (-doubt, doubt)]
         found.append(IntervalEstimate(possible(s / max(1, n)), possible(min(corners)), possible(max(corners))))
     return found

@@ -33,10 +33,12 @@ def bounds_of(column: Column) -> tuple[float, float]:
 def steps_of(column: Column) -> float:
     """How many steps make one unit: a power of ten."""
     low, high = bounds_of(column)
+    # Bounds of zero would divide by zero; 1e-290 keeps the quotient within the range of doubles.
     most = math.floor(math.log10(MOST_STEPS / max(abs(low), abs(high), 1e-290)))
     if isinstance(column, Integer):
         return 10.0 ** min(0, most)
-    declared = column.decimals if isinstance(column, Number) else None
+    assert isinstance(column, Number)
+    declared = column.decimals
     if declared is None:
         declared = math.ceil(math.log10(UNDECLARED_STEPS / (high - low)))
     return 10.0 ** min(declared, most)
@@ -57,6 +59,7 @@ def centred_sum(column: Column) -> ValueSum:
 def _sum_around(column: Column, centre: float) -> ValueSum:
     low, high = bounds_of(column)
     steps = steps_of(column)
+    # Rounded half up like the rows themselves, so that the sensitivity is that of the largest step a row can add.
     first, last = math.floor((low - centre) * steps + 0.5), math.floor((high - centre) * steps + 0.5)
     return ValueSum(column.name, centre, steps, min(first, last), max(first, last, first + 1))
 
@@ -70,40 +73,40 @@ def fine_coding(column: Column) -> Coding:
             bins = max(1, min(MOST_BINS, math.floor((high - low) * 10.0**column.decimals)))
         return EvenCoding(column, edges=(*(low + (high - low) * (i / bins) for i in range(bins)), high))
     assert isinstance(column, Integer | Datetime)
-    values = dataclasses.replace(column, bins=min(MOST_BINS, _values(column)), cuts=None)
-    return Domain.of(Schema((values,))).codings[0]
-
-
-def _values(column: Integer | Datetime) -> int:
     if isinstance(column, Datetime):
-        return units_between(column, column.maximum) + 1
-    low, high = bounds_of(column)
-    return int(high - low) + 1
+        values = units_between(column, column.maximum) + 1
+    else:
+        low, high = bounds_of(column)
+        values = int(high - low) + 1
+    fine = dataclasses.replace(column, bins=min(MOST_BINS, values), cuts=None)
+    return Domain.of(Schema((fine,))).codings[0]
 
 
 def first_value(coding: Coding, place: int) -> float | datetime:
     """The least value of a bin; before the first bin and behind the last, the column's bounds."""
-    edges = coding.edges or ()
-    return _value(coding, edges[min(max(place, 0), coding.levels - 1)])
+    return _value(coding, _ends(coding, place)[0])
 
 
 def last_value(coding: Coding, place: int) -> float | datetime:
     """The greatest value of a bin."""
-    edges = coding.edges or ()
-    upper = edges[min(max(place, 0), coding.levels - 1) + 1]
-    # The upper edge of whole numbers is the first value of the next bin.
-    if not isinstance(coding.column, Number):
-        upper -= 1
-    return _value(coding, upper)
+    return _value(coding, _ends(coding, place)[1])
 
 
 def middle_value(coding: Coding, place: int) -> float | datetime:
     """The middle of a bin, or its one value."""
+    low, high = _ends(coding, place)
+    if isinstance(coding.column, Number):
+        return _value(coding, (low + high) / 2)
+    return _value(coding, low + (high - low) // 2)
+
+
+def _ends(coding: Coding, place: int) -> tuple[float, float]:
     edges, inside = coding.edges or (), min(max(place, 0), coding.levels - 1)
     low, high = edges[inside], edges[inside + 1]
     if isinstance(coding.column, Number):
-        return _value(coding, (low + high) / 2)
-    return _value(coding, low + (high - 1 - low) // 2)
+        return low, high
+    # Integers and dates are whole, and the upper edge is the first value of the next bin.
+    return low, high - 1
 
 
 def _value(coding: Coding, position: float) -> float | datetime:
@@ -113,5 +116,6 @@ def _value(coding: Coding, position: float) -> float | datetime:
     if isinstance(column, Integer):
         return int(position)
     if isinstance(column, Number) and column.decimals is not None:
+        # One digit more than the column has: the middle of a bin lies half-way between two values.
         return round(float(position), column.decimals + 1)
     return float(position)

@@ -89,7 +89,7 @@ class _Reader:
         table = self._name("the table")
         where = self._condition() if self._accept("WHERE") else None
         group = self._names() if self._accept("GROUP BY") else ()
-        if self._next < len(self._tokens):
+        if self._token is not None:
             self._refuse(self._here, "isn't part of the language")
         return SelectStatement(self._text, columns, items, table, where, group)
 
@@ -105,25 +105,31 @@ class _Reader:
             ) from None
         if not tokens:
             raise InputError(f"the query {_short(self._text)} is empty; {ALLOWED}", self._text)
+        # sqlglot hangs a comment on the token before it, where the grammar below would never see it.
         if any(token.comments for token in tokens):
             raise InputError(f"the query {_short(self._text)} has a comment in it; leave it out", self._text)
         return tokens
 
     @property
+    def _token(self) -> Any:
+        """The next token; None at the end."""
+        if self._next == len(self._tokens):
+            return None
+        return self._tokens[self._next]
+
+    @property
     def _here(self) -> str:
         """The next token as it was written."""
-        if self._next == len(self._tokens):
+        token = self._token
+        if token is None:
             return ""
-        token = self._tokens[self._next]
         return self._text[token.start : token.end + 1]
 
     @property
     def _symbol(self) -> str:
         """The next token in upper case if it is a word or a sign; what stands inside quotes is no syntax."""
-        if self._next == len(self._tokens):
-            return ""
-        token = self._tokens[self._next]
-        if token.token_type.name in ("STRING", "IDENTIFIER", "NUMBER"):
+        token = self._token
+        if token is None or token.token_type.name in ("STRING", "IDENTIFIER", "NUMBER"):
             return ""
         return " ".join(token.text.upper().split())
 
@@ -137,11 +143,13 @@ class _Reader:
             self._refuse(self._here, f"stands where {symbol} must")
 
     def _refuse(self, piece: str, why: str) -> NoReturn:
-        where = f"{_short(piece)} in the query" if piece else "the end of the query"
+        where = "the end of the query"
+        if piece:
+            where = f"{_short(piece)} in the query"
         raise InputError(f"{where} {_short(self._text)} {why}; {ALLOWED}", self._text)
 
     def _name(self, what: str) -> str:
-        token = self._tokens[self._next] if self._next < len(self._tokens) else None
+        token = self._token
         quoted_name = token is not None and token.token_type.name == "IDENTIFIER" and token.text
         plain = _WORD.fullmatch(self._symbol) is not None and self._symbol not in _RESERVED
         if token is None or not (quoted_name or plain):
@@ -202,7 +210,7 @@ class _Reader:
     def _condition(self) -> str:
         """The text up to GROUP BY outside of parentheses, or to the end."""
         first, depth = self._next, 0
-        while self._next < len(self._tokens) and not (depth == 0 and self._symbol == "GROUP BY"):
+        while self._token is not None and not (depth == 0 and self._symbol == "GROUP BY"):
             depth += (self._symbol == "(") - (self._symbol == ")")
             self._next += 1
         if first == self._next:

@@ -85,33 +85,33 @@ def query_with(
     analyst: str = "",
 ) -> Answer:
     """Answers a question that was already checked."""
-    key = None if ledger is None else record_key(table, plan, budget)
+    epsilon, delta, debited = budget.epsilon, budget.delta, ledger
+    if plan.public:
+        epsilon, delta, debited = 0.0, 0.0, None
+    key = record_key(table, plan, budget)
     # Noise that a seed made repeatable is neither kept nor given again: it would pass for the answer that was paid for.
     known = _recalled(ledger, key) if randomness.secure else None
     receipt: Receipt | None = None
-    answers: Sequence[RecordedAnswer]
     if known is not None:
         answers = known
     else:
         curator = Curator.on(
             table,
             budget,
-            ledger=None if plan.public else ledger,
+            ledger=debited,
             purpose=f"query of {table.name}: {plan.question.sql}",
             analyst=analyst,
             randomness=randomness,
             keys=plan.keys,
         )
         plan.ask(curator)
-        receipt = curator.receipt
-        answers = curator.record
+        receipt, answers = curator.receipt, curator.record
         if curator.secure and not plan.public:
-            answers = _remembered(ledger, key, curator)
+            answers = _remembered(ledger, key, curator.record)
+    # Figures come from the recorded totals on every path, so that an answer is the same the first time and later.
     recorded = Curator.replaying(table.schema, budget, answers, secure=randomness.secure, keys=plan.keys)
     groups = plan.ask(recorded)
-    question, epsilon, delta = plan.question, budget.epsilon, budget.delta
-    if plan.public:
-        epsilon, delta = 0.0, 0.0
+    question = plan.question
     return Answer(
         sql=question.sql,
         keys=question.keys,
@@ -185,41 +185,38 @@ def record_key(table: Table, plan: QueryPlan, budget: Budget) -> str | None:
     identity = identity_of(table)
     if identity is None:
         return None
-    ranked = any(a.kind == QUANTILE for a in plan.question.aggregates)
     facts = {
         "query": plan.question.sql,
         "table": identity,
-        "schema": _digest(plan.schema),
+        "schema": hashlib.sha256(plan.schema.dumps().encode()).hexdigest(),
         "epsilon": budget.epsilon,
         "delta": budget.delta,
-        **({"confidence": plan.confidence} if ranked else {}),
     }
+    # The ends of a quantile's interval are ranks that are drawn; those of counts and sums are computed afterwards.
+    if any(a.kind == QUANTILE for a in plan.question.aggregates):
+        facts["confidence"] = plan.confidence
+    # Ledgers written before know a question by these very bytes.
     return json.dumps(facts, ensure_ascii=False, sort_keys=True)
 
 
-def _digest(schema: Schema) -> str:
-    return hashlib.sha256(schema.dumps().encode()).hexdigest()
-
-
 def _recalled(ledger: Ledger | Path | None, key: str | None) -> tuple[RecordedAnswer, ...] | None:
-    if key is None:
-        return None
-    if ledger is None or (isinstance(ledger, Path) and not ledger.exists()):
+    # Looking up an answer must not leave an empty ledger behind.
+    if key is None or ledger is None or (isinstance(ledger, Path) and not ledger.exists()):
         return None
     kept = Ledger.at(ledger).recall(key)
-    return None if kept is None else _unpacked(kept)
+    if kept is None:
+        return None
+    return _unpacked(kept)
 
 
-def _remembered(ledger: Ledger | Path | None, key: str | None, curator: Curator) -> Sequence[RecordedAnswer]:
+def _remembered(
+    ledger: Ledger | Path | None, key: str | None, answers: tuple[RecordedAnswer, ...]
+) -> tuple[RecordedAnswer, ...]:
     """What the ledger keeps: of two processes that asked at once, both give the answer that was there first."""
     if key is None or ledger is None:
-        return curator.record
-    return _unpacked(Ledger.at(ledger).remember(key, _packed(curator.record)))
-
-
-def _packed(answers: Sequence[RecordedAnswer]) -> bytes:
+        return answers
     plain = [{"question": a.question, "kind": a.value.dtype.kind, "value": a.value.tolist()} for a in answers]
-    return json.dumps(plain, ensure_ascii=False).encode()
+    return _unpacked(Ledger.at(ledger).remember(key, json.dumps(plain, ensure_ascii=False).encode()))
 
 
 def _unpacked(content: bytes) -> tuple[RecordedAnswer, ...]:

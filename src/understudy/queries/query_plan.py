@@ -66,17 +66,22 @@ class QueryPlan:
     def ask(self, curator: Queryable) -> tuple[Group, ...]:
         """The figures of every group that there could be."""
         domain = self._domain(self._keys(curator))
-        _check_groups(domain, self.question.keys)
         tallied = self._summands
         quantiles = [a for a in self.question.aggregates if a.kind == QUANTILE]
-        weights = [sum(tallied.values())] if tallied else []
-        parts = curator.remaining().split([*weights, *(1.0 for _ in quantiles)])
-        totals = self._totals(curator, domain, tallied, parts[0]) if tallied else {}
-        ranked = {
-            a: self._quantiles(curator, domain, a, part)
-            for a, part in zip(quantiles, parts[len(weights) :], strict=True)
-        }
-        figures = [ranked[a] if a in ranked else self._figures(a, totals) for a in self.question.aggregates]
+        weights = [1.0] * len(quantiles)
+        if tallied:
+            weights.insert(0, sum(tallied.values()))
+        parts = curator.remaining().split(weights)
+        found: dict[Aggregate, list[IntervalEstimate]] = {}
+        if tallied:
+            sums = GroupedSums(self.question.keys, self.question.where, tuple(tallied))
+            measured = curator.ask(Tally(domain, sums, parts.pop(0), list(tallied.values())))
+            totals = dict(zip(tallied, measured, strict=True))
+            found = {a: self._figures(a, totals) for a in self.question.aggregates if a.kind != QUANTILE}
+        # Tallies before ranks: recorded answers are replayed in the order in which they were asked for.
+        for aggregate, part in zip(quantiles, parts, strict=True):
+            found[aggregate] = self._quantiles(curator, domain, aggregate, part)
+        figures = [found[a] for a in self.question.aggregates]
         keys = itertools.product(*(key_labels(domain[k]) for k in self.question.keys))
         return tuple(Group(k, f) for k, f in zip(keys, zip(*figures, strict=True), strict=True))
 
@@ -93,10 +98,19 @@ class QueryPlan:
         return [bought.get(k, self.schema[k]) for k in self.question.keys]
 
     def _domain(self, columns: Sequence[Column]) -> Domain:
+        """The groups, as long as there are not too many of them."""
         if not columns:
             return Domain(self.schema, ())
+        # Only the columns of the groups: a rule or the unit may name columns that are left out here.
         narrow = dataclasses.replace(self.schema, columns=tuple(columns), unit=None, rules=())
-        return Domain(self.schema, Domain.of(narrow).codings)
+        domain, keys = Domain(self.schema, Domain.of(narrow).codings), self.question.keys
+        if domain.cells(keys) > MOST_GROUPS:
+            raise InputError(
+                f"the query has {domain.cells(keys):,} groups by {', '.join(keys)}, and may have at most "
+                f"{MOST_GROUPS:,}; leave a column out, or give one fewer bins",
+                keys,
+            )
+        return domain
 
     @property
     def _summands(self) -> dict[Summand, float]:
@@ -119,12 +133,6 @@ class QueryPlan:
             case Aggregate(kind="avg", column=str(name)):
                 return [centred_sum(self.schema[name]), RowCount(name)]
         return []
-
-    def _totals(
-        self, curator: Queryable, domain: Domain, summands: dict[Summand, float], amount: Amount
-    ) -> dict[Summand, Measurement]:
-        sums = GroupedSums(self.question.keys, self.question.where, tuple(summands))
-        return dict(zip(summands, curator.ask(Tally(domain, sums, amount, list(summands.values()))), strict=True))
 
     def _figures(self, aggregate: Aggregate, totals: dict[Summand, Measurement]) -> list[IntervalEstimate]:
         needed = self._needed(aggregate)
@@ -161,26 +169,19 @@ def _quantile(coding: Coding, at: int, low: int, high: int) -> IntervalEstimate:
     return IntervalEstimate(middle, min(least, middle), max(most, middle))
 
 
-def _check_groups(domain: Domain, keys: Sequence[str], most: int = MOST_GROUPS) -> None:
-    cells = domain.cells(keys)
-    if cells > most:
-        raise InputError(
-            f"the query has {cells:,} groups by {', '.join(keys)}, and may have at most {most:,}; "
-            "leave a column out, or give one fewer bins",
-            keys,
-        )
-
-
 def key_labels(coding: Coding) -> list[Key]:
     """What stands for each code of a column: its label, its value or its range, and None for a missing value."""
-    missing: list[Key] = [None] if coding.column.missing else []
-    if coding.labels is not None:
-        return [*coding.labels, *missing]
-    places = range(coding.levels)
-    return [*(_range(first_value(coding, i), last_value(coding, i)) for i in places), *missing]
+    keys: list[Key] = list(coding.labels or ())
+    if coding.labels is None:
+        keys += [_range(first_value(coding, i), last_value(coding, i)) for i in range(coding.levels)]
+    if coding.column.missing:
+        keys.append(None)
+    return keys
 
 
 def _range(first: object, last: object) -> Key:
-    if first == last:
-        return first if isinstance(first, int) else str(first)
-    return f"{first} to {last}"
+    if first != last:
+        return f"{first} to {last}"
+    if isinstance(first, int):
+        return first
+    return str(first)
