@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.frame import kind_of
@@ -67,7 +68,9 @@ class Arf:
             merge=merge,
             forest=forest,
         )
-        self._kind = kind_of(x) if not isinstance(x, str | Path) else None
+        self._kind = None
+        if not isinstance(x, str | Path):
+            self._kind = kind_of(x)
         self._rng = np.random.Generator(np.random.PCG64(seed))
         self.points = Points.of(x, schema)
         self.grown: FittedForest = grow(self.points.values, growth, self._rng, print if verbose else None)
@@ -120,12 +123,20 @@ def estimate(
         raise MethodError(f"dist ({dist!r}) must be {TRUNCATED_NORMAL!r}", dist)
     if not 0 <= alpha < np.inf:
         raise InputError(f"alpha ({alpha}) must be a number of at least 0", alpha)
-    leaf = np.where(grown.unseen, grown.leaf, -1) if oob else grown.leaf
-    leaves = grown.leaves.clipped(*_ranges(points)) if finite_bounds else grown.leaves
-    density = ForestDensity.fit(leaves, points.values, points.sizes, leaf, alpha=alpha)
+    leaves = grown.leaves
+    if finite_bounds:
+        leaves = leaves.clipped(*_ranges(points))
+    density = ForestDensity.fit(leaves, points.values, points.sizes, counted_leaf(grown, oob), alpha=alpha)
     if not density.coverage.any():
         raise InputError(f"{len(points.values)} rows are too few: no leaf holds two of them to learn from", points)
     return density
+
+
+def counted_leaf(grown: FittedForest, oob: bool) -> NDArray[np.intp]:
+    """The leaf of each row in each tree; out of bag, -1 where the tree was grown with that row."""
+    if oob:
+        return np.where(grown.unseen, grown.leaf, -1)
+    return grown.leaf
 
 
 def specimen(
@@ -169,8 +180,8 @@ def _repeated(given: Mapping[str, Any], n: int) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class ArfParams(Params):
-    """The options of `arf`, by the names of arfpy."""
+class ForestParams(Params):
+    """The options of an adversarial forest on raw rows, by the names of arfpy."""
 
     num_trees: int = parameter(30, "trees of the forest", low=1, high=10_000)
     delta: float = parameter(0.0, "how far above one half out-of-bag accuracy may end", low=0.0, high=0.5)
@@ -179,6 +190,12 @@ class ArfParams(Params):
     min_node_size: int = parameter(5, "the fewest rows in a leaf", low=1, high=1_000_000)
     oob: bool = parameter(False, "whether a tree learns only from rows that it was grown without")
     alpha: float = parameter(0.0, "added to the count of each category in a leaf", low=0.0, high=1e9)
+
+
+@dataclass(frozen=True)
+class ArfParams(ForestParams):
+    """The options of `arf`: those of arfpy, and what it lacks."""
+
     merge: bool = parameter(True, "whether two small leaves of one parent become one, where arfpy drops both")
     finite_bounds: bool = parameter(False, "whether no number leaves the range of those that were seen")
 

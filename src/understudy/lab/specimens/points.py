@@ -42,7 +42,8 @@ class Points:
     @classmethod
     def of(cls, rows: Any, schema: Schema | str | Path | None = None) -> Points:
         """Reads a frame or a file. Without a schema one is drafted from the rows, to tell numbers from categories."""
-        schema = schema if isinstance(schema, Schema) else Schema.load(schema) if schema else draft_schema(rows)
+        if not isinstance(schema, Schema):
+            schema = Schema.load(schema) if schema else draft_schema(rows)
         columns = tuple(_dated(c) for c in schema.modelled)
         read = Rows.of(rows).read(columns, schema.missing_texts)
         if not read.num_rows:
@@ -75,8 +76,9 @@ class Points:
         unknown = [name for name in values if name not in self.names]
         if unknown or not values:
             raise InputError(f"given must name columns out of {', '.join(self.names)}", unknown)
-        length = max(1 if np.ndim(v) == 0 else len(v) for v in values.values())
-        lists = {name: [v] * length if np.ndim(v) == 0 else list(v) for name, v in values.items()}
+        lists = {name: list(v) for name, v in values.items() if np.ndim(v)}
+        length = max([1, *map(len, lists.values())])
+        lists = {name: lists.get(name, [v] * length) for name, v in values.items()}
         part = dataclasses.replace(
             self,
             columns=tuple(self.columns[self.names.index(n)] for n in lists),
@@ -117,16 +119,20 @@ def _column(
     coded = values.combine_chunks().dictionary_encode()
     meant = [*(_label(v, column) for v in coded.dictionary.to_pylist()), None]
     seen = np.array(coded.indices.fill_null(len(meant) - 1).to_numpy(zero_copy_only=False), dtype=np.int64)
-    known = _ordered({meant[i] for i in np.unique(seen)}, column) if labels is None else tuple(labels)
-    place = {(type(label), label): i for i, label in enumerate(known)}
+    if labels is None:
+        labels = _ordered({meant[i] for i in np.unique(seen)}, column)
+    # With its type: True and 1 are equal, and would be one key.
+    place = {(type(label), label): i for i, label in enumerate(labels)}
     codes = np.array([place.get((type(label), label), -1) for label in meant], dtype=np.float64)
-    return codes[seen], known
+    return codes[seen], tuple(labels)
 
 
 def _label(value: Any, column: Column) -> Label:
     """What was read, as a value of the column; None where it can't be one."""
     if isinstance(column, Boolean):
-        return True if value in Boolean.TRUE else False if value in Boolean.FALSE else None
+        if value in Boolean.TRUE:
+            return True
+        return False if value in Boolean.FALSE else None
     if isinstance(column, Categorical) and column.numeric:
         return int(value) if np.isfinite(value) and value == int(value) else None
     return str(value)
@@ -134,9 +140,11 @@ def _label(value: Any, column: Column) -> Label:
 
 def _ordered(labels: set[Label], column: Column) -> tuple[Label, ...]:
     """In the order of the schema, then by name; a missing value last."""
-    declared = column.labels if isinstance(column, Categorical) and column.values is not None else (False, True)
+    declared: Sequence[Label] = (False, True)
+    if isinstance(column, Categorical) and column.values is not None:
+        declared = column.labels
     place = {label: i for i, label in enumerate(declared)}
-    return tuple(sorted(labels, key=lambda v: (v is None, place.get(v, len(place)), str(v))))  # type: ignore[arg-type]
+    return tuple(sorted(labels, key=lambda v: (v is None, place.get(v, len(place)), str(v))))
 
 
 def _step(column: Column, values: Floats) -> float:
@@ -157,7 +165,9 @@ def _decoded(values: Floats, column: Column, labels: Sequence[Label]) -> Values:
     missing = np.isnan(values)
     known = np.where(missing, 0.0, values)
     if isinstance(column, Number):
-        return Values(known if column.decimals is None else np.round(known, column.decimals), missing)
+        if column.decimals is not None:
+            known = np.round(known, column.decimals)
+        return Values(known, missing)
     whole = np.rint(known).astype(np.int64)
     if isinstance(column, Datetime):
         return Values(np.datetime64(column.start, "s") + whole * np.timedelta64(column.unit_seconds, "s"), missing)

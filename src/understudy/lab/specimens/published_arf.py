@@ -18,7 +18,6 @@ It serves the study, and the auditor as prey.
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,10 +26,9 @@ from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError
 from understudy.inference.forest.adversarial_forest import FittedForest, Growth, grow
 from understudy.inference.forest.density import CategoryShares, ForestDensity, Normal, forge
-from understudy.lab.specimens.arf import TRUNCATED_NORMAL, estimate
+from understudy.lab.specimens.arf import TRUNCATED_NORMAL, ForestParams, counted_leaf, estimate
 from understudy.lab.specimens.points import Floats, Points
 from understudy.lab.specimens.specimen_result import Specimen, SpecimenKind
-from understudy.methods.params import Params, parameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,7 +63,8 @@ def specimen(
 
     Numbers are rounded as the schema says, but not kept inside its bounds: the printed method has none.
     """
-    _check(epsilon)
+    if not 0 < epsilon < np.inf:
+        raise InputError(f"epsilon ({epsilon}) must be a positive number", epsilon)
     growth = Growth(
         num_trees,
         delta,
@@ -88,13 +87,13 @@ def perturbed(
     points: Points, grown: FittedForest, density: ForestDensity, epsilon: float, oob: bool, rng: np.random.Generator
 ) -> ForestDensity:
     """The density with the printed noise."""
-    leaf = np.where(grown.unseen, grown.leaf, -1) if oob else grown.leaf
-    found = [
-        _noisy(c, points.values[:, j], leaf, epsilon, rng)
-        if isinstance(c, Normal)
-        else _flattened(c, density, j, epsilon)
-        for j, c in enumerate(density.columns)
-    ]
+    leaf = counted_leaf(grown, oob)
+    found: list[Normal | CategoryShares] = []
+    for j, column in enumerate(density.columns):
+        if isinstance(column, Normal):
+            found.append(_noisy(column, points.values[:, j], leaf, epsilon, rng))
+        else:
+            found.append(_flattened(column, density, j, epsilon))
     return density.with_columns(found)
 
 
@@ -104,6 +103,8 @@ def _noisy(normal: Normal, values: Floats, leaf: Any, epsilon: float, rng: np.ra
     sensitivity = width / np.maximum(count, 1)
     sensitivity = np.where(sensitivity == 0, SMALLEST, sensitivity)
     mean = normal.mean + rng.laplace(0.0, sensitivity / epsilon)
+    # `deviation` is that of a sample, over n − 1. Around another centre m the mean square is the variance plus
+    # (m − mean)²: so the printed deviation, taken anew around the noisy mean, needs no second look at the rows.
     around = normal.deviation**2 * (np.maximum(count, 1) - 1) / np.maximum(count, 1)
     return dataclasses.replace(normal, mean=mean, deviation=np.sqrt(around + (mean - normal.mean) ** 2))
 
@@ -121,28 +122,11 @@ def _observed(values: Floats, leaf: Any, leaves: int) -> tuple[Floats, Floats]:
 
 def _flattened(shares: CategoryShares, density: ForestDensity, column: int, epsilon: float) -> CategoryShares:
     """Steps 1 to 6 of §4.3.1.2: p becomes exp(ε·p/2), for the categories that have a p."""
-    shares = shares.filled(density.leaves, column) if shares.alpha else shares
+    if shares.alpha:
+        shares = shares.filled(density.leaves, column)
     leaf = shares.keys // shares.size
     weights = np.exp(epsilon * shares.weights / shares.totals[leaf] / 2)
     return CategoryShares.of(shares.keys, weights, density.leaves, column, shares.size, 0.0)
-
-
-def _check(epsilon: float) -> None:
-    if not 0 < epsilon < np.inf:
-        raise InputError(f"epsilon ({epsilon}) must be a positive number", epsilon)
-
-
-@dataclass(frozen=True)
-class PublishedArfParams(Params):
-    """The options of the printed method."""
-
-    num_trees: int = parameter(30, "trees of the forest", low=1, high=10_000)
-    delta: float = parameter(0.0, "how far above one half out-of-bag accuracy may end", low=0.0, high=0.5)
-    max_iters: int = parameter(10, "rounds of growing at most", low=0, high=1_000)
-    early_stop: bool = parameter(True, "end when a round is told apart better than the one before")
-    min_node_size: int = parameter(5, "the fewest rows in a leaf", low=1, high=1_000_000)
-    oob: bool = parameter(False, "whether a tree learns only from rows that it was grown without")
-    alpha: float = parameter(0.0, "added to the count of each category in a leaf", low=0.0, high=1e9)
 
 
 SPECIMEN = SpecimenKind(
@@ -150,5 +134,5 @@ SPECIMEN = SpecimenKind(
     good_for="studies: the private forest as its document prints it",
     limits="no finite ε: its noise is scaled by the rows that it should hide",
     make=lambda rows, schema, epsilon, stated: specimen(rows, schema, epsilon, **stated),
-    params=PublishedArfParams,
+    params=ForestParams,
 )

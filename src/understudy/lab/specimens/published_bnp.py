@@ -15,18 +15,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.boundary.schema.schema import Schema
 from understudy.inference.polya.pitman_yor import check_urn, least_delta, urn
-from understudy.lab.specimens.points import Points
+from understudy.lab.specimens.points import Floats, Points
 from understudy.lab.specimens.specimen_result import Specimen, SpecimenKind
 from understudy.methods.params import Params, parameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Floats = NDArray[np.float64]
 
 
 def synthesize(rows: Any, schema: Schema | None = None, epsilon: float = 1.0, **parameters: Any) -> pa.Table:

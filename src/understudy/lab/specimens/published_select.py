@@ -68,56 +68,49 @@ def specimen(
     epsilon: float = 1.0,
     *,
     pool: Recipe | None = None,
-    epsilon_ratio: float = 0.2,
-    pool_size: float = 10.0,
-    candidates: int | None = None,
-    distance: str = L1,
-    sections: int = 1,
-    marginals: float = MARGINALS,
     n: int | None = None,
     seed: int | None = None,
+    **parameters: Any,
 ) -> Specimen:
-    """Rows as the printed method selects them; its parameters by the names of §5.1.2.
+    """Rows as the printed method selects them; the other parameters are those of `Printed`.
 
-    `epsilon_ratio` is the pool's part of ε, `pool_size` the rows of the pool for each selected one, `candidates` T,
-    and `marginals` the share of pairs that is taken. The pool is a private method's, by default that of `independent`.
+    The pool is a private method's, by default that of `independent`.
     """
-    printed = Printed(
-        epsilon,
-        epsilon_ratio,
-        pool_size=pool_size,
-        candidates=candidates,
-        distance=distance,
-        sections=sections,
-        marginals=marginals,
-    )
+    printed, recipe = Printed(epsilon, **parameters), pool or Independent()
     table = _read(rows)
     domain = Domain.of(known_schema(table, schema))
     rng = np.random.Generator(np.random.PCG64(seed))
     size, delta = table.num_rows, table.num_rows**-DELTA_POWER
+    wanted = size if n is None else n
     opened = open_table(table, domain.schema)
-    drawn = printed.draw_pool(opened, domain, pool or Independent(), delta, size if n is None else n, rng)
+    drawn = printed.draw_pool(opened, domain, recipe, delta, wanted, rng)
     counts = count_pairs(opened, domain)
-    found = important(counts, marginals)
-    blocks = [open_table(block, domain.schema) for block in _blocks(table, sections)] if sections > 1 else []
-    goal = goal_of(drawn, domain, found, [count_pairs(block, domain, list(found)) for block in blocks] or [counts])
-    chosen, partial = printed.select(goal, size, size if n is None else n, delta, rng)
+    found = important(counts, printed.marginals)
+    counted = [counts]
+    if printed.sections > 1:
+        blocks = [open_table(block, domain.schema) for block in _blocks(table, printed.sections)]
+        counted = [count_pairs(block, domain, list(found)) for block in blocks]
+    chosen, partial = printed.select(goal_of(drawn, domain, found, counted), size, wanted, delta, rng)
     facts = {"delta": delta, "epsilon_partial": partial, "pairs": [list(pair) for pair in found]}
     picked = {c: v[chosen] for c, v in drawn.items()}
-    return Specimen(SPECIMEN.name, _decoded(picked, domain, rng), printed.described(pool or Independent()) | facts)
+    return Specimen(SPECIMEN.name, _decoded(picked, domain, rng), printed.described(recipe) | facts)
 
 
 @dataclass(frozen=True)
 class Printed:
-    """The parameters of the document."""
+    """The parameters of the document, by the names of §5.1.2.
+
+    `epsilon_ratio` is the pool's part of ε, `pool_size` the rows of the pool for each selected one, `candidates` T,
+    and `marginals` the share of pairs that is taken.
+    """
 
     epsilon: float
-    epsilon_ratio: float
-    pool_size: float
-    candidates: int | None
-    distance: str
-    sections: int
-    marginals: float
+    epsilon_ratio: float = 0.2
+    pool_size: float = 10.0
+    candidates: int | None = None
+    distance: str = L1
+    sections: int = 1
+    marginals: float = MARGINALS
 
     def __post_init__(self) -> None:
         check_distance(self.distance)
@@ -181,15 +174,14 @@ def exponential_mechanism(epsilon: float, sensitivity: float, rng: np.random.Gen
     return pick
 
 
-# --- Algorithm 2: the marginals
-
-
 Counts = dict[ColumnSet, NDArray[np.int64]]
 
 
 def count_pairs(table: Table, domain: Domain, pairs: Sequence[ColumnSet] | None = None) -> Counts:
     """The exact counts of pairs of columns, by default of all."""
-    wanted = list(itertools.combinations(domain.names, 2)) if pairs is None else list(pairs)
+    wanted = pairs
+    if wanted is None:
+        wanted = list(itertools.combinations(domain.names, 2))
     return dict(zip(wanted, table.count_by(domain, wanted), strict=True))
 
 
@@ -202,13 +194,16 @@ def mutual_information(counts: NDArray[np.int64]) -> float:
 
 
 def important(counts: Counts, share: float) -> dict[ColumnSet, float]:
-    """The pairs with the most mutual information, and their weights, which add up to 1."""
+    """Algorithm 2: the pairs with the most mutual information, and their weights, which add up to 1."""
     if not counts:
         raise InputError("the printed method needs at least two columns, since it compares pairs of them", counts)
     information = {pair: mutual_information(n) for pair, n in counts.items()}
     best = sorted(information, key=lambda pair: -information[pair])[: max(1, round(share * len(information)))]
     whole = math.fsum(information[pair] for pair in best)
-    return {pair: information[pair] / whole if whole else 1 / len(best) for pair in best}
+    if not whole:
+        # Independent columns: no pair matters more than another.
+        return dict.fromkeys(best, 1 / len(best))
+    return {pair: information[pair] / whole for pair in best}
 
 
 def goal_of(pool: CodeColumns, domain: Domain, weights: dict[ColumnSet, float], counts: Sequence[Counts]) -> Goal:
@@ -224,11 +219,8 @@ def _blocks(table: pa.Table, sections: int) -> list[pa.Table]:
     return [table.slice(a, b - a) if b > a else table for a, b in itertools.pairwise(cuts)]
 
 
-# --- Algorithm 3: the budget
-
-
 def composed_epsilon(epsilon: float, draws: int, delta: float) -> float:
-    """Lemma 6: what so many ε-bounded-range mechanisms amount to at δ."""
+    """Algorithm 3, by lemma 6: what so many ε-bounded-range mechanisms amount to at δ."""
     above = epsilon / -math.expm1(-epsilon) - 1.0
     advanced = draws * (above - math.log1p(above)) + math.sqrt(draws * epsilon**2 / 2 * math.log(1 / delta))
     return min(draws * epsilon, advanced)
@@ -239,11 +231,11 @@ def partial_epsilon(epsilon: float, draws: int, delta: float) -> float:
     low, high = epsilon / draws, epsilon
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        low, high = (middle, high) if composed_epsilon(middle, draws, delta) <= epsilon else (low, middle)
+        if composed_epsilon(middle, draws, delta) <= epsilon:
+            low = middle
+        else:
+            high = middle
     return low
-
-
-# --- Rows in and out
 
 
 def _read(rows: Any) -> pa.Table:
@@ -257,7 +249,9 @@ def known_schema(table: pa.Table, schema: Schema | None) -> Schema:
     if schema is not None and not schema.private:
         return schema
     drafted = draft_schema(table)
-    return drafted if schema is None else schema.with_columns(drafted[c.name] for c in schema.private)
+    if schema is None:
+        return drafted
+    return schema.with_columns(drafted[c.name] for c in schema.private)
 
 
 def _decoded(codes: CodeColumns, domain: Domain, rng: np.random.Generator) -> pa.Table:
