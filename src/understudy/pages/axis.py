@@ -30,21 +30,27 @@ class Scale:
     def over(cls, values: Iterable[float], start: float, end: float, *, logarithmic: bool = False) -> Scale:
         """Over the values that can be drawn."""
         known = [v for v in values if math.isfinite(v) and (v > 0 or not logarithmic)]
-        low, high = (min(known), max(known)) if known else (1.0, 1.0) if logarithmic else (0.0, 1.0)
-        if low == high:
-            low, high = (low / 2, high * 2) if logarithmic else (low - _slack(low), high + _slack(high))
+        low, high = 0.0, 1.0
+        if known:
+            low, high = min(known), max(known)
+        elif logarithmic:
+            low, high = 1.0, 1.0
+        if low == high and logarithmic:
+            low, high = low / 2, high * 2
+        elif low == high:
+            slack = max(0.5, abs(low) * 0.05)
+            low, high = low - slack, high + slack
         return cls(low, high, start, end, logarithmic)
 
     def __call__(self, value: float) -> float:
         """Its place; what lies outside is put on the border."""
-        share = self._along(min(max(value, self.low), self.high))
-        return self.start + share * (self.end - self.start)
-
-    def _along(self, value: float) -> float:
+        value = min(max(value, self.low), self.high)
         if self.logarithmic:
-            return math.log(value / self.low) / math.log(self.high / self.low)
-        half = self.high / 2 - self.low / 2  # halves, since the range of two finite numbers may be infinite
-        return (value / 2 - self.low / 2) / half
+            share = math.log(value / self.low) / math.log(self.high / self.low)
+        else:
+            # In halves, since the difference of two finite numbers may be infinite.
+            share = (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
+        return self.start + share * (self.end - self.start)
 
     def widened(self, share: float) -> Scale:
         """With room at both ends."""
@@ -55,11 +61,9 @@ class Scale:
         return Scale(self.low - room, self.high + room, self.start, self.end)
 
     def ticks(self, most: int = 6) -> tuple[float, ...]:
-        return log_ticks(self.low, self.high, most) if self.logarithmic else ticks(self.low, self.high, most)
-
-
-def _slack(value: float) -> float:
-    return max(0.5, abs(value) * 0.05)
+        if self.logarithmic:
+            return log_ticks(self.low, self.high, most)
+        return ticks(self.low, self.high, most)
 
 
 def ticks(low: float, high: float, most: int = 6) -> tuple[float, ...]:
@@ -71,6 +75,7 @@ def ticks(low: float, high: float, most: int = 6) -> tuple[float, ...]:
     least = (high / most - low / most) or 1.0
     power = 10.0 ** math.floor(math.log10(least))
     fits = [power * s for s in STEPS if _number_of_ticks(low, high, power * s) <= most] or [power * 10]
+    # The slack of 1e-9 keeps a tick that rounding has put just beyond an end; adding zero takes the sign off a zero.
     first = math.ceil(low / fits[0] - 1e-9)
     return tuple(i * fits[0] + 0.0 for i in range(first, first + _number_of_ticks(low, high, fits[0])))
 
@@ -105,7 +110,9 @@ def bottom_axis(
 ) -> list[str]:
     """Ticks under the canvas, with faint lines up to `top`; a label that would touch the one before is left out."""
     marks, free = [], -math.inf
-    for value in scale.ticks(5) if at is None else at:
+    if at is None:
+        at = scale.ticks(5)
+    for value in at:
         place, label = scale(value), name(value)
         if top is not None:
             marks.append(line(place, top, place, y, var("rule")))
@@ -133,6 +140,7 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     >>> spread([10, 11, 50], 10, 0, 100)
     [5.5, 15.5, 50.0]
     """
+    # Isotonic regression by pooling adjacent violators (Ayer et al. 1955): without the gaps, places may not decrease.
     order = sorted(range(len(wanted)), key=lambda i: wanted[i])
     blocks: list[list[float]] = []  # sum of the wanted starts, and how many labels share it
     for place, i in enumerate(order):

@@ -42,6 +42,10 @@ class Reference:
     value: float
 
 
+def _drawable(reference: Reference | None) -> Reference | None:
+    return reference if reference and math.isfinite(reference.value) else None
+
+
 @dataclass(frozen=True)
 class Dot:
     """A method in a ranking."""
@@ -64,11 +68,11 @@ def curves(
 ) -> Figure:
     """A line for each series over a logarithmic axis, with its interval as a band and its name at its end."""
     drawn = [(i, s.name, s.drawable) for i, s in enumerate(series) if s.drawable]
-    reference = reference if reference and math.isfinite(reference.value) else None
-    labels = len(drawn) + (reference is not None)
-    bottom = 44 + max(230.0, GAP * labels)
-    room = min(max((width_of(name) for _, name, _ in drawn), default=0.0), 150.0)
-    room = max(room, min(width_of(reference.name), 150.0) if reference else 0.0)
+    reference = _drawable(reference)
+    names = [name for _, name, _ in drawn]
+    labels = [*names, reference.name] if reference else names
+    bottom = 44 + max(230.0, GAP * len(labels))
+    room = min(max(map(width_of, labels), default=0.0), 150.0)
     x, y = _scales(drawn, reference, width - room - 34, bottom)
     marks = [text(0, 14, shortened(title, width, 14), size=13.5, bold=True)]
     marks += left_axis(y, x.start, x.end) + _budget_axis(drawn, x, bottom)
@@ -76,7 +80,7 @@ def curves(
     marks.append(text((x.start + x.end) / 2, bottom + 30, across, size=SMALL, anchor="middle", quiet=True))
     marks += [_band(p, x, y, i) for i, _, p in drawn] + [_line(n, p, x, y, i) for i, n, p in drawn]
     marks += _reference_line(reference, x, y) + _end_labels(drawn, reference, x, y, room)
-    said = f"{up} over {across} for {', '.join(n for _, n, _ in drawn) or 'nothing'}. {note}".strip()
+    said = f"{up} over {across} for {', '.join(names) or 'nothing'}. {note}".strip()
     return figure(marks, width, bottom + 38, title, said, _numbers(drawn, reference, across))
 
 
@@ -85,7 +89,8 @@ Drawn = Sequence[tuple[int, str, tuple[Point, ...]]]
 
 def _scales(drawn: Drawn, reference: Reference | None, right: float, bottom: float) -> tuple[Scale, Scale]:
     values = [v for *_, points in drawn for p in points for v in p[1:]]
-    values += [reference.value] if reference else []
+    if reference:
+        values.append(reference.value)
     x = Scale.over((p[0] for *_, points in drawn for p in points), 52, right, logarithmic=True)
     return x.widened(0.03), Scale.over(values, bottom, 46).widened(0.04)
 
@@ -93,7 +98,9 @@ def _scales(drawn: Drawn, reference: Reference | None, right: float, bottom: flo
 def _budget_axis(drawn: Drawn, x: Scale, bottom: float) -> list[str]:
     """At the budgets themselves, where there are few."""
     places = sorted({p[0] for *_, points in drawn for p in points})
-    return bottom_axis(x, bottom, at=places if 1 <= len(places) <= 9 else x.ticks(7))
+    if not 1 <= len(places) <= 9:
+        return bottom_axis(x, bottom, at=x.ticks(7))
+    return bottom_axis(x, bottom, at=places)
 
 
 def _band(points: Sequence[Point], x: Scale, y: Scale, index: int) -> str:
@@ -125,7 +132,8 @@ def _reference_line(reference: Reference | None, x: Scale, y: Scale) -> list[str
 def _end_labels(drawn: Drawn, reference: Reference | None, x: Scale, y: Scale, room: float) -> list[str]:
     """Every name at the end of its line, moved apart where they would touch, with a thin line to where it belongs."""
     ends = [(n, x(p[-1][0]), y(p[-1][1]), series_style(i)[0]) for i, n, p in drawn]
-    ends += [(reference.name, x.end, y(reference.value), "currentColor")] if reference else []
+    if reference:
+        ends.append((reference.name, x.end, y(reference.value), "currentColor"))
     places = spread([height for *_, height, _ in ends], GAP, y.end, y.start)
     marks = []
     for (name, right, height, colour), place in zip(ends, places, strict=True):
@@ -160,11 +168,12 @@ def dots(
 ) -> Figure:
     """A dot with its interval for each method, in the order given; the number stands at the right."""
     known = [Dot(d.name, d.value, _or(d.low, d.value), _or(d.high, d.value)) for d in ranking if math.isfinite(d.value)]
-    reference = reference if reference and math.isfinite(reference.value) else None
+    reference = _drawable(reference)
     room = min(max((width_of(d.name) for d in known), default=0.0) + 12, 170.0)
-    values = [v for d in known for v in (d.low, d.high)] + ([reference.value] if reference else [])
+    values, top = [v for d in known for v in (d.low, d.high)], 30.0
+    if reference:
+        values, top = [*values, reference.value], 46.0  # its name stands above the dots
     scale = Scale.over(values, room, width - 62).widened(0.04)
-    top = 46.0 if reference else 30.0
     bottom = top + 24 * max(len(known), 1) + 4
     marks = [text(0, 14, shortened(title, width, 14), size=13.5, bold=True), *bottom_axis(scale, bottom, top)]
     marks += _mark(reference, scale, top, bottom)
@@ -219,7 +228,7 @@ class Box:
 
         def quantile(share: float) -> float:
             place = share * (len(ordered) - 1)
-            below = min(int(place), len(ordered) - 2) if len(ordered) > 1 else 0
+            below = max(0, min(int(place), len(ordered) - 2))
             above = min(below + 1, len(ordered) - 1)
             return ordered[below] + (place - below) * (ordered[above] - ordered[below])
 

@@ -59,6 +59,7 @@ def _slice(middle: tuple[float, float], start: float, share: float, index: int) 
     """A part of the ring, with its percentage where there is room."""
     colour = var(SERIES[index % len(SERIES)])
     radius = (OUTER + INNER) / 2
+    # An arc whose ends are at the same place isn't drawn at all, so the whole ring is a circle.
     if share > 1 - 1e-9:
         return _ring(middle, colour) + _share_text(_on(middle, radius, 0.5), share)
     a, b = _on(middle, OUTER, start), _on(middle, OUTER, start + share)
@@ -66,7 +67,9 @@ def _slice(middle: tuple[float, float], start: float, share: float, index: int) 
     large = int(share > 0.5)
     around = f"M{_at(a)}A{OUTER:g} {OUTER:g} 0 {large} 1 {_at(b)}L{_at(c)}A{INNER:g} {INNER:g} 0 {large} 0 {_at(d)}Z"
     marks = element("path", d=around, fill=colour, stroke=var("card"), stroke_width=1.5)
-    return marks + (_share_text(_on(middle, radius, start + share / 2), share) if share >= DIRECT else "")
+    if share >= DIRECT:
+        marks += _share_text(_on(middle, radius, start + share / 2), share)
+    return marks
 
 
 def _ring(middle: tuple[float, float], colour: str) -> str:
@@ -113,7 +116,9 @@ def gauge(
 ) -> Figure:
     """A value on its range, with its interval and a mark to compare it with, such as that of guessing."""
     scale = Scale.over((low, high), 14, width - 14)
-    shown = "not defined" if value is None or not math.isfinite(value) else valued(value)
+    shown = "not defined"
+    if value is not None and math.isfinite(value):
+        shown = valued(value)
     marks = [text(0, 14, shortened(title, width - width_of(shown) - 16, 14), size=13.5, bold=True)]
     marks.append(text(width, 14, shown, size=13.5, anchor="end", bold=True))
     marks.append(element("rect", x=14, y=42, width=width - 28, height=10, rx=5, fill=var("track")))
@@ -124,10 +129,12 @@ def gauge(
     if shown != "not defined" and value is not None:
         spot = {"fill": var("series-1"), "stroke": var("card")}
         marks.append(element("circle", cx=scale(value), cy=47, r=7, stroke_width=2, **spot))
-    beside = "" if mark is None else f", beside {mark_name or 'the mark'} at {written(mark)}"
+    beside, rows = "", [("value", shown)]
+    if mark is not None:
+        beside = f", beside {mark_name or 'the mark'} at {written(mark)}"
+        rows.append((mark_name or "mark", written(mark)))
     said = f"{title}: {shown} on a range from {written(low)} to {written(high)}{beside}. {note}".strip()
-    rows = (("value", shown), *(((mark_name or "mark", written(mark)),) if mark is not None else ()))
-    return figure(marks, width, 74, title, said, Numbers(("what", "value"), rows))
+    return figure(marks, width, 74, title, said, Numbers(("what", "value"), tuple(rows)))
 
 
 def _gauge_mark(scale: Scale, mark: float | None, name: str) -> list[str]:

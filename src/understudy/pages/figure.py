@@ -53,7 +53,8 @@ class Figure:
         box = f'viewBox="-{MARGIN} -{MARGIN} {wide} {high}" width="{wide}" height="{high}"'
         paper = f'xmlns="http://www.w3.org/2000/svg" style="background:{LIGHT["card"]}"'
         svg = self.svg.replace(_size(self.width, self.height), f"{paper} {box}", 1)
-        return _VARIABLE.sub(lambda found: FONT if found[1] == "font" else LIGHT[found[1]], svg)
+        values = {**LIGHT, "font": FONT}  # a file by itself has no style sheet that could define the variables
+        return _VARIABLE.sub(lambda found: values[found[1]], svg)
 
     def save(self, path: str | Path) -> None:
         """Writes an .svg or a .png, by the ending of the path.
@@ -66,7 +67,8 @@ class Figure:
         if path.suffix.lower() not in (".svg", ".png"):
             raise InputError(f"{path.name!r} must end in .svg or .png", path)
         svg = self.standalone()
-        write_atomically(path, svg.encode() if path.suffix.lower() == ".svg" else _png(svg))
+        data = svg.encode() if path.suffix.lower() == ".svg" else _png(svg)
+        write_atomically(path, data)
 
     def _repr_svg_(self) -> str:
         return self.standalone()
@@ -106,9 +108,6 @@ def _size(width: float, height: float) -> str:
     return f'viewBox="0 0 {wide} {high}" width="{wide}" height="{high}"'
 
 
-# --- marks
-
-
 def element(tag: str, content: str = "", /, **attributes: str | float | None) -> str:
     """An element whose content is markup already; attributes are escaped, and left out where None.
 
@@ -116,11 +115,15 @@ def element(tag: str, content: str = "", /, **attributes: str | float | None) ->
     '<rect x="1.5" stroke-width="2" fill="&lt;"/>'
     """
     written = "".join(f' {k.replace("_", "-")}="{_attribute(v)}"' for k, v in attributes.items() if v is not None)
-    return f"<{tag}{written}>{content}</{tag}>" if content else f"<{tag}{written}/>"
+    if not content:
+        return f"<{tag}{written}/>"
+    return f"<{tag}{written}>{content}</{tag}>"
 
 
 def _attribute(value: str | float | None) -> str:
-    return words(value) if isinstance(value, str) else coordinate(float(value or 0.0))
+    if isinstance(value, str):
+        return words(value)
+    return coordinate(float(value or 0.0))
 
 
 def coordinate(value: float) -> str:
@@ -159,6 +162,11 @@ def text(
     turn: float | None = None,
 ) -> str:
     """A line of text, on its baseline at (x, y), turned about that point."""
+    if not fill:
+        fill = var("quiet") if quiet else "currentColor"
+    transform = None
+    if turn is not None:
+        transform = f"rotate({coordinate(turn)} {coordinate(x)} {coordinate(y)})"
     return element(
         "text",
         words(content) or " ",
@@ -167,8 +175,8 @@ def text(
         font_size=None if size == TEXT else size,
         text_anchor=anchor,
         font_weight="600" if bold else None,
-        fill=fill or (var("quiet") if quiet else "currentColor"),
-        transform=None if turn is None else f"rotate({coordinate(turn)} {coordinate(x)} {coordinate(y)})",
+        fill=fill,
+        transform=transform,
     )
 
 
@@ -178,7 +186,8 @@ def line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float =
 
 def path(points: Sequence[tuple[float, float]], *, closed: bool = False) -> str:
     """What an element `path` has as its `d`."""
-    return "M" + "L".join(f"{coordinate(x)} {coordinate(y)}" for x, y in points) + ("Z" if closed else "")
+    along = "M" + "L".join(f"{coordinate(x)} {coordinate(y)}" for x, y in points)
+    return along + "Z" if closed else along
 
 
 def tip(marks: str, content: str) -> str:
@@ -186,11 +195,9 @@ def tip(marks: str, content: str) -> str:
     return element("g", element("title", words(content)) + marks)
 
 
-# --- how wide a text is
-
-
 def width_of(content: str, size: float = TEXT) -> float:
     """How wide a text is at most, in any of the usual sans-serif fonts."""
+    # An upper bound by classes of characters: which font a reader has isn't known when the picture is drawn.
     return size * sum(map(_width, content))
 
 

@@ -12,12 +12,14 @@ def written(value: float) -> str:
     >>> written(0.25), written(20000.0), written(2.5e6), written(-0.0)
     ('0.25', '20,000', '2.5 M', '0')
     """
-    for limit, unit in ((1e9, 1e9), (1e6, 1e6)):
-        if limit <= abs(value) < 1e12:
-            return f"{value / unit:.6g} {'G' if unit == 1e9 else 'M'}"
+    for unit, letter in ((1e9, "G"), (1e6, "M")):
+        if unit <= abs(value) < 1e12:
+            return f"{value / unit:.6g} {letter}"
     if value == 0:
         return "0"
-    return f"{value:,.6g}" if 1e-4 <= abs(value) < 1e6 else f"{value:.3g}"
+    if 1e-4 <= abs(value) < 1e6:
+        return f"{value:,.6g}"
+    return f"{value:.3g}"
 
 
 def valued(value: float) -> str:
@@ -31,7 +33,8 @@ def valued(value: float) -> str:
         return "0"
     limits = ((1e-5, ".1e"), (0.01, ".2g"), (10, ".3f"), (1000, ".1f"), (1e9, ",.0f"), (math.inf, ".1e"))
     form = next(form for limit, form in limits if size < limit or limit == math.inf)
-    return ("−" if value < 0 else "") + f"{size:{form}}"
+    sign = "−" if value < 0 else ""
+    return f"{sign}{size:{form}}"
 
 
 def percent(share: float) -> str:
@@ -42,8 +45,9 @@ def percent(share: float) -> str:
     """
     if share == 0:
         return "0\N{NO-BREAK SPACE}%"
-    shown = "< 0.1" if 0 < share < 0.001 else f"{100 * share:.1f}"
-    return f"{shown}\N{NO-BREAK SPACE}%"
+    if 0 < share < 0.001:
+        return "< 0.1\N{NO-BREAK SPACE}%"
+    return f"{100 * share:.1f}\N{NO-BREAK SPACE}%"
 
 
 def round_percent(share: float) -> str:
@@ -63,8 +67,11 @@ def upward(value: float, digits: int = 4) -> str:
     """
     if math.isinf(value):
         return "∞"
+    # By its shortest decimal: the float 0.1 itself lies just above 0.1, and would be shown as 0.1001.
     shown = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(repr(float(value)))).normalize()
-    return f"{shown:,f}" if not shown or Decimal("1e-4") <= shown < 10**9 else f"{shown:e}"
+    if not shown or Decimal("1e-4") <= shown < 10**9:
+        return f"{shown:,f}"
+    return f"{shown:e}"
 
 
 def duration(seconds: float) -> str:
@@ -73,8 +80,10 @@ def duration(seconds: float) -> str:
     >>> duration(0.04), duration(12.34), duration(95)
     ('under 0.1 s', '12.3 s', '1 min 35 s')
     """
+    if seconds < 0.1:
+        return "under 0.1 s"
     if seconds < 60:
-        return "under 0.1 s" if seconds < 0.1 else f"{seconds:.1f} s"
+        return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s"
 
@@ -85,4 +94,6 @@ def counted(number: int, thing: str, things: str = "") -> str:
     >>> counted(1, "row"), counted(32561, "row"), counted(2, "category", "categories")
     ('1 row', '32,561 rows', '2 categories')
     """
-    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+    if number != 1:
+        thing = things or f"{thing}s"
+    return f"{number:,} {thing}"
