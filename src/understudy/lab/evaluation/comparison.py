@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_VALUES, BINS = 64, 32
+"""Distinct numbers up to which each has a cell of its own, and how many cells more of them are cut into."""
 MISSING = "missing"
 
 
@@ -135,7 +136,9 @@ def _cut(column: Column, tables: Sequence[NDArray[np.float64]]) -> Variable:
         labels = tuple(value_text(column, v) for v in distinct) or ("none",)
         return Variable(column, labels, distinct[1:], missing)
     edges = _equal_edges(tables[0][np.isfinite(tables[0])])
-    edges = edges if len(edges) else distinct[np.isfinite(distinct)][1:2]
+    if not len(edges):
+        # No real value is finite: one cut between the others still leaves cells to compare.
+        edges = distinct[np.isfinite(distinct)][1:2]
     return Variable(column, tuple(_bin_labels(column, edges)), edges, missing)
 
 
@@ -144,8 +147,11 @@ def _equal_edges(real: NDArray[np.float64]) -> NDArray[np.float64]:
     values, counts = np.unique(real, return_counts=True)
     heavy = values[counts >= max(2, len(real) / BINS)]
     light = real[~np.isin(real, heavy)]
-    bins = max(2, BINS - len(heavy))
-    cuts = np.quantile(light, np.linspace(0, 1, bins + 1)[1:-1], method="lower") if len(light) else light
+    cuts = light
+    if len(light):
+        bins = max(2, BINS - len(heavy))
+        cuts = np.quantile(light, np.linspace(0, 1, bins + 1)[1:-1], method="lower")
+    # A heavy value v has the bin [v, next float after v), which holds nothing else.
     return np.unique(np.concatenate([cuts, heavy, np.nextafter(heavy, np.inf)]))
 
 
@@ -154,9 +160,16 @@ def _bin_labels(column: Column, edges: NDArray[np.float64]) -> Iterator[str]:
     single = False
     for low, high in itertools.pairwise(edges):
         after, single = single, bool(high == np.nextafter(low, np.inf))
-        start = f"{'above' if after else 'from'} {value_text(column, low)}"
-        yield value_text(column, low) if single else f"{start} to {value_text(column, high)}"
-    yield f"above {value_text(column, edges[-1])}" if single else f"{value_text(column, edges[-1])} and more"
+        if single:
+            yield value_text(column, low)
+        elif after:
+            yield f"above {value_text(column, low)} to {value_text(column, high)}"
+        else:
+            yield f"from {value_text(column, low)} to {value_text(column, high)}"
+    if single:
+        yield f"above {value_text(column, edges[-1])}"
+    else:
+        yield f"{value_text(column, edges[-1])} and more"
 
 
 def value_text(column: Column, value: float) -> str:
@@ -164,9 +177,14 @@ def value_text(column: Column, value: float) -> str:
     if isinstance(column, Datetime) and np.isfinite(value):
         moment = np.datetime64(column.start if column.minimum else "1970-01-01", "s")
         moment = moment + np.timedelta64(round(value * column.unit_seconds), "s")
-        return str(moment.astype("datetime64[D]") if column.resolution == "day" else moment)
-    value = 0.0 if abs(value) < 1e-300 else value  # the next number after zero
-    return f"{value:,.8g}" if 1e-4 < abs(value) < 1e15 or value == 0 else f"{value:.4g}"
+        if column.resolution == "day":
+            moment = moment.astype("datetime64[D]")
+        return str(moment)
+    if abs(value) < 1e-300:  # the next number after zero, which ends the bin of zeros
+        value = 0.0
+    if 1e-4 < abs(value) < 1e15 or value == 0:
+        return f"{value:,.8g}"
+    return f"{value:.4g}"
 
 
 def _codes(variable: Variable, values: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -185,6 +203,7 @@ def _texts(table: pa.Table, column: Column) -> pa.Array:
         truth = pc.if_else(pc.is_in(values, pa.array(Boolean.TRUE)), "true", "false")
         values = pc.if_else(known, truth, values)
     elif isinstance(column, Categorical) and column.numeric:
+        # 1 and 1.0 are one category, so a whole number is written without a fraction.
         values = values.cast(pa.float64())
         values = pc.if_else(pc.equal(values, pc.floor(values)), values.cast(pa.int64(), safe=False).cast(pa.string()),
                             values.cast(pa.string()))  # fmt: skip
@@ -210,7 +229,9 @@ def _listed(column: Column, texts: Mapping[str, pa.Array]) -> tuple[Variable, di
 def _declared(column: Column) -> Sequence[object]:
     if isinstance(column, Boolean):
         return ("false", "true")
-    return column.labels if isinstance(column, Categorical) and column.values is not None else ()
+    if isinstance(column, Categorical) and column.values is not None:
+        return column.labels
+    return ()
 
 
 REAL, SYNTHETIC, HELD_OUT = "real", "synthetic", "hold-out"
@@ -327,7 +348,10 @@ def _check_columns(
             f"{tables[SYNTHETIC].name} has no column in common with {tables[REAL].name}; give tables of the same kind",
             tables,
         )
-    for role, name in (*((("target", target),) if target else ()), *(("group", g) for g in groups)):
+    wanted = [("group", group) for group in groups]
+    if target:
+        wanted.insert(0, ("target", target))
+    for role, name in wanted:
         if name not in names:
             listing = ", ".join(names[:8])
             raise InputError(f"the {role} {name!r} is not a column of all tables; they share {listing}", name)

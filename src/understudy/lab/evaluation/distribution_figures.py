@@ -39,7 +39,9 @@ OUTLINE: dict[str, str | float] = {"fill": SYNTHETIC, "fill_opacity": 0.12, "str
 
 def head(title: str, distance: float | None = None, width: float = WIDTH) -> list[str]:
     """The title, how far apart the two are, and which is which."""
-    side = "" if distance is None or not math.isfinite(distance) else f"distance {distance:.3f}"
+    side = ""
+    if distance is not None and math.isfinite(distance):
+        side = f"distance {distance:.3f}"
     marks = [text(0, 14, shortened(title, width - width_of(side) - 12, 14), size=13.5, bold=True)]
     if side:
         marks.append(text(width, 14, side, anchor="end", quiet=True))
@@ -50,12 +52,12 @@ def head(title: str, distance: float | None = None, width: float = WIDTH) -> lis
     return marks
 
 
-# --- shares of categories
-
-
 def bars(shares: SharesPicture) -> Figure:
     """Two bars for each value: the share of the real rows, filled, over that of the synthetic ones, outlined."""
-    every = _rows(shares)
+    every = [
+        (label, _share(real), _share(other))
+        for label, real, other in zip(shares.labels, shares.real, shares.synthetic, strict=True)
+    ]
     rows = _shown(every)
     room = min(max((width_of(label) for label, *_ in rows), default=0.0) + 8, 150.0)
     pitch = 25.0 if len(rows) <= ROOMY_BARS else 17.0
@@ -70,13 +72,6 @@ def bars(shares: SharesPicture) -> Figure:
         ("value", "real", "synthetic"), tuple((label, percent(real), percent(other)) for label, real, other in every)
     )
     return figure(marks, WIDTH, bottom + 20, shares.column, _bars_words(shares, every), numbers)
-
-
-def _rows(shares: SharesPicture) -> list[Row]:
-    return [
-        (label, _share(real), _share(other))
-        for label, real, other in zip(shares.labels, shares.real, shares.synthetic, strict=True)
-    ]
 
 
 def _shown(rows: list[Row]) -> list[Row]:
@@ -119,9 +114,6 @@ def _bars_words(shares: SharesPicture, rows: Sequence[Row]) -> str:
     )
 
 
-# --- densities of numbers and dates
-
-
 def density(curve: DensityPicture) -> Figure:
     """Two curves over the same line: the real one filled, the synthetic one outlined and dashed."""
     found = [
@@ -152,9 +144,11 @@ def _curve(points: Sequence[tuple[float, float]], bottom: float, **style: str | 
 
 def _edge(points: Sequence[tuple[float, float]], **style: str | float) -> list[str]:
     """The line of a curve; of a single point, a stalk."""
+    if not points:
+        return []
     if len(points) == 1:
         points = [(points[0][0], HEAD + 128.0), points[0]]
-    return [element("path", d=path(points), fill="none", stroke_linejoin="round", **style)] if points else []
+    return [element("path", d=path(points), fill="none", stroke_linejoin="round", **style)]
 
 
 def _line_axis(curve: DensityPicture, across: Scale, bottom: float) -> list[str]:
@@ -163,11 +157,13 @@ def _line_axis(curve: DensityPicture, across: Scale, bottom: float) -> list[str]
         return bottom_axis(across, bottom, HEAD + 4)
     marks, last = [], len(curve.labels) - 1
     for i, label in enumerate(curve.labels):
-        anchor = "start" if i == 0 else "end" if i == last else "middle"
-        x = (across.start + across.end) / 2 if last == 0 else across.start + i / last * (across.end - across.start)
-        room = (across.end - across.start) / (last + 1) - 6
-        content = shortened(label, room, SMALL)
-        marks.append(text(x, bottom + 14, content, size=SMALL, anchor=anchor if last else "middle", quiet=True))
+        x, anchor = (across.start + across.end) / 2, "middle"
+        if last:
+            # The first and the last label start and end with the axis, or they would reach beyond the picture.
+            x = across.start + i / last * (across.end - across.start)
+            anchor = {0: "start", last: "end"}.get(i, "middle")
+        content = shortened(label, (across.end - across.start) / (last + 1) - 6, SMALL)
+        marks.append(text(x, bottom + 14, content, size=SMALL, anchor=anchor, quiet=True))
     return marks
 
 
@@ -176,6 +172,7 @@ def _are_numbers(curve: DensityPicture) -> bool:
         first, last = (float(curve.labels[i].replace(",", "")) for i in (0, -1))
     except (ValueError, IndexError):
         return False
+    # A label is rounded to about a hundredth of what is shown, so it may be a little off its point.
     near = 0.02 * (max(curve.points) - min(curve.points)) + 1e-9
     return abs(first - curve.points[0]) <= near and abs(last - curve.points[-1]) <= near
 
@@ -198,9 +195,6 @@ def _place(curve: DensityPicture, index: int, found: Sequence[tuple[float, float
 def _density_words(curve: DensityPicture) -> str:
     ends = f" from {curve.labels[0]} to {curve.labels[-1]}" if curve.labels else ""
     return f"Density of {curve.column}{ends} in the real and the synthetic table, over the same line."
-
-
-# --- rows on two axes
 
 
 def scatter(cloud: ScatterPicture) -> Figure:
@@ -231,6 +225,7 @@ def _some(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]
 
 def _dots(points: Sequence[tuple[float, float]], across: Scale, up: Scale) -> str:
     spots = "".join(f"{path([(across(x), up(y))])}h0" for x, y in _some(points))
+    # A line of length zero with round ends is a dot: one path of many is far smaller than an element for each row.
     return _cloud(spots, stroke=REAL, stroke_width=5, stroke_linecap="round", stroke_opacity=0.55)
 
 
@@ -241,7 +236,9 @@ def _rings(points: Sequence[tuple[float, float]], across: Scale, up: Scale) -> s
 
 
 def _cloud(spots: str, **style: str | float) -> str:
-    return element("path", d=spots, fill="none", **style) if spots else ""
+    if not spots:
+        return ""
+    return element("path", d=spots, fill="none", **style)
 
 
 def _cloud_numbers(cloud: ScatterPicture) -> Numbers:
@@ -249,7 +246,9 @@ def _cloud_numbers(cloud: ScatterPicture) -> Numbers:
     rows = []
     for name, points in (("real", cloud.real), ("synthetic", cloud.synthetic)):
         known = _some(points)
-        for axis in (0, 1) if known else ():
+        if not known:
+            continue
+        for axis in (0, 1):
             along = sorted(p[axis] for p in known)
             ends = (along[0], along[len(along) // 2], along[-1])
             rows.append((name, ("first", "second")[axis], *(f"{v:.3g}" for v in ends)))

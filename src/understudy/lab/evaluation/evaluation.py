@@ -112,7 +112,9 @@ def chosen(names: Sequence[str] | None) -> tuple[Measure, ...]:
     strange = next((n for n in names or () if n not in known), None)
     if strange is not None:
         raise InputError(f"measure {strange!r} is not known; the measures are {', '.join(known)}", strange)
-    return MEASURES if names is None else tuple(m for m in MEASURES if m.name in names)
+    if names is None:
+        return MEASURES
+    return tuple(m for m in MEASURES if m.name in names)
 
 
 def evaluate(

@@ -59,20 +59,27 @@ def _cut(cells: Cells) -> Cells:
 
 
 def _known(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+    if value is None or not math.isfinite(value):
+        return None
+    return value
 
 
 def _difference(real: Cells, synthetic: Cells) -> Cells:
-    return [
-        [None if a is None or b is None else b - a for a, b in zip(r, s, strict=True)]
-        for r, s in zip(real, synthetic, strict=True)
-    ]
+    return [[_minus(b, a) for a, b in zip(r, s, strict=True)] for r, s in zip(real, synthetic, strict=True)]
+
+
+def _minus(value: float | None, other: float | None) -> float | None:
+    if value is None or other is None:
+        return None
+    return value - other
 
 
 def _draw(panel: _Panel, matrix: AssociationPicture) -> Figure:
     size = panel.side * len(panel.columns)
     turned = panel.side < 18
-    below = HEAD + size + (panel.room + 6 if turned else 0.75 * panel.room + 10)
+    # A name that slants by 45° is as deep as 0.71 of its length, and its letters add a little.
+    depth = panel.room + 6 if turned else 0.75 * panel.room + 10
+    below = HEAD + size + depth
     width = panel.room + max(size, LEGEND) + 8
     ground = {"x": panel.room, "y": HEAD, "width": size, "height": size}
     marks = [text(0, 14, panel.title, size=13.5, bold=True)]
@@ -87,17 +94,19 @@ def _draw(panel: _Panel, matrix: AssociationPicture) -> Figure:
 def _cell(panel: _Panel, i: int, j: int, value: float | None) -> list[str]:
     side = panel.side
     x, y = panel.room + j * side, HEAD + i * side
-    about = f"{panel.columns[i]} and {panel.columns[j]}: {'no value' if value is None else f'{value:.3f}'}"
+    about = f"{panel.columns[i]} and {panel.columns[j]}"
     box = {"x": x + 0.5, "y": y + 0.5, "width": side - 1, "height": side - 1}
     if value is None:
         cross = line(x + 3, y + side - 3, x + side - 3, y + 3, var("quiet"))
-        return [tip(element("rect", **box, fill=var("card")) + cross, about)]
+        return [tip(element("rect", **box, fill=var("card")) + cross, f"{about}: no value")]
     strength = min(abs(value) / panel.end, 1.0)
     marks = element("rect", **box, fill=_colour(value), fill_opacity=round(strength, 3))
     if side >= 30:
         ink = var("card") if strength > 0.68 else "currentColor"
         marks += text(x + side / 2, y + side / 2 + 4, _short(value), size=SMALL, anchor="middle", fill=ink)
-    return [tip(marks, about) if len(panel.columns) <= MOST_TIPS else marks]
+    if len(panel.columns) <= MOST_TIPS:
+        marks = tip(marks, f"{about}: {value:.3f}")
+    return [marks]
 
 
 def _colour(value: float) -> str:
@@ -113,18 +122,21 @@ def _short(value: float) -> str:
     shown = f"{abs(value):.2f}"
     if float(shown) == 0:
         return "0"
-    return ("−" if value < 0 else "") + ("1" if shown == "1.00" else shown.removeprefix("0"))
+    if shown == "1.00":
+        shown = "1"
+    sign = "−" if value < 0 else ""
+    return sign + shown.removeprefix("0")
 
 
 def _names(panel: _Panel, bottom: float, turned: bool) -> list[str]:
     """Of the rows at the left, of the columns below: slanting, or upright where the cells are small."""
+    right, down, turn = (3.5, 6, -90) if turned else (4.0, 11, -45)
     marks = []
     for i, column in enumerate(panel.columns):
         at = (i + 0.5) * panel.side
         name = shortened(column, panel.room - 6, SMALL)
         marks.append(text(panel.room - 5, HEAD + at + 3.5, name, size=SMALL, anchor="end"))
-        x, y = panel.room + at + (3.5 if turned else 4.0), bottom + (6 if turned else 11)
-        marks.append(text(x, y, name, size=SMALL, anchor="end", turn=-90 if turned else -45))
+        marks.append(text(panel.room + at + right, bottom + down, name, size=SMALL, anchor="end", turn=turn))
     return marks
 
 
@@ -148,9 +160,11 @@ def _pairs(panel: _Panel) -> list[tuple[str, str, float | None]]:
 
 def _numbers(panel: _Panel) -> Numbers:
     """The pairs that are furthest from zero first."""
-    pairs = sorted(_pairs(panel), key=lambda p: -abs(p[2]) if p[2] is not None else 1.0)[:MOST_PAIRS]
-    rows = tuple((a, b, "no value" if v is None else f"{v:.3f}".replace("-", "−")) for a, b, v in pairs)
-    return Numbers(("column", "column", panel.title.lower()), rows)
+    pairs = _pairs(panel)
+    known = sorted(((a, b, v) for a, b, v in pairs if v is not None), key=lambda pair: -abs(pair[2]))
+    rows = [(a, b, f"{v:.3f}".replace("-", "−")) for a, b, v in known]
+    rows += [(a, b, "no value") for a, b, v in pairs if v is None]
+    return Numbers(("column", "column", panel.title.lower()), tuple(rows[:MOST_PAIRS]))
 
 
 def _said(panel: _Panel, matrix: AssociationPicture) -> str:
@@ -158,7 +172,9 @@ def _said(panel: _Panel, matrix: AssociationPicture) -> str:
     if not known:
         return f"{matrix.name.capitalize()} of {len(panel.columns)} columns; no two of them have a value."
     first, second, value = max(known, key=lambda p: abs(p[2] or 0.0))
-    among = len(panel.columns) if len(panel.columns) == len(matrix.columns) else f"the first {len(panel.columns)}"
+    among = f"{len(panel.columns)}"
+    if len(panel.columns) < len(matrix.columns):
+        among = f"the first {among}"
     return (
         f"{matrix.name.capitalize()} of every two of {among} columns. "
         f"It is furthest from zero, {value:.3f}, between {first} and {second}."

@@ -98,7 +98,10 @@ def people(rows: pa.Table, schema: Schema) -> NDArray[np.int64]:
     found = np.empty(rows.num_rows, dtype=np.int64)
     for place, value in enumerate(rows.column(schema.unit.column).to_pylist()):
         text = (spell(value, exactly=True) or "").strip(SPACES)
-        found[place] = -1 - place if text in absent else numbers.setdefault(text, len(numbers))
+        if text in absent:
+            found[place] = -1 - place  # negative, and so no number of anybody with an id
+        else:
+            found[place] = numbers.setdefault(text, len(numbers))
     return found
 
 

@@ -80,4 +80,6 @@ class Measure:
     def of(self, comparison: Comparison) -> MeasureResult:
         """The figure, or why it can't be had from what was given."""
         lacking = next((n for n in self.needs if not comparison.has(n)), None)
-        return MeasureResult.undefined(NEEDS[lacking]) if lacking else self.compute(comparison)
+        if lacking:
+            return MeasureResult.undefined(NEEDS[lacking])
+        return self.compute(comparison)

@@ -135,11 +135,17 @@ def _shares(comparison: Comparison, variable: Variable, distance: float) -> Shar
     real, synthetic = (s.counts([variable]) / s.rows for s in (comparison.real, comparison.synthetic))
     by_frequency = np.lexsort((-synthetic, -real))
     by_frequency = by_frequency[(real + synthetic)[by_frequency] > 0]
-    fits = len(by_frequency) <= MOST_LABELS
-    kept, rest = (by_frequency, by_frequency[:0]) if fits else np.split(by_frequency, [MOST_LABELS - 1])
-    kept = np.sort(kept) if variable.column.ordered else kept
-    labels = [variable.all_labels[i] for i in kept] + ([] if fits else [f"{len(rest):,} others"])
-    bars = [[*map(float, p[kept])] + ([] if fits else [float(p[rest].sum())]) for p in (real, synthetic)]
+    kept, rest = by_frequency, by_frequency[:0]
+    if len(by_frequency) > MOST_LABELS:
+        kept, rest = np.split(by_frequency, [MOST_LABELS - 1])
+    if variable.column.ordered:
+        kept = np.sort(kept)
+    labels = [variable.all_labels[i] for i in kept]
+    bars = [[*map(float, p[kept])] for p in (real, synthetic)]
+    if len(rest):
+        labels.append(f"{len(rest):,} others")
+        for bar, shares in zip(bars, (real, synthetic), strict=True):
+            bar.append(float(shares[rest].sum()))
     return SharesPicture(variable.name, tuple(labels), tuple(bars[0]), tuple(bars[1]), distance)
 
 
@@ -157,6 +163,7 @@ def _density(variable: Variable, real: Numbers, synthetic: Numbers, distance: fl
 def _bandwidth(values: Numbers, step: float) -> float:
     """Silverman's rule, but never finer than the grid, nor than the steps between whole numbers."""
     low, high = np.quantile(values, [0.25, 0.75])
+    # A normal distribution has quartiles 1.34 standard deviations apart; where they coincide, only the latter is left.
     spread = min(float(values.std()), float(high - low) / 1.34) or float(values.std())
     whole = bool((values[:1000] == np.floor(values[:1000])).all())
     return max(0.9 * spread * len(values) ** -0.2, step, float(whole))
@@ -166,6 +173,7 @@ def _smoothed(values: Numbers, points: Numbers, bounds: tuple[float, float], wid
     """A Gaussian kernel over a fine histogram; near the ends the part of the kernel beyond them is given back."""
     from scipy.special import ndtr
 
+    # Four bandwidths from a point a Gaussian kernel has fallen to 0.03 % of its height.
     reach = points[0] - 4 * width, points[-1] + 4 * width
     counts, edges = np.histogram(values, CELLS, reach)
     middles = (edges[:-1] + edges[1:]) / 2
@@ -179,7 +187,9 @@ def _tick(variable: Variable, value: float, span: float) -> str:
     if variable.is_date:
         return value_text(variable.column, value)
     digits = 2 - math.floor(math.log10(span))
-    return value_text(variable.column, round(value, min(digits, 0) if isinstance(variable.column, Integer) else digits))
+    if isinstance(variable.column, Integer):
+        digits = min(digits, 0)
+    return value_text(variable.column, round(value, digits))
 
 
 def _matrix(comparison: Comparison) -> AssociationPicture | None:
@@ -199,7 +209,9 @@ def _cloud(comparison: Comparison) -> ScatterPicture | None:
     rng = np.random.Generator(np.random.PCG64(comparison.seed))
     real, synthetic = (_some(s, rng) for s in (comparison.real, comparison.synthetic))
     features = [f for v in comparison.variables for f in _features(v, real, synthetic)]
-    both = np.column_stack(features) if features else np.zeros((real.rows + synthetic.rows, 0))
+    if not features:
+        return None
+    both = np.column_stack(features)
     both = both - both[: real.rows].mean(axis=0)
     _, strengths, axes = np.linalg.svd(both[: real.rows], full_matrices=False)
     if not len(strengths) or strengths[0] < LEAST_SPREAD:

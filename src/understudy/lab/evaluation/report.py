@@ -59,7 +59,9 @@ class MeasureEntry:
 
     @property
     def worst(self) -> tuple[MeasurePart, ...]:
-        return tuple(p for p in self.parts if p.value is not None)[:WORST_PARTS] if len(self.parts) > 1 else ()
+        if len(self.parts) < 2:
+            return ()
+        return tuple(p for p in self.parts if p.value is not None)[:WORST_PARTS]
 
     @property
     def number_of_parts(self) -> str:
@@ -98,8 +100,8 @@ class MeasureSection:
 def render(evaluation: Evaluation) -> str:
     """One self-contained page for whoever made the synthetic table; same input, same bytes."""
     pictures = evaluation.pictures
-    columns = [_column(c) for c in pictures.columns[:MOST_PICTURES]]
-    matrix, cloud = pictures.matrix, pictures.cloud
+    columns, maps, cloud = _drawn(evaluation)
+    number_of_columns = len(pictures.matrix.columns) if pictures.matrix else 0
     return fill(
         "evaluation.html.j2",
         notice=NOTICE,
@@ -110,18 +112,25 @@ def render(evaluation: Evaluation) -> str:
         open_columns=columns[:OPEN_PICTURES],
         folded_columns=columns[OPEN_PICTURES:],
         undrawn=len(pictures.columns) - len(columns),
-        heatmaps=heatmaps(matrix) if matrix else (),
-        cut_matrix=max(0, len(matrix.columns) - MOST_COLUMNS) if matrix else 0,
-        cloud=scatter(cloud) if cloud else None,
+        heatmaps=maps,
+        cut_matrix=max(0, number_of_columns - MOST_COLUMNS),
+        cloud=cloud,
         reasons=dict(pictures.reasons),
     )
 
 
 def pictures(evaluation: Evaluation) -> list[Figure]:
     """Every picture of the report, in its order."""
-    matrix, cloud = evaluation.pictures.matrix, evaluation.pictures.cloud
-    columns = [_column(c) for c in evaluation.pictures.columns[:MOST_PICTURES]]
-    return [*columns, *(heatmaps(matrix) if matrix else ()), *([scatter(cloud)] if cloud else [])]
+    columns, maps, cloud = _drawn(evaluation)
+    return [figure for figure in (*columns, *maps, cloud) if figure]
+
+
+def _drawn(evaluation: Evaluation) -> tuple[list[Figure], tuple[Figure, ...], Figure | None]:
+    """The columns, the heatmaps and the cloud of rows; the latter two where the tables have any."""
+    pictures = evaluation.pictures
+    columns = [_column(c) for c in pictures.columns[:MOST_PICTURES]]
+    maps = heatmaps(pictures.matrix) if pictures.matrix else ()
+    return columns, maps, scatter(pictures.cloud) if pictures.cloud else None
 
 
 def render_brief(evaluation: Evaluation) -> str:
@@ -130,7 +139,9 @@ def render_brief(evaluation: Evaluation) -> str:
 
 
 def _column(column: Column) -> Figure:
-    return bars(column) if isinstance(column, SharesPicture) else density(column)
+    if isinstance(column, SharesPicture):
+        return bars(column)
+    return density(column)
 
 
 def _headlines(evaluation: Evaluation) -> list[MeasureHeadline]:
@@ -147,24 +158,27 @@ def _headline(evaluation: Evaluation, measure: Measure) -> MeasureHeadline:
     if found.value is None:
         return MeasureHeadline(title, measure, found, found.reason)
     real = evaluation.figures.get(TRAINED_ON_REAL, MeasureResult(None))
-    beside = "" if real.value is None else f"; from real rows, {percent(real.value)}"
+    beside = ""
+    if real.value is not None:
+        beside = f"; from real rows, {percent(real.value)}"
     return MeasureHeadline(title, measure, found, sentence.format(share=percent(found.value), beside=beside))
 
 
 def _sections(evaluation: Evaluation) -> list[MeasureSection]:
     """In the order in which the measures name them first."""
     titles = dict.fromkeys(m.section for m in evaluation.measures)
-    entries = [_entry(m, evaluation.figures[m.name]) for m in evaluation.measures]
+    entries = []
+    for measure in evaluation.measures:
+        found = evaluation.figures[measure.name]
+        entries.append(MeasureEntry(measure, found, tuple(_worst_first(found.parts, measure.direction))))
     return [MeasureSection(title, tuple(e for e in entries if e.measure.section == title)) for title in titles]
 
 
-def _entry(measure: Measure, found: MeasureResult) -> MeasureEntry:
-    return MeasureEntry(measure, found, tuple(_worst_first(found.parts, measure.direction)))
-
-
 def _worst_first(parts: Sequence[MeasurePart], direction: str) -> list[MeasurePart]:
+    """Parts without a value come last."""
     sign = -1.0 if direction == LOWER else 1.0
-    return sorted(parts, key=lambda p: math.inf if p.value is None else sign * p.value)
+    known = sorted((sign * p.value, i) for i, p in enumerate(parts) if p.value is not None)
+    return [parts[i] for _, i in known] + [p for p in parts if p.value is None]
 
 
 def _bound(value: float) -> str:
