@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,27 +56,18 @@ class AuditRequest:
 
 def run_audit(request: AuditRequest, mutants: bool, output: Output) -> None:
     """Audits one method or function, or the auditor itself; a violation and a survivor are failed checks."""
-    _check(request, mutants)
-    output.check()
-    if mutants:
-        _run_mutants(request, output)
-    else:
-        _run_one(request, output)
-
-
-def _check(request: AuditRequest, mutants: bool) -> None:
-    """Refuses what can't be meant, before any work is done."""
     if request.mutant is not None:
-        known_name("mutant", request.mutant, _mutants_of(request, mutants))
+        # A method that trains has mistakes of its own.
+        possible = MUTANTS if mutants or not request.methods else mutants_of(request.methods[0])
+        known_name("mutant", request.mutant, possible)
     if mutants:
         _check_mutants(request)
+        output.check()
+        _run_mutants(request, output)
     else:
         _check_one(request)
-
-
-def _mutants_of(request: AuditRequest, mutants: bool) -> Collection[str]:
-    """The mistakes that can be asked for: a method that trains has some of its own."""
-    return MUTANTS if mutants or not request.methods else mutants_of(request.methods[0])
+        output.check()
+        _run_one(request, output)
 
 
 def _check_mutants(request: AuditRequest) -> None:
@@ -128,7 +118,8 @@ def _run_one(request: AuditRequest, output: Output) -> None:
 def _print(found: Audit) -> None:
     print(f"{found.subject} ({found.kind}), at the {found.setting} setting")
     print_facts(_facts(found))
-    print_table("Steps", ("step", "outcome", "checks", "seconds"), [_step_row(s) for s in found.steps])
+    steps = [(s.title, s.outcome, str(len(s.checks)), f"{s.seconds:.1f}") for s in found.steps]
+    print_table("Steps", ("step", "outcome", "checks", "seconds"), steps)
     for step in found.steps:
         _print_step(step)
     if found.bounds:
@@ -151,16 +142,13 @@ def _facts(found: Audit) -> list[tuple[str, str]]:
     return [*facts, ("seconds", f"{found.seconds:.1f}")]
 
 
-def _step_row(step: AuditStep) -> tuple[str, str, str, str]:
-    return step.title, step.outcome, str(len(step.checks)), f"{step.seconds:.1f}"
-
-
 def _print_step(step: AuditStep) -> None:
     """Every violation, what canaries prove, and why something was not looked at."""
     if not step.checks:
         print(f"{step.title}, {step.outcome}: {step.reason.rstrip('.') or 'no reason is recorded'}.")
-    for check in step.checks if step.name == CANARIES[0] else [c for c in step.checks if c.outcome != PASSED]:
-        print(f"{step.title}, {check.outcome}: {check.name}: {check.found}")
+    for check in step.checks:
+        if step.name == CANARIES[0] or check.outcome != PASSED:
+            print(f"{step.title}, {check.outcome}: {check.name}: {check.found}")
 
 
 def _bound_row(found: Audit, bound: Bound) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.ledger.beside import is_server
+from understudy.boundary.privacy.ledger.entries import Account
 from understudy.boundary.privacy.ledger.ledger import NEIGHBOURS, Ledger, Standing
 from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.boundary.schema.schema import ADD_REMOVE, Schema
@@ -46,9 +47,9 @@ def show_budget(data: str, path: Path | None, as_json: bool) -> None:
             ("", f"{bar(share)} {share:.0%} of epsilon"),
             ("left", f"one more release of epsilon {standing.left or 0:.4g} at delta {standing.limit.delta:g}"),
         ]
-    if standing.limit is not None and standing.spent.delta:
-        rest = Fraction(standing.limit.delta) - standing.spent.delta
-        facts.append(("delta left", f"{float(rest):.4g}; private values and trainings use it up for good"))
+        if standing.spent.delta:
+            rest = Fraction(standing.limit.delta) - standing.spent.delta
+            facts.append(("delta left", f"{float(rest):.4g}; private values and trainings use it up for good"))
     print_facts(facts)
     _print_accounts(ledger)
 
@@ -71,18 +72,19 @@ def _print_accounts(ledger: Ledger) -> None:
     accounts = ledger.accounts()
     if not any(a.analyst or a.share is not None for a in accounts):
         return
-    rows = [
-        (
-            a.analyst or "(not named)",
-            "" if a.share is None else f"{100 * a.share:g} %",
-            str(a.entries),
-            f"{a.epsilon:.4g}",
-            "" if a.left is None or a.share is None else f"{a.left:.4g}",
-            "" if a.used is None else f"{bar(a.used, 20)} {a.used:.0%}",
-        )
-        for a in accounts
-    ]
-    print_table("Analysts", ("analyst", "share", "debits", "epsilon", "left", "share used up"), rows)
+    heads = ("analyst", "share", "debits", "epsilon", "left", "share used up")
+    print_table("Analysts", heads, [_account_row(a) for a in accounts])
+
+
+def _account_row(account: Account) -> tuple[str, ...]:
+    share = left = used = ""
+    if account.share is not None:
+        share = f"{100 * account.share:g} %"
+        if account.left is not None:
+            left = f"{account.left:.4g}"
+    if account.used is not None:
+        used = f"{bar(account.used, 20)} {account.used:.0%}"
+    return account.analyst or "(not named)", share, str(account.entries), f"{account.epsilon:.4g}", left, used
 
 
 def set_share(data: str, analyst: str, share: float, path: Path | None) -> None:
@@ -99,7 +101,10 @@ def export(data: str, path: Path | None, out: Path) -> None:
     rows = _existing(data, path).export()
     if out.suffix not in (".csv", ".json"):
         raise InputError(f"the export ({out.name}) must end with .csv or .json", out)
-    content = json.dumps(rows, indent=2, ensure_ascii=False) + "\n" if out.suffix == ".json" else _csv(rows)
+    if out.suffix == ".json":
+        content = json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
+    else:
+        content = _csv(rows)
     write_atomically(out, content.encode())
     print(f"{len(rows)} rows written to {out}")
 
@@ -129,9 +134,11 @@ def set_limit(
     relation, unit = _protected(known, neighbours)
     book = Ledger.open(ledger_of(data, ledger))
     book.set_limit(limit, relation, unit)
-    who = "of the first release" if unit is None else unit.who
-    print(f"{book}: all releases together may reach {limit}, neighbours {relation}, unit {who}")
-    if unit is None:
+    may = f"{book}: all releases together may reach {limit}, neighbours {relation}, unit"
+    if unit is not None:
+        print(f"{may} {unit.who}")
+    else:
+        print(f"{may} of the first release")
         print("no schema was found beside the data, so the unit will be that of the first release; or give --schema")
 
 
@@ -157,7 +164,8 @@ def state_unit(data: str, path: Path | None, schema: Path | None) -> None:
     """Of a ledger from before units were recorded: its debits had the unit of the schema."""
     ledger, unit = _existing(data, path), PrivacyUnit.of(schema_of(data, schema))
     count = ledger.state_unit(unit)
-    print(f"{ledger}: {count} earlier debit{'' if count == 1 else 's'} protected {unit.who}, as stated now")
+    plural = "" if count == 1 else "s"
+    print(f"{ledger}: {count} earlier debit{plural} protected {unit.who}, as stated now")
 
 
 def show_history(data: str, path: Path | None, as_json: bool) -> None:

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from understudy.boundary.schema.column import Identifier
-from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.draft import draft_schema
 from understudy.boundary.tables.sources import open as open_table
 from understudy.cli.locations import ledger_of, schema_of
 from understudy.cli.screen import print_facts, print_json, print_table, progress
 from understudy.errors import ReleaseError
 from understudy.files import write_atomically
-from understudy.queries.answer import Answer, IntervalEstimate, Key
+from understudy.queries.answer import Answer, IntervalEstimate
 from understudy.queries.query import query
 from understudy.releases.checking import replay, verify
 from understudy.releases.release import Release
@@ -28,17 +27,12 @@ def draft_to(data: str, out: Path | None, overwrite: bool) -> None:
     schema = draft_schema(data)
     if out is not None:
         write_atomically(out, schema.dumps().encode())
-    _tell_left_out(schema)
+    if left_out := [c.name for c in schema if isinstance(c, Identifier)]:
+        print(f"drafted as identifiers, so left out of a release: {', '.join(left_out)}", file=sys.stderr)
     if out is None:
         print(schema.dumps(), end="")
     else:
         print(f'{out}: check every line, then change status to "confirmed"', file=sys.stderr)
-
-
-def _tell_left_out(schema: Schema) -> None:
-    left_out = [c.name for c in schema if isinstance(c, Identifier)]
-    if left_out:
-        print(f"drafted as identifiers, so left out of a release: {', '.join(left_out)}", file=sys.stderr)
 
 
 # --- query
@@ -56,19 +50,17 @@ def show_query(data: str, sql: str, *, schema: Path | None, ledger: Path | None,
 
 
 def _print_figure(answer: Answer) -> None:
-    figure = answer.figure
-    print_facts(
-        [
-            (answer.names[0], _written(figure.value)),
-            (f"{100 * answer.confidence:g} % interval", f"{_written(figure.low)} to {_written(figure.high)}"),
-            ("cost", _cost(answer)),
-        ]
-    )
+    value, interval = _cells(answer.figure)
+    named = f"{100 * answer.confidence:g} % interval"
+    print_facts([(answer.names[0], value), (named, interval), ("cost", _cost(answer))])
 
 
 def _print_groups(answer: Answer) -> None:
     heads = [*answer.keys, *(h for name in answer.names for h in (name, f"{100 * answer.confidence:g} % interval"))]
-    rows = [[*map(_label, g.keys), *(c for f in g.figures for c in _cells(f))] for g in answer]
+    rows = [
+        [*("(missing)" if k is None else str(k) for k in g.keys), *(c for f in g.figures for c in _cells(f))]
+        for g in answer
+    ]
     print_table(answer.sql, heads, rows)
     print_facts([("cost", _cost(answer))])
 
@@ -85,11 +77,9 @@ def _cost(answer: Answer) -> str:
     if not answer.epsilon:
         return "nothing: the number of rows is public"
     paid = f"epsilon {answer.epsilon:g} at delta {answer.delta:g}"
-    return f"{paid}; nothing is guaranteed: {answer.void}" if answer.void else paid
-
-
-def _label(key: Key) -> str:
-    return "(missing)" if key is None else str(key)
+    if answer.void:
+        return f"{paid}; nothing is guaranteed: {answer.void}"
+    return paid
 
 
 def _written(value: float | int | datetime) -> str:
@@ -97,7 +87,9 @@ def _written(value: float | int | datetime) -> str:
         return value.isoformat(sep=" ").removesuffix(" 00:00:00")
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.2f}"
+    if abs(value) < 1e6:
+        return f"{value:,.6g}"
+    return f"{value:,.2f}"
 
 
 # --- releases

@@ -44,25 +44,29 @@ def rows_of(synthetic: str) -> str:
     folder = Path(synthetic)
     if not folder.is_dir():
         return synthetic
-    found = next((p for p in (folder / synthetic_name(f) for f in FORMATS) if p.is_file()), None)
-    if found is None:
-        names = " nor ".join(map(synthetic_name, FORMATS))
-        raise InputError(f"{synthetic!r} is not the folder of a release: it has neither {names}", folder)
-    return str(found)
+    for format in FORMATS:
+        path = folder / synthetic_name(format)
+        if path.is_file():
+            return str(path)
+    names = " nor ".join(map(synthetic_name, FORMATS))
+    raise InputError(f"{synthetic!r} is not the folder of a release: it has neither {names}", folder)
 
 
 def comparison_schema(real: str, synthetic: str, given: Path | None) -> Schema | None:
     """The one that was given, that of the release folder, or the one beside the real data; else one is drafted."""
     if given is not None:
         return Schema.load(given)
-    found = next((p for p in (Path(synthetic) / SCHEMA, beside(real, ".toml")) if p.is_file()), None)
-    return None if found is None else Schema.load(found)
+    for path in (Path(synthetic) / SCHEMA, beside(real, ".toml")):
+        if path.is_file():
+            return Schema.load(path)
+    return None
 
 
 def _print_evaluation(found: Evaluation) -> None:
     facts = found.facts
-    held = f", hold-out {facts.holdout_rows:,}" if facts.holdout_rows is not None else ""
-    rows = f"{facts.real_rows:,} real rows, {facts.synthetic_rows:,} synthetic{held}"
+    rows = f"{facts.real_rows:,} real rows, {facts.synthetic_rows:,} synthetic"
+    if facts.holdout_rows is not None:
+        rows += f", hold-out {facts.holdout_rows:,}"
     print(f"{facts.synthetic} against {facts.real}: {rows}")
     _print_caveats(drafted=facts.drafted, left_out=facts.left_out)
     for section in dict.fromkeys(m.section for m in found.measures):
@@ -72,7 +76,7 @@ def _print_evaluation(found: Evaluation) -> None:
 
 def _print_section(title: str, figures: Sequence[tuple[Measure, MeasureResult]]) -> None:
     """A table of the figures, and below it why some measures have none."""
-    rows = [_measure_row(measure, figure) for measure, figure in figures if figure.value is not None]
+    rows = [(m.title, f"{f.value:.4g}", m.direction, _worst(m, f)) for m, f in figures if f.value is not None]
     if rows:
         print_table(title, ("measure", "value", "better is", "worst part"), rows)
     reasons: dict[str, list[str]] = {}
@@ -83,16 +87,13 @@ def _print_section(title: str, figures: Sequence[tuple[Measure, MeasureResult]])
         print(f"{title}, no figure: {'; '.join(titles)}: {reason}.")
 
 
-def _measure_row(measure: Measure, figure: MeasureResult) -> tuple[str, str, str, str]:
-    return measure.title, f"{figure.value:.4g}", measure.direction, _worst(measure, figure)
-
-
 def _worst(measure: Measure, figure: MeasureResult) -> str:
     """The part that is furthest from good; nothing where all are alike."""
     known = {p.name: p.value for p in figure.parts if p.value is not None}
     if len(set(known.values())) < 2:
         return ""
-    name = (max if measure.direction == LOWER else min)(known, key=lambda n: known[n])
+    furthest = max if measure.direction == LOWER else min
+    name = furthest(known, key=lambda n: known[n])
     return f"{name} ({known[name]:.4g})"
 
 

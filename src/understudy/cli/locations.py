@@ -15,8 +15,11 @@ def beside(data: str, ending: str) -> Path:
     where, _, inside = data.partition("::")
     path = Path(where)
     stem = path.name.removesuffix(".gz")
-    stem = stem[: stem.rindex(".")] if "." in stem[1:] else stem
-    return path.with_name(f"{stem}{'.' + inside if inside else ''}{ending}")
+    if "." in stem[1:]:  # a dot at the beginning hides a file, and begins no ending
+        stem = stem[: stem.rindex(".")]
+    if inside:
+        stem += f".{inside}"
+    return path.with_name(stem + ending)
 
 
 def ledger_of(data: str, given: Path | None) -> Path:

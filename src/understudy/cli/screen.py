@@ -125,10 +125,10 @@ def _clock() -> Any:
         def render(self, task: Task) -> Text:
             if not task.id:
                 return Text(_spoken(task.elapsed or 0.0), style="progress.elapsed")
-            ends = task.fields.get("ends")
-            return Text(
-                "" if ends is None else f"{_spoken(max(0.0, ends - time.monotonic()))} left", style="progress.remaining"
-            )
+            ends, left = task.fields.get("ends"), ""
+            if ends is not None:
+                left = f"{_spoken(max(0.0, ends - time.monotonic()))} left"
+            return Text(left, style="progress.remaining")
 
     return Clock()
 

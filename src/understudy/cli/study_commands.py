@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 REPORT = "study.html"
 HEADLINES, MOST_SHOWN = ("tv1", "tv2", "propensity-auc", "tstr-auc", "tstr-r2"), 4
-A_WEEK = 7 * 24 * 3600.0
+A_WEEK = 7 * 24 * 3600.0  # longer than any study: a trial may take many minutes, so speed is judged by all of them
 SELECTED = ("adult", "covertype")
 """The tables on which rows are selected, if none are named."""
 QUICK_DEPTHS, QUICK_TREES, QUICK_EPSILONS = (1, 3, 5, 7), (1, 10, 100), (0.001, 0.1, 10.0)
@@ -66,7 +66,8 @@ def show_comparison(
     output.check()
     check_layout(layout)
     folder = out or beside(data, "-study")
-    asked["methods"] = None if methods is None else listed("methods", methods)
+    if methods is not None:
+        asked["methods"] = listed("methods", methods)
     if epsilons is not None:
         asked["epsilons"] = tuple(_number(e) for e in listed("epsilons", epsilons))
     known = schema_of(data, schema)
@@ -159,7 +160,6 @@ def _display(quiet: bool) -> Iterator[_Trials]:
         times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
         columns = (BarColumn(bar_width=24), MofNCompleteColumn(), *times)
         words = TextColumn("{task.description}", markup=False)
-        # A trial may take many minutes, so speed is judged by all of them.
         with Display(
             *columns, words, console=Console(stderr=True), transient=True, speed_estimate_period=A_WEEK
         ) as shown:
@@ -168,7 +168,9 @@ def _display(quiet: bool) -> Iterator[_Trials]:
 
 def described(trial: Trial) -> str:
     """A trial in one line."""
-    case = f"{trial.method} at epsilon {trial.epsilon:g}, seed {trial.seed}" if trial.epsilon else trial.method
+    case = trial.method
+    if trial.epsilon:
+        case += f" at epsilon {trial.epsilon:g}, seed {trial.seed}"
     if trial.failed:
         return f"{case}: failed: {trial.failed}"
     return f"{case}: {trial.seconds:.1f} s"
@@ -227,8 +229,9 @@ def _mean(summary: Summary | None, form: str) -> str:
 
 
 def _baseline_row(study: Study, measures: Sequence[Measure]) -> tuple[str, ...]:
-    values = [study.baseline[m.name].value if m.name in study.baseline else None for m in measures]
-    return ("(real rows)", "", *("–" if v is None else f"{v:.3g}" for v in values), "", "")
+    known = {name: figure.value for name, figure in study.baseline.items() if figure.value is not None}
+    values = (f"{known[m.name]:.3g}" if m.name in known else "–" for m in measures)
+    return ("(real rows)", "", *values, "", "")
 
 
 # --- studies of public tables
@@ -252,7 +255,7 @@ def show_selection(folder: Path, out: Path, tables: Sequence[str], seed: int, qu
         raise InputError(f"{str(folder)!r} must be the folder of the public tables", folder)
     schemas, size = {t: bundled_schema(t) for t in wanted}, selection.SelectionSize()
     with progress(len(list(selection.cases(size, list(schemas)))), quiet) as begin:
-        selection.write(out, folder, schemas, seed, size, begin)
+        selection.write(out, folder, schemas, seed=seed, size=size, progress=begin)
     print(f"The page is {out}.")
 
 
@@ -286,7 +289,9 @@ def _tables(folder: Path, asked: Sequence[str]) -> list[str]:
     if absent is not None or not there:
         missing = FILES.get(absent or "votes", f"{absent or 'votes'}.csv")
         raise InputError(f"{str(folder)!r} has no {missing}; give the folder of the public tables", folder)
-    return [name for name in there if name in asked] if asked else there
+    if asked:
+        return [name for name in there if name in asked]
+    return there
 
 
 def _make_folder(out: Path) -> None:
@@ -303,7 +308,8 @@ def _best_rows(grid: PredictionGrid) -> list[tuple[str, ...]]:
     for table in grid.tables:
         for method in dict.fromkeys(o.method for o in grid.outcomes):
             best = grid.best(table, method)
-            size = f"depth {best.depth}, {best.trees} tree{'s' if best.trees > 1 else ''}"
+            plural = "s" if best.trees > 1 else ""
+            size = f"depth {best.depth}, {best.trees} tree{plural}"
             epsilon = "–" if best.epsilon is None else f"{best.epsilon:g}"
             found.append((table, method, f"{best.mean:.4f}", size, epsilon))
     return found

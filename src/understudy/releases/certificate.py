@@ -127,19 +127,25 @@ class Certificate:
         """A warning in one word, where nothing is guaranteed."""
         if not self.secure:
             return TEST_ONLY
-        return UNCONFIRMED_DRAFT if self.draft else None
+        if self.draft:
+            return UNCONFIRMED_DRAFT
+        return None
 
     @property
     def void(self) -> str | None:
         """Why nothing is guaranteed, in words."""
         if not self.secure:
             return SEEDED_REASON
-        return DRAFT_REASON if self.draft else None
+        if self.draft:
+            return DRAFT_REASON
+        return None
 
     @property
     def guarantee(self) -> dict[str, Any] | None:
         """The claim, in a form for programs; null where there is none, and `void` says why."""
-        return None if self.void else self._claim(self.epsilon)
+        if self.void:
+            return None
+        return self._claim(self.epsilon)
 
     def _claim(self, epsilon: float) -> dict[str, Any]:
         return {
@@ -171,6 +177,7 @@ class Certificate:
         if self.format != FIRST_FORMAT:
             body["schema_status"] = self.schema_status
             body["ledger"] = None if self.ledger is None else self.ledger.to_dict()
+        # The order of the keys is part of the format: digest and file are bytes of this text.
         return body | {"digest": digest(body)}
 
     def _head(self) -> dict[str, Any]:
@@ -192,6 +199,7 @@ class Certificate:
         try:
             raw = json.loads(content)
             body = {k: v for k, v in raw.items() if k != "digest"}
+            # The digest is of what was parsed, which other spaces or a key given twice leave alone: compare bytes too.
             sound = (
                 raw["format"] in (FIRST_FORMAT, FORMAT) and raw["digest"] == digest(body) and content == _canonical(raw)
             )
@@ -234,8 +242,10 @@ def provenance(schema: Schema) -> dict[str, str]:
             origins[column.name] = BOUGHT
         elif not column.modelled:
             origins[column.name] = NEVER_READ
+        elif schema.status == DRAFT:
+            origins[column.name] = UNCONFIRMED
         else:
-            origins[column.name] = UNCONFIRMED if schema.status == DRAFT else schema.status
+            origins[column.name] = schema.status
     if schema.unit and not schema[schema.unit.column].modelled:
         origins[schema.unit.column] = READ_TO_CAP
     return origins
@@ -263,5 +273,6 @@ def _spend_record(spend: Spend) -> dict[str, Any]:
     if cost.epsilon is not None:
         record["epsilon"] = float(cost.epsilon)
     if spend.steps:
+        # Rounded up: this one is compared with the ε that is claimed.
         record |= {"epsilon_at_delta": upper_float(cost.direct), "arithmetic": ARITHMETIC}
     return record

@@ -68,13 +68,10 @@ class Condition:
             slices = np.moveaxis(share, axis, 0).reshape(share.shape[axis], -1)
             alike = np.unique(slices, axis=0, return_inverse=True)[1].ravel()[classes]
             condition = condition.refined(axis, alike)
-        return condition._without_idle_columns()
-
-    def _without_idle_columns(self) -> Condition:
-        """A column of one class makes no difference: "pay <= 100" where that is the bound, and none is missing."""
-        kept = [i for i, size in enumerate(self.share.shape) if size > 1]
-        columns, classes = tuple(self.columns[i] for i in kept), tuple(self.classes[i] for i in kept)
-        return Condition(columns, classes, self.share.squeeze(), self.settled)
+        # A column of one class makes no difference: "pay <= 100" where that is the bound, and none is missing.
+        kept = [i for i, size in enumerate(condition.share.shape) if size > 1]
+        columns, remaining = tuple(self.columns[i] for i in kept), tuple(condition.classes[i] for i in kept)
+        return Condition(columns, remaining, condition.share.squeeze(), self.settled)
 
     def refined(self, axis: int, finer: Classes) -> Condition:
         """The same with other classes of one column, in none of which the shares differ."""
@@ -92,8 +89,10 @@ class Condition:
         return condition
 
     def _halved(self, axis: int, weights: Shares) -> Condition:
+        """Each class put together with the next one; the share of both is their weighted mean."""
         size = len(weights)
         joining = np.zeros((-(-size // 2), size))
+        # Above 0, so that two classes of which the model draws no row have a mean too.
         joining[np.arange(size) // 2, np.arange(size)] = np.maximum(weights, 1e-9)
         joining /= joining.sum(axis=1, keepdims=True)
         return self._with(axis, self.classes[axis] // 2, _along(joining, self.share, axis))
@@ -138,16 +137,16 @@ def _is_double(literal: Any) -> bool:
 
 
 def _signed(literal: Any) -> float:
-    negative = literal.parent is not None and literal.parent.key == "neg"
+    negative = literal.parent is not None and literal.parent.key == "neg"  # sqlglot reads -5 as a negated 5
     return -float(literal.this) if negative else float(literal.this)
 
 
 def _entangled(tree: Any) -> frozenset[str]:
     from sqlglot import exp
 
-    compared = tree.find_all(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In)
+    comparisons = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In)
     found: set[str] = set()
-    for node in compared:
+    for node in tree.find_all(*comparisons):
         columns = {c.this.this for c in node.find_all(exp.Column)}
         if len(columns) > 1 or any(node.find_all(exp.Add, exp.Sub, exp.Mul)):
             found |= columns
@@ -237,8 +236,10 @@ def _pieces(coding: Coding, literals: Literals) -> Iterator[list[_Piece]]:
 
 def _cut(coding: Coding, low: float, high: float, marks: Sequence[float]) -> list[_Piece]:
     """The parts of a bin below, on, between and above the marks, by size: its values are held to be equally likely."""
-    split = _real_parts if isinstance(coding.column, Number) else _whole_parts
-    parts = list(split(coding, low, high, marks))
+    if isinstance(coding.column, Number):
+        parts = list(_real_parts(coding, low, high, marks))
+    else:
+        parts = list(_whole_parts(low, high, marks))
     size = sum(length for _, length in parts)
     return [_Piece(_place(value, marks), value, length / size) for value, length in parts]
 
@@ -248,7 +249,8 @@ def _atom_of(label: Label | bool, entangled: bool, literals: Literals) -> object
     if entangled or isinstance(label, bool):
         return label, None
     if isinstance(label, str):
-        return (label if label in literals.texts else None), "text"
+        named = label if label in literals.texts else None
+        return named, "text"
     return _place(label, literals.numbers)
 
 
@@ -263,7 +265,7 @@ def _spaced(coding: Coding, low: float, high: float) -> list[float]:
     return sorted({float(round(x)) for x in np.linspace(low, high - 1, POINTS)})
 
 
-def _whole_parts(coding: Coding, low: float, high: float, marks: Sequence[float]) -> Iterator[tuple[float, float]]:
+def _whole_parts(low: float, high: float, marks: Sequence[float]) -> Iterator[tuple[float, float]]:
     """A value and the number of values of each part of low … high − 1 below, on, between and above the marks."""
     start = low
     for mark in (m for m in marks if low <= m <= high - 1):
@@ -278,7 +280,8 @@ def _whole_parts(coding: Coding, low: float, high: float, marks: Sequence[float]
 
 def _real_parts(coding: Coding, low: float, high: float, marks: Sequence[float]) -> Iterator[tuple[float, float]]:
     """The same for real numbers, by length; a mark itself is as long as one step of the column's decimals."""
-    start, step, last = low, 10.0 ** -decimals_of(coding), high == (coding.edges or ())[-1]
+    start, step = low, 10.0 ** -decimals_of(coding)
+    last = high == (coding.edges or ())[-1]  # bins are half open, but for the last, which holds the column's maximum
     for mark in (m for m in marks if low <= m < high or (last and m == high)):
         if mark > start:
             yield (start + mark) / 2, mark - start
@@ -291,7 +294,9 @@ def _real_parts(coding: Coding, low: float, high: float, marks: Sequence[float])
 def _truth(predicate: Predicate, columns: ColumnSet, facets: Sequence[Facet]) -> NDArray[np.bool_]:
     shape = tuple(f.atoms for f in facets)
     size = math.prod(shape)
-    places = np.unravel_index(np.arange(size), shape) if shape else ()
+    places: tuple[NDArray[np.intp], ...] = ()
+    if shape:  # numpy unravels nothing into no dimensions, as of an expression that names no column
+        places = np.unravel_index(np.arange(size), shape)
     values = {
         c: Values(f.points.data[i], f.points.absent()[i]) for c, f, i in zip(columns, facets, places, strict=True)
     }

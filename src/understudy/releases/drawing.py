@@ -18,15 +18,15 @@ from understudy.errors import SchemaError, TableError
 from understudy.inference.model import Model
 from understudy.inference.sampling import draw_rows
 from understudy.parameters import seed_number
-from understudy.releases.evidence import Evidence
+from understudy.releases.evidence import Evidence, take_rows
 from understudy.releases.synthetic_table import from_values, to_native
 
 if TYPE_CHECKING:
     import narwhals as nw
     import pyarrow as pa
 
-TRIES = 30
-UNIFORM_ROWS = 50_000
+TRIES, UNIFORM_ROWS = 30, 50_000
+"""Constraints that not one of 1.5 million uniform rows satisfies are refused before anything is spent."""
 LARGEST_BATCH = 2_000_000
 LEAST_DRAWN, DRAWN_PER_ROW = 1_000_000, 20
 """How many rows may be drawn, in all or per row wanted, before those that obey are repeated: it bounds the time."""
@@ -48,6 +48,13 @@ ATTEMPTS = (*[_Attempt(1, True)] * 8, _Attempt(100, True), _Attempt(1000, False)
 
 
 ANYTHING = Evidence()
+
+
+def seed_or_fresh(seed: int | None) -> int:
+    """The seed of post-processing, checked; a random one where none is given."""
+    if seed is None:
+        return secrets.randbelow(2**63)
+    return seed_number(seed)
 
 
 def draw(
@@ -91,12 +98,10 @@ def check_satisfiable(domain: Domain, rng: np.random.Generator, given: Evidence 
     """Refuses constraints that no row of the domain was found to satisfy, before anything is spent."""
     if not domain.schema.rules or _size(_uniform_obedient(domain, rng, given)):
         return
-    what = f"row of the domain with the given {_listing(given)}" if given.codes else "row of the domain"
+    what = "row of the domain"
+    if given.codes:
+        what += f" with the given {' and '.join(given.codes)}"
     raise SchemaError(f"no {what} was found to satisfy all constraints; relax one of them", domain.schema.rules)
-
-
-def _listing(given: Evidence) -> str:
-    return " and ".join(given.codes)
 
 
 def _with_made_up(values: Columns, domain: Domain, rows: int) -> Columns:
@@ -147,10 +152,12 @@ def _draw_modelled(
         if wanted <= 0:
             return _join(found)
         kept = max(_size(obedient), 1) / batch
+        # A fifth more than the share kept so far asks for, so that one more round mostly is the last.
         batch = min(LARGEST_BATCH, left, int(1.2 * wanted / kept) + 10)
-    values = _join(found)
     # A model that hardly ever obeys the rules: repeat the rows that do, or those of the whole domain that do.
-    source = values if _size(values) else _uniform_obedient(domain, witness, given)
+    values = source = _join(found)
+    if not _size(values):
+        source = _uniform_obedient(domain, witness, given)
     return _join([values, _take(source, draw_rows(np.ones(_size(source)), rows - _size(values), rng))])
 
 
@@ -168,17 +175,17 @@ def _obedient(values: Columns, domain: Domain) -> Columns:
 
 
 def _take(values: Columns, rows: Rows) -> Columns:
-    return {name: Values(v.data[rows], None if v.missing is None else v.missing[rows]) for name, v in values.items()}
+    return {name: take_rows(v, rows) for name, v in values.items()}
 
 
 def _join(parts: list[Columns]) -> Columns:
-    return {
-        name: Values(
-            np.concatenate([p[name].data for p in parts]),
-            None if parts[0][name].missing is None else np.concatenate([p[name].absent() for p in parts]),
-        )
-        for name in parts[0]
-    }
+    joined: Columns = {}
+    for name, first in parts[0].items():
+        missing = None
+        if first.missing is not None:
+            missing = np.concatenate([p[name].absent() for p in parts])
+        joined[name] = Values(np.concatenate([p[name].data for p in parts]), missing)
+    return joined
 
 
 def _size(values: Columns) -> int:
@@ -195,17 +202,16 @@ def complete_frame(model: Model, domain: Domain, frame: Any, seed: int | None) -
     kind = kind_of(frame)
     if kind is None:
         raise TableError(f"a {type(frame).__name__} can't be completed; give a pandas, polars or pyarrow frame", frame)
-    rng = np.random.Generator(np.random.PCG64(secrets.randbelow(2**63) if seed is None else seed_number(seed)))
-    lazy_or_not = nw.from_native(frame)
-    own = lazy_or_not.collect() if isinstance(lazy_or_not, nw.LazyFrame) else lazy_or_not
-    values = complete(model, domain, _evidence(to_arrow(own.to_native(), "the frame"), len(own), domain), rng)
-    return _beside(own, from_values(values, domain.schema), kind, domain)
-
-
-def _evidence(table: pa.Table, rows: int, domain: Domain) -> Evidence:
-    """The frame's values of modelled columns; its identifiers tell nothing of the others."""
+    rng = np.random.Generator(np.random.PCG64(seed_or_fresh(seed)))
+    own = nw.from_native(frame)
+    if isinstance(own, nw.LazyFrame):
+        own = own.collect()
+    table = to_arrow(own.to_native(), "the frame")
+    # Identifiers are never modelled, so the frame's tell nothing of the other columns.
     known = [name for name in table.column_names if domain.schema[name].modelled]
-    return Evidence.of_columns({name: _distinct(table.column(name), name) for name in known}, rows, domain)
+    given = Evidence.of_columns({name: _distinct(table.column(name), name) for name in known}, len(own), domain)
+    values = complete(model, domain, given, rng)
+    return _beside(own, from_values(values, domain.schema), kind, domain)
 
 
 def _distinct(column: pa.ChunkedArray, name: str) -> tuple[list[object], NDArray[np.integer]]:
@@ -213,13 +219,16 @@ def _distinct(column: pa.ChunkedArray, name: str) -> tuple[list[object], NDArray
     import pyarrow as pa
 
     try:
-        plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        encoded = plain.combine_chunks().dictionary_encode()
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        encoded = column.combine_chunks().dictionary_encode()
         distinct = encoded.dictionary.to_pylist()
     except (pa.ArrowException, ValueError):  # such as a text that is none
         raise TableError(f"the frame's column {name!r} holds {column.type} values, which can't be read", name) from None
     places = encoded.indices.fill_null(len(distinct)).to_numpy(zero_copy_only=False)
-    return ([*distinct, None] if encoded.null_count else distinct), places
+    if encoded.null_count:
+        distinct.append(None)
+    return distinct, places
 
 
 def _beside(own: nw.DataFrame[Any], drawn: pa.Table, kind: str, domain: Domain) -> Any:

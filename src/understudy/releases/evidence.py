@@ -65,7 +65,7 @@ class Evidence:
             coding = domain[name]
             read = [_read(coding, value, domain.schema.missing_texts) for value in distinct]
             codes[name] = np.array([code for code, _ in read], dtype=np.int32)[places]
-            values[name] = _take(_values(coding, [value for _, value in read]), places)
+            values[name] = take_rows(_values(coding, [value for _, value in read]), places)
         return cls(rows, codes, values)
 
     def at(self, rows: NDArray[np.integer]) -> Evidence:
@@ -73,7 +73,7 @@ class Evidence:
         return Evidence(
             len(rows),
             {name: codes[rows] for name, codes in self.codes.items()},
-            {name: _take(values, rows) for name, values in self.values.items()},
+            {name: take_rows(values, rows) for name, values in self.values.items()},
         )
 
     def repeated(self, rows: int) -> Evidence:
@@ -110,10 +110,10 @@ def _read(coding: Coding, value: object, missing_texts: Sequence[str]) -> tuple[
     column, value = coding.column, _python(value)
     if _is_missing(value, missing_texts):
         if not column.missing:
-            raise _refusal(coding, value, "must not be missing, since the column has no missing values")
+            raise _StatedError(coding, value, "must not be missing, since the column has no missing values")
         return coding.levels, None
     read = read_value(column, value, missing_texts)
-    if _is_flag(value) and reads_numbers(column):
+    if reads_numbers(column) and (isinstance(value, bool) or str(value).lower() in ("true", "false")):
         read = None  # a row's truth value counts as 1 or 0, but nobody states one of a number
     return code_of(coding, read), _typed(coding, value, read)
 
@@ -122,8 +122,11 @@ def _python(value: object) -> object:
     """A value of numpy as one of Python, and a text without the spaces around it."""
     if isinstance(value, np.datetime64):
         return value.astype("datetime64[us]").item()
-    value = value.item() if isinstance(value, np.generic) else value
-    return value.strip(SPACES) if isinstance(value, str) else value
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        return value.strip(SPACES)
+    return value
 
 
 def _is_missing(value: object, missing_texts: Sequence[str]) -> bool:
@@ -133,10 +136,6 @@ def _is_missing(value: object, missing_texts: Sequence[str]) -> bool:
     return (isinstance(value, float) and math.isnan(value)) or spell(value) in ("", *missing_texts)
 
 
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool) or str(value).lower() in ("true", "false")
-
-
 def _typed(coding: Coding, value: object, read: str | float | None) -> bool | str | int | float | datetime:
     """What was read as the type of its column; refused where it lies outside of the column's domain."""
     column = coding.column
@@ -144,29 +143,31 @@ def _typed(coding: Coding, value: object, read: str | float | None) -> bool | st
     match column:
         case Boolean():
             if read not in Boolean.TRUE + Boolean.FALSE:
-                raise _refusal(coding, value, "must be true or false")
+                raise _StatedError(coding, value, "must be true or false")
             return read in Boolean.TRUE
         case Categorical():
             label = number if column.numeric else column.spellings.get(str(read))
             if label not in column.labels:
-                raise _refusal(coding, value, f"must be one of {_near(str(value), [str(v) for v in column.labels])}")
+                raise _StatedError(
+                    coding, value, f"must be one of {_near(str(value), [str(v) for v in column.labels])}"
+                )
             return int(number) if column.numeric else str(label)
         case Integer():
             assert column.minimum is not None and column.maximum is not None
             if not (column.minimum <= number <= column.maximum and number.is_integer()):
-                raise _refusal(coding, value, f"must be a whole number from {column.minimum} to {column.maximum}")
+                raise _StatedError(coding, value, f"must be a whole number from {column.minimum} to {column.maximum}")
             return int(number)
         case Datetime():
             if not 0 <= number <= units_between(column, column.maximum):
-                raise _refusal(coding, value, f"must be a date from {column.minimum} to {column.maximum}")
+                raise _StatedError(coding, value, f"must be a date from {column.minimum} to {column.maximum}")
             # What is finer than the column's resolution is left out, as it is of every value.
             return column.start + int(number) * timedelta(seconds=column.unit_seconds)
         case Number():
             assert column.minimum is not None and column.maximum is not None
             if not column.minimum <= number <= column.maximum:
-                raise _refusal(coding, value, f"must be a number from {column.minimum} to {column.maximum}")
+                raise _StatedError(coding, value, f"must be a number from {column.minimum} to {column.maximum}")
             return value if isinstance(value, float) else number  # the text of -0.0 is that of 0
-    raise _refusal(coding, value, f"can't be read as {column.type}")
+    raise _StatedError(coding, value, f"can't be read as {column.type}")
 
 
 def _near(text: str, labels: Sequence[str]) -> str:
@@ -180,23 +181,18 @@ def _near(text: str, labels: Sequence[str]) -> str:
 class _StatedError(InputError):
     """A stated value that lies outside of its column's domain."""
 
-    def __init__(self, column: str, value: object, problem: str) -> None:
-        super().__init__(f"column {column!r}: given value ({value!r}) {problem}", value)
-        self.column, self.problem = column, problem
-
-
-def _refusal(coding: Coding, value: object, problem: str) -> InputError:
-    return _StatedError(coding.name, value, problem)
+    def __init__(self, coding: Coding, value: object, problem: str) -> None:
+        super().__init__(f"column {coding.name!r}: given value ({value!r}) {problem}", value)
+        self.column, self.problem = coding.name, problem
 
 
 def _values(coding: Coding, read: Sequence[Any]) -> Values:
     """The values as one array of the type that decoding gives."""
-    column = coding.column
     absent = np.array([v is None for v in read], dtype=bool)
     kind = _dtype(coding)
-    filler = np.zeros(1, dtype=kind)[0] if kind != "O" else ""
+    filler = "" if kind == "O" else np.zeros(1, dtype=kind)[0]
     data = np.array([filler if v is None else v for v in read], dtype=kind)
-    return Values(data, absent if column.missing else None)
+    return Values(data, absent if coding.column.missing else None)
 
 
 def _dtype(coding: Coding) -> str:
@@ -212,5 +208,5 @@ def _dtype(coding: Coding) -> str:
     return "int64"
 
 
-def _take(values: Values, rows: NDArray[np.integer]) -> Values:
+def take_rows(values: Values, rows: NDArray[np.integer]) -> Values:
     return Values(values.data[rows], None if values.missing is None else values.missing[rows])

@@ -27,7 +27,9 @@ def journal_at(path: str | Path | None, ledger: Ledger | Path | None, resume: bo
         raise without_ledger(path)
     if path is None:
         raise InputError("what is resumed must be said; name the journal of the interrupted release too", path)
-    return Journal.resumed(Path(path), ledger) if resume else Journal.fresh(Path(path))
+    if resume:
+        return Journal.resumed(Path(path), ledger)
+    return Journal.fresh(Path(path))
 
 
 def without_ledger(path: str | Path | None) -> InputError:

@@ -175,7 +175,10 @@ class Statistics:
         whole = np.zeros((cells, cells))
         for inside in itertools.product((0, 1), repeat=len(parts)):
             spread = ANYTHING if sum(inside) < 2 else self.association
-            whole += spread**2 * _product([p[i] for p, i in zip(parts, inside, strict=True)])
+            product: Array = np.ones((1, 1))
+            for part, i in zip(parts, inside, strict=True):
+                product = np.kron(product, part[i])
+            whole += spread**2 * product
         return self.total**2 * whole
 
     def limits(self, miss: float) -> tuple[float, float]:
@@ -186,23 +189,18 @@ class Statistics:
         shape, share = self.condition.share.shape, self.condition.share
         low, high = [0.0], [math.inf]
         sets = {o.columns for o in self.seen}
-        each = 1 - miss / len(sets)  # both sides of one interval miss with half of that each
+        # A union bound over the sets; both sides of one interval miss with half of that each.
+        each = 1 - miss / len(sets)
         for columns in sets:
             others = tuple(i for i, c in enumerate(self.condition.columns) if c not in columns)
             possible = np.broadcast_to((share > 0).any(axis=others, keepdims=True), shape).astype(np.float64)
             certain = np.broadcast_to((share == 1).all(axis=others, keepdims=True), shape).astype(np.float64)
             upper, lower = self.unbiased(possible.ravel()), self.unbiased(certain.ravel())
-            high += [upper.highest(each)] if upper else []
-            low += [lower.value - lower.reach(each)] if lower else []
+            if upper:
+                high.append(upper.highest(each))
+            if lower:
+                low.append(lower.value - lower.reach(each))
         return max(low), min(high)
-
-
-def _product(matrices: Sequence[Array]) -> Array:
-    """Kronecker's product of all."""
-    whole: Array = np.ones((1, 1))
-    for matrix in matrices:
-        whole = np.kron(whole, matrix)
-    return whole
 
 
 @dataclass(frozen=True)
@@ -231,7 +229,7 @@ class Counter:
         if not condition.share.any():
             return Count(0.0, 0, 0, confidence, condition.settled, "no row of the declared domain can satisfy it")
         statistics = self._statistics(condition)
-        estimate, basis = self._estimate(statistics)
+        estimate, basis = _estimate(statistics)
         exact = basis.unbiased and condition.settled and not estimate.inside
         return _bounded(estimate, statistics, confidence, exact, str(basis))
 
@@ -241,7 +239,9 @@ class Counter:
         masses = [mass(np.asarray(np.bincount(k, w))) for k, w in zip(fine.classes, weights, strict=True)]
         rows = len(next(iter(self.drawn.values())))
         codes = [k[self.drawn[c]] for c, k in zip(fine.columns, fine.classes, strict=True)]
-        cells = np.ravel_multi_index(codes, fine.share.shape) if codes else np.zeros(rows, dtype=np.intp)
+        cells = np.zeros(rows, dtype=np.intp)
+        if codes:
+            cells = np.ravel_multi_index(codes, fine.share.shape)
         expected = weights_of(cells, fine.share.size) * (self.total / rows)
         seen = [observe(t, fine) for t in tables]
         whole = sum(o.columns == fine.columns for o in seen)
@@ -254,17 +254,6 @@ class Counter:
             total=self.total,
             association=self.association,
         )
-
-    def _estimate(self, statistics: Statistics) -> tuple[Estimate, Basis]:
-        condition = statistics.condition
-        share = condition.share.ravel()
-        inside = (INSIDE * float(np.sqrt(share * (1 - share)) @ statistics.expected)) ** 2
-        assisted, unbiased = statistics.assisted(share), statistics.unbiased(share)
-        whole = statistics.whole
-        much_shorter = unbiased is not None and unbiased.deviation > SHORTER * assisted.deviation
-        if unbiased is None or (much_shorter and len(condition.columns) > 1):
-            return replace(assisted, inside=inside), Basis(condition.columns, whole, False, inside > 0)
-        return replace(unbiased, inside=inside), Basis(condition.columns, whole, True, inside > 0)
 
 
 @dataclass(frozen=True)
@@ -281,10 +270,25 @@ class Basis:
             return f"the number of all rows, from {_tables(self.tables)}"
         if not self.tables:
             return f"inferred by the model, since no table holds its {len(self.columns)} columns; approximate"
-        measured = f"measured {'together ' if len(self.columns) > 1 else ''}in {_tables(self.tables)}"
+        together = " together" if len(self.columns) > 1 else ""
+        measured = f"measured{together} in {_tables(self.tables)}"
         if not self.unbiased:
             return f"{measured}, and steadied by the model since their noise is large; approximate"
-        return f"{measured}; approximate inside the bins that it cuts" if self.cut else measured
+        if self.cut:
+            return f"{measured}; approximate inside the bins that it cuts"
+        return measured
+
+
+def _estimate(statistics: Statistics) -> tuple[Estimate, Basis]:
+    """The unbiased estimate, unless there is none or the model makes it much shorter."""
+    columns, share = statistics.condition.columns, statistics.condition.share.ravel()
+    inside = (INSIDE * float(np.sqrt(share * (1 - share)) @ statistics.expected)) ** 2
+    assisted, unbiased = statistics.assisted(share), statistics.unbiased(share)
+    if unbiased is not None:
+        much_shorter = unbiased.deviation > SHORTER * assisted.deviation
+        if not much_shorter or len(columns) < 2:
+            return replace(unbiased, inside=inside), Basis(columns, statistics.whole, True, inside > 0)
+    return replace(assisted, inside=inside), Basis(columns, statistics.whole, False, inside > 0)
 
 
 def _tables(number: int) -> str:
@@ -307,4 +311,6 @@ def _drawn(model: Model, domain: Domain, seed: int) -> CodeColumns:
     if not domain.schema.rules:
         return codes
     obedient = np.flatnonzero(~domain.schema.violations(decode(codes, domain, rng), DRAWN))
-    return {c: v[obedient] for c, v in codes.items()} if len(obedient) >= FEWEST_OBEDIENT else codes
+    if len(obedient) < FEWEST_OBEDIENT:
+        return codes
+    return {c: v[obedient] for c, v in codes.items()}

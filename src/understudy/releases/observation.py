@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, TypeAlias
@@ -67,13 +67,9 @@ def tables_of(
             left.remove(columns[0])
         elif (grid := _grid(answer, columns, domain)) is not None:
             found.append(_table(answer, grid, pure))
-    return _all_noisy(found)
-
-
-def _all_noisy(tables: Sequence[RecordedTable]) -> list[RecordedTable]:
-    """The tables, with a variance above 0 for those that are public or as good as that."""
-    least = min((t.variance for t in tables if t.variance > AS_GOOD_AS_PUBLIC), default=1.0)
-    return [replace(t, variance=max(t.variance, NEARLY_PUBLIC * least)) for t in tables]
+    # Estimates weigh by 1 / variance, so what is public, or as good as that, gets one above 0.
+    least = min((t.variance for t in found if t.variance > AS_GOOD_AS_PUBLIC), default=1.0)
+    return [replace(t, variance=max(t.variance, NEARLY_PUBLIC * least)) for t in found]
 
 
 def _grid(answer: RecordedAnswer, columns: ColumnSet, domain: Domain) -> Grid | None:
@@ -91,9 +87,10 @@ def _table(answer: RecordedAnswer, grid: Grid, pure: bool) -> RecordedTable:
     mechanism = "discrete-laplace" if pure else "discrete-gaussian"
     if scale == 0:
         mechanism = "public"
-    variance = Measurement(grid.columns, answer.value, mechanism, scale).variance
-    # A discrete Laplace variable is the difference of two geometric ones, whose cumulants are known.
-    fourth = variance * (1 + 3 * variance) if mechanism == "discrete-laplace" else 0.0
+    variance, fourth = Measurement(grid.columns, answer.value, mechanism, scale).variance, 0.0
+    if mechanism == "discrete-laplace":
+        # It is the difference of two geometric variables, whose cumulants are known.
+        fourth = variance * (1 + 3 * variance)
     return RecordedTable(grid, answer.value.reshape(grid.shape).astype(np.float64), variance, fourth)
 
 
@@ -163,19 +160,15 @@ def refine(condition: Condition, tables: Sequence[RecordedTable]) -> tuple[Condi
     unfit: set[tuple[str, tuple[int, ...]]] = set()
     for axis, column in enumerate(condition.columns):
         kept: list[Classes] = []
-        for groups in dict.fromkeys(_groupings(column, tables)):
+        groupings = [t.grid.groups[t.columns.index(column)] for t in tables if column in t.columns]
+        # The finest first: where all codes are told apart, no coarser grouping can be unfit.
+        for groups in dict.fromkeys(sorted(groupings, key=lambda groups: -max(groups))):
             finer = _closed(condition, axis, [*kept, np.array(groups)])
             if finer.share.size <= MOST_CELLS:
                 condition, kept = finer, [*kept, np.array(groups)]
             else:
                 unfit.add((column, groups))
     return condition, [t for t in tables if not unfit & set(zip(t.columns, t.grid.groups, strict=True))]
-
-
-def _groupings(column: str, tables: Sequence[RecordedTable]) -> Iterator[tuple[int, ...]]:
-    """How tables group the codes of a column; the finest tables first, of which nothing can be unfit."""
-    groupings = [t.grid.groups[t.columns.index(column)] for t in tables if column in t.columns]
-    return iter(sorted(groupings, key=lambda groups: -max(groups)))
 
 
 def _closed(condition: Condition, axis: int, groupings: Sequence[Classes]) -> Condition:
@@ -205,7 +198,7 @@ def association(tables: Sequence[RecordedTable], drawn: CodeColumns, total: floa
     Measured pairs are compared with independence on random sets of their values, net of noise. Where the pairs were
     selected for being far from what the model expected, those that were passed over are closer.
     """
-    rng = np.random.Generator(np.random.PCG64(0))
+    rng = np.random.Generator(np.random.PCG64(0))  # fixed: the same release gives the same interval each time
     found = [_association(t, pair, drawn, total, rng) for t in tables for pair in itertools.combinations(t.columns, 2)]
     if not found:
         return TYPICAL_ASSOCIATION

@@ -54,19 +54,14 @@ def plan(
     >>> all(f.low <= f.error <= f.high for f in outlook.forecasts)
     True
     """
-    targets, budget = _known_targets(schema, target), Budget(epsilon, delta)
+    targets, budget = stated_targets(target), Budget(epsilon, delta)
+    domain = Domain.of(provisional(schema))
+    for name in targets:
+        domain[name]  # raises as a release would, where it is no column or is never modelled
     possible = [m for m in METHODS.values() if m.traits.pure or not budget.pure]
     expected = forecasts(schema, budget, rows, [m for m in possible if coefficients_of(m) is not None])
     choice = choose(AUTO, Options(targets), schema, budget)
     return Outlook(tuple(expected), rows, choice.method.name, choice.reason, targets)
-
-
-def _known_targets(schema: Schema, target: str | Sequence[str] | None) -> ColumnSet:
-    """The targets; one that is no column, or never modelled, is refused as a release would refuse it."""
-    targets, domain = stated_targets(target), Domain.of(provisional(schema))
-    for name in targets:
-        domain[name]
-    return targets
 
 
 def forecast_of(certificate: Certificate, schema: Schema) -> Forecast | None:

@@ -25,8 +25,7 @@ from understudy.errors import CheckFailed, ReleaseError
 from understudy.inference.model import Model
 from understudy.parameters import one_of
 from understudy.releases.certificate import Certificate
-from understudy.releases.drawing import Columns
-from understudy.releases.synthetic_table import csv_bytes, from_values, parquet_bytes, to_native
+from understudy.releases.synthetic_table import csv_bytes, parquet_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,28 +51,6 @@ class Release:
     model: Model = field(repr=False)
     """The fitted distribution: a function of the record, and of public facts."""
 
-    @classmethod
-    def of(
-        cls,
-        values: Columns,
-        domain: Domain,
-        certificate: Certificate,
-        record: Sequence[RecordedAnswer],
-        kind: str,
-        schema: Schema,
-        model: Model,
-    ) -> Release:
-        arrow = from_values(values, domain.schema)
-        return cls(
-            to_native(arrow, kind),
-            certificate,
-            record=tuple(record),
-            schema=schema,
-            domain=domain,
-            arrow=arrow,
-            model=model,
-        )
-
     def __repr__(self) -> str:
         return f"<Release: {'; '.join(f'{name} {said}' for name, said in self._summary())}>"
 
@@ -83,13 +60,19 @@ class Release:
         return f"<table>{lines}</table>"
 
     def _summary(self) -> list[tuple[str, str]]:
-        certificate, names = self.certificate, self.arrow.column_names
-        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        names, claim = self.arrow.column_names, self.certificate.guarantee
+        guarantee = f"none ({self.certificate.stamp})"
+        if claim is not None:
+            pair = f"({claim['epsilon']:.6g}, {claim['delta']:g})"
+            guarantee = f"{pair}-differential privacy, neighbours {claim['neighbours']}"
+        listed = ", ".join(names[:MOST_NAMES])
+        if len(names) > MOST_NAMES:
+            listed += f" and {len(names) - MOST_NAMES} more"
         return [
-            ("method", certificate.method),
-            ("guarantee", _claim(certificate)),
+            ("method", self.certificate.method),
+            ("guarantee", guarantee),
             ("rows", f"{self.arrow.num_rows:,}"),
-            ("columns", ", ".join(names[:MOST_NAMES]) + more),
+            ("columns", listed),
         ]
 
     @classmethod
@@ -174,14 +157,9 @@ class Release:
 
     def synthetic_bytes(self, format: str) -> bytes:
         one_of("format", format, FORMATS, error=ReleaseError)
-        return csv_bytes(self.arrow, self.schema) if format == "csv" else parquet_bytes(self.arrow)
-
-
-def _claim(certificate: Certificate) -> str:
-    claim = certificate.guarantee
-    if claim is None:
-        return f"none ({certificate.stamp})" if certificate.stamp else "none"
-    return f"({claim['epsilon']:.6g}, {claim['delta']:g})-differential privacy, neighbours {certificate.neighbours}"
+        if format == "csv":
+            return csv_bytes(self.arrow, self.schema)
+        return parquet_bytes(self.arrow)
 
 
 def synthetic_name(format: str) -> str:
@@ -213,14 +191,15 @@ def read_record(content: bytes) -> tuple[RecordedAnswer, ...]:
 
 def check_writable(target: Path, overwrite: bool, expected_bytes: int = 0) -> None:
     """Refuses a target that can't be written, before anything is spent: proves it by writing."""
-    if target.exists() and not overwrite:
-        raise ReleaseError(f"{str(target)!r} exists already; choose another folder, or overwrite it", target)
-    if target.exists() and not target.is_dir():
-        raise ReleaseError(f"{str(target)!r} is a file; choose another folder", target)
     if target.exists():
+        if not overwrite:
+            raise ReleaseError(f"{str(target)!r} exists already; choose another folder, or overwrite it", target)
+        if not target.is_dir():
+            raise ReleaseError(f"{str(target)!r} is a file; choose another folder", target)
         _check_replaceable(target)
+    parent = next(folder for folder in target.absolute().parents if folder.exists())
     try:
-        with tempfile.NamedTemporaryFile(prefix=".understudy.tmp-", dir=_nearest_folder(target)) as probe:
+        with tempfile.NamedTemporaryFile(prefix=".understudy.tmp-", dir=parent) as probe:
             if expected_bytes and hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(probe.fileno(), 0, expected_bytes)
             probe.write(b"room")
@@ -240,11 +219,6 @@ def _check_replaceable(target: Path) -> None:
         )
 
 
-def _nearest_folder(target: Path) -> Path:
-    """The folder that exists already and in which all that is missing will be made."""
-    return next(folder for folder in target.absolute().parents if folder.exists())
-
-
 def write_folder(target: Path, files: dict[str, bytes], overwrite: bool) -> Path:
     """Writes every file into a temporary folder beside the target, then renames the folder."""
     staging: Path | None = None
@@ -256,7 +230,7 @@ def write_folder(target: Path, files: dict[str, bytes], overwrite: bool) -> Path
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-        staging.chmod(0o755)
+        staging.chmod(0o755)  # mkdtemp lets nobody else in, but a release is made to be read by others
         _put_in_place(staging, target, overwrite)
     except OSError as error:
         raise ReleaseError(f"{str(target)!r} can't be written: {error.strerror}", target) from None
@@ -270,6 +244,7 @@ def _put_in_place(staging: Path, target: Path, overwrite: bool) -> None:
     if not (overwrite and target.exists()):
         staging.rename(target)
         return
+    # A folder that holds files can't be renamed over: move the old one away first, and back if the new one fails.
     kept = Path(tempfile.mkdtemp(prefix=f".{target.name}.tmp-", dir=target.parent))
     try:
         target.rename(kept / "old")

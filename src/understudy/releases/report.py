@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 OPEN_SPENDS = 30
 MOST_LISTED = 200
 BELIEFS = (0.01, 0.1, 0.5, 0.9)
+NORMAL_REACH, LAPLACE_REACH = 1.96, math.log(20)
+"""How many scales 95 % of the noise stays within: P(|X| > b ln 20) = 1/20 for a Laplace variable of scale b."""
 
 ORIGINS = {
     DECLARED: "Declared public in the schema.",
@@ -78,11 +80,17 @@ class _Noise:
     scale: str = ""
     reach: float | None = None
 
+    def margin(self, spend: Spend) -> int | None:
+        """How many rows 95 % of the noise stays within. Noise is whole, so rounding up keeps the 95 %."""
+        if self.reach is None:
+            return None
+        return math.ceil(self.reach * spend.scale)
+
 
 NOISES = {
-    "discrete-gaussian": _Noise("Gaussian noise", "L2", "σ", 1.96),
-    "discrete-laplace": _Noise("Laplace noise", "L1", "b", math.log(20)),
-    "thresholded-gaussian": _Noise("Gaussian noise and a threshold", "L2", "σ", 1.96),
+    "discrete-gaussian": _Noise("Gaussian noise", "L2", "σ", NORMAL_REACH),
+    "discrete-laplace": _Noise("Laplace noise", "L1", "b", LAPLACE_REACH),
+    "thresholded-gaussian": _Noise("Gaussian noise and a threshold", "L2", "σ", NORMAL_REACH),
     "exponential": _Noise("noisy choice", "L∞", "ε"),
     "posterior-draws": _Noise("draws from a posterior", "rows", "m"),
     "public": _Noise("public fact, no noise"),
@@ -156,7 +164,9 @@ def percent(share: float) -> str:
     """
     if share == 0:
         return "0 %"
-    return "< 0.1 %" if share < 0.001 else f"{100 * share:.1f} %"
+    if share < 0.001:
+        return "< 0.1 %"
+    return f"{100 * share:.1f} %"
 
 
 def clipped(text: str, most: int) -> str:
@@ -165,7 +175,9 @@ def clipped(text: str, most: int) -> str:
     >>> clipped("abcdef", 4)
     'abc…'
     """
-    return text if len(text) <= most else text[: most - 1] + "…"
+    if len(text) <= most:
+        return text
+    return text[: most - 1] + "…"
 
 
 # --- the claim
@@ -208,12 +220,16 @@ def _factor(epsilon: float) -> str:
         return "∞"
     if epsilon > 16:
         return f"10^{math.ceil(epsilon / math.log(10))}"
-    return upward(math.exp(epsilon), 3 if epsilon < 6 else 8)
+    if epsilon < 6:
+        return upward(math.exp(epsilon), 3)
+    return upward(math.exp(epsilon), 8)
 
 
 def _one_in(delta: float) -> str:
     """δ as "1 in n", n rounded down; through its decimal digits, since 1/1e-5 isn't 100,000 in binary."""
-    return f"1 in {int(1 / Decimal(repr(delta))):,}" if delta else ""
+    if not delta:
+        return ""
+    return f"1 in {int(1 / Decimal(repr(delta))):,}"
 
 
 def _belief(before: float, epsilon: float) -> float:
@@ -240,16 +256,19 @@ class _Line:
 
 def _lines(certificate: Certificate) -> list[_Line]:
     """Every spend with its share of the total: by its cost, or where something was trained by what it adds to ε."""
-    pure, trained, lines, start = certificate.asked.pure, _trained(certificate), list[_Line](), 0.0
+    pure, trained = certificate.asked.pure, _trained(certificate)
     counted = sum(_price(s, pure) for s in certificate.spends if not s.steps) or 1.0
     whole = certificate.composed[0] if trained else 1.0
+    lines, start = list[_Line](), 0.0
     for spend in certificate.spends:
-        noise, direct = NOISES.get(spend.mechanism, _Noise(spend.mechanism)), spend.steps > 0
-        price = _price(spend, pure)
-        share = price / whole if direct else price / counted * (1.0 - trained / whole)
-        currency = "ε" if pure or direct else "ρ"
+        noise = NOISES.get(spend.mechanism, _Noise(spend.mechanism))
+        price, currency = _price(spend, pure), "ε" if pure or spend.steps else "ρ"
+        if spend.steps:
+            share = price / whole
+        else:
+            share = price / counted * (1.0 - trained / whole)
         lines.append(
-            _Line(spend, noise, price, currency=currency, share=share, start=start, margin=_margin(spend, noise))
+            _Line(spend, noise, price, currency=currency, share=share, start=start, margin=noise.margin(spend))
         )
         start += share
     return lines
@@ -260,17 +279,14 @@ def _price(spend: Spend, pure: bool) -> float:
     cost = spend.cost
     if cost.direct:
         return float(cost.direct)
-    return float((cost.epsilon or 0) if pure else cost.rho)
+    if pure:
+        return float(cost.epsilon or 0)
+    return float(cost.rho)
 
 
 def _trained(certificate: Certificate) -> float:
     """The ε of what was trained."""
     return float(sum(s.cost.direct for s in certificate.spends))
-
-
-def _margin(spend: Spend, noise: _Noise) -> int | None:
-    """How many rows 95 % of the noise stays within. Noise is whole, so rounding up keeps the 95 %."""
-    return None if noise.reach is None else math.ceil(noise.reach * spend.scale)
 
 
 def _parts(lines: list[_Line], domain: Domain) -> Figure:
@@ -292,7 +308,9 @@ def _part(spend: Spend, single: set[str]) -> str:
         return "training a network"
     if spend.asked in single:
         return "single columns"
-    return "columns together" if kind in (Marginals, Partitions) else "other questions"
+    if kind in (Marginals, Partitions):
+        return "columns together"
+    return "other questions"
 
 
 # --- the columns
@@ -314,27 +332,23 @@ class _Entry:
     def of(cls, column: Column, certificate: Certificate, domain: Domain, table: pa.Table) -> _Entry:
         origin = certificate.columns.get(column.name, DECLARED)
         if isinstance(column, Identifier):
-            return cls(column, origin, _identifier_words(column), (), None)
+            words = "left out of the table"
+            if column.made_up is not None:
+                words = f"made-up values such as {column.made_up.format(1)}"
+            return cls(column, origin, words, (), None)
         coding = domain[column.name]
         values = () if coding.labels is None else tuple(map(str, coding.labels))
-        margin = min((m for s in certificate.spends if (m := _own_margin(s, column)) is not None), default=None)
-        return cls(column, origin, _codes_words(coding), values, column_chart(coding, table[column.name]), margin)
-
-
-def _own_margin(spend: Spend, column: Column) -> int | None:
-    own = spend.asked == Marginals.words((column.name,))
-    return _margin(spend, NOISES.get(spend.mechanism, _Noise(spend.mechanism))) if own else None
-
-
-def _identifier_words(column: Identifier) -> str:
-    made_up = column.made_up
-    return "left out of the table" if made_up is None else f"made-up values such as {made_up.format(1)}"
+        own = [s for s in certificate.spends if s.asked == Marginals.words((column.name,))]
+        margins = [m for s in own if s.mechanism in NOISES and (m := NOISES[s.mechanism].margin(s)) is not None]
+        chart = column_chart(coding, table[column.name])
+        return cls(column, origin, _codes_words(coding), values, chart, min(margins, default=None))
 
 
 def _codes_words(coding: Coding) -> str:
     """What the codes of a column stand for, in a few words."""
     kind = "value" if coding.labels is not None or _single_values(coding) else "bin"
-    words = f"{coding.levels:,} {kind}{'' if coding.levels == 1 else 's'}"
+    plural = "" if coding.levels == 1 else "s"
+    words = f"{coding.levels:,} {kind}{plural}"
     if coding.edges is not None:
         words += f", {first_point(coding, 0)} to {last_point(coding)}"
     if isinstance(coding.column, Datetime):
@@ -370,11 +384,13 @@ def _setting(name: str, value: Any) -> str:
     if name == "options":
         return "; ".join(f"{option} = {stated}" for option, stated in value.items())
     if name == "given":
-        return "; ".join(f"{column} = {'missing' if stated is None else stated}" for column, stated in value.items())
+        return "; ".join(f"{c} = missing" if stated is None else f"{c} = {stated}" for c, stated in value.items())
     if isinstance(value, list | tuple):
         return "; ".join(map(_joined, value))
     return str(value)
 
 
 def _joined(item: Any) -> str:
-    return ", ".join(map(str, item)) if isinstance(item, list | tuple) else str(item)
+    if isinstance(item, list | tuple):
+        return ", ".join(map(str, item))
+    return str(item)

@@ -94,7 +94,10 @@ def _on_line(coding: Coding, present: Any) -> NDArray[Any]:
 def _named_chart(coding: Coding, counts: NDArray[np.int64], missing: int, rows: int) -> ColumnChart:
     """A bar for each value; of many, the most frequent ones (ties in the order of the schema) and one for the rest."""
     labels = list(map(str, coding.labels or ()))
-    named = [(labels[i], int(counts[i])) for i in _shown(counts)]
+    shown = list(range(len(counts)))
+    if len(counts) > MOST_NAMED_BARS:
+        shown = [int(i) for i in np.argsort(-counts, kind="stable")[: MOST_NAMED_BARS - 1]]
+    named = [(labels[i], int(counts[i])) for i in shown]
     if len(named) < len(labels):
         named.append((f"{len(labels) - len(named):,} other values", int(counts.sum()) - sum(n for _, n in named)))
     entries = [(label, n, False) for label, n in named]
@@ -103,12 +106,6 @@ def _named_chart(coding: Coding, counts: NDArray[np.int64], missing: int, rows: 
     tallest = max(1, *(n for _, n, _ in entries))
     bars = tuple(ChartBar(label, n, n / rows, n / tallest, absent) for label, n, absent in entries)
     return ColumnChart(bars, True, ("", ""))
-
-
-def _shown(counts: NDArray[np.int64]) -> list[int]:
-    if len(counts) <= MOST_NAMED_BARS:
-        return list(range(len(counts)))
-    return [int(i) for i in np.argsort(-counts, kind="stable")[: MOST_NAMED_BARS - 1]]
 
 
 def _standing_chart(coding: Coding, counts: NDArray[np.int64], missing: int, rows: int) -> ColumnChart:
@@ -122,7 +119,9 @@ def _standing_chart(coding: Coding, counts: NDArray[np.int64], missing: int, row
         ChartBar(_range(coding, a, b), n, n / rows, h / tallest)
         for (a, b), n, h in zip(groups, totals, heights, strict=True)
     )
-    absent = ChartBar("missing", missing, missing / rows, missing / rows, True) if coding.column.missing else None
+    absent = None
+    if coding.column.missing:
+        absent = ChartBar("missing", missing, missing / rows, missing / rows, True)
     return ColumnChart(bars, False, (first_point(coding, 0), last_point(coding)), absent, step)
 
 
@@ -135,7 +134,9 @@ def _width(coding: Coding, first: int, end: int) -> float:
 
 def first_point(coding: Coding, code: int) -> str:
     """Where a code begins, as its column writes it."""
-    return str(coding.labels[code]) if coding.labels is not None else _written(coding, (coding.edges or ())[code])
+    if coding.labels is not None:
+        return str(coding.labels[code])
+    return _written(coding, (coding.edges or ())[code])
 
 
 def last_point(coding: Coding) -> str:
@@ -155,12 +156,16 @@ def _written(coding: Coding, at: float) -> str:
     if not isinstance(column, Datetime) or column.minimum is None:
         return plain(at)
     moment = column.minimum + timedelta(seconds=int(at) * column.unit_seconds)
-    return moment.date().isoformat() if column.resolution == "day" else moment.isoformat(" ")
+    if column.resolution == "day":
+        return moment.date().isoformat()
+    return moment.isoformat(" ")
 
 
 def _range(coding: Coding, first: int, end: int) -> str:
     low, high = first_point(coding, first), _end_point(coding, end)
-    return low if low == high else f"{low} to {high}"
+    if low == high:
+        return low
+    return f"{low} to {high}"
 
 
 def plain(value: float) -> str:
@@ -169,8 +174,11 @@ def plain(value: float) -> str:
     >>> plain(2019), plain(1484705), plain(27.0), plain(0.5)
     ('2019', '1,484,705', '27', '0.5')
     """
-    whole = int(value) if float(value).is_integer() and abs(value) < 1e15 else value
-    return f"{whole:,}" if abs(whole) >= 10_000 else f"{whole}"
+    if float(value).is_integer() and abs(value) < 1e15:
+        value = int(value)
+    if abs(value) >= 10_000:
+        return f"{value:,}"
+    return f"{value}"
 
 
 # --- the training

@@ -6,7 +6,6 @@ answers to replay it; there is no second code path.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
@@ -38,13 +37,14 @@ from understudy.methods.method import BINS, NOISE, POLYA, Options, Recipe
 from understudy.methods.parts.bought_bins import with_bought_bins
 from understudy.methods.parts.workload import PAIRS, stated_targets, stated_weights
 from understudy.methods.registry import Choice, build_recipe, choose
-from understudy.parameters import seed_number, whole_number
+from understudy.parameters import whole_number
 from understudy.progress import Advance, Listener, listening
 from understudy.releases.certificate import Audited, Certificate, provenance, versions
-from understudy.releases.drawing import Columns, check_satisfiable, draw
+from understudy.releases.drawing import Columns, check_satisfiable, draw, seed_or_fresh
 from understudy.releases.evidence import Evidence, Plain, check_stated
 from understudy.releases.interruption import continued, facts, journal_at, without_ledger
 from understudy.releases.release import Release
+from understudy.releases.synthetic_table import from_values, to_native
 
 MOST_ROWS = 200_000_000
 STEPS = ("learning what the schema keeps private", "measuring", "drawing rows")
@@ -120,9 +120,11 @@ def synthesize(
     >>> release.table.num_rows, release.certificate.epsilon <= 1.0
     (5, True)
     """
+    if any(isinstance(m, str) for m in marginals):
+        raise InputError('marginals must be lists of column names, such as [["age", "income"]]', marginals)
     said = Options(
         targets=stated_targets(target),
-        marginals=_sets(marginals),
+        marginals=tuple(tuple(m) for m in marginals),
         weights=stated_weights({} if weights is None else weights),
         workload=workload,
         by=by,
@@ -136,12 +138,16 @@ def synthesize(
         table.schema, budget, method, said, rows=rows, seed=seed, accept_draft=accept_draft_as_public, given=given
     ).check()
     paying = ledger_for(table, ledger)
-    kept = journal if isinstance(journal, Journal) else journal_at(journal, paying, resume)
+    kept = journal
+    if not isinstance(kept, Journal):
+        kept = journal_at(kept, paying, resume)
     with closing(kept) if kept else nullcontext():
         plan = continued(plan, kept, seed)
+        if callable(audit):
+            audit = audit(plan)
         release = synthesize_with(
             table,
-            plan.audited(audit(plan) if callable(audit) else audit),
+            plan.audited(audit),
             randomness=randomness,
             ledger=paying,
             analyst=analyst,
@@ -150,6 +156,7 @@ def synthesize(
         )
         if deliver is not None:
             deliver(release)
+        # Only now: a release that is not delivered yet can still be rebuilt from its journal.
         if kept and paying:
             kept.finish(paying)
         return release
@@ -217,7 +224,7 @@ class Plan:
     ) -> Plan:
         if rows is not None:
             whole_number("rows", rows, 1, MOST_ROWS)
-        seed = secrets.randbelow(2**63) if seed is None else seed_number(seed)
+        seed = seed_or_fresh(seed)
         schema.check_confirmed(accept_draft)
         choice = choose(method, options, schema, budget)
         own = choice.method.params.of(choice.method.name, options.own).changed()
@@ -248,7 +255,8 @@ class Plan:
         wanted = (self.choice.method.name, self.budget.epsilon, self.budget.delta, self.schema.neighbours)
         found = (audit.subject, audit.claim.epsilon, audit.claim.delta, audit.claim.neighbours)
         if found != wanted:
-            raise InputError(f"the audit is of {_spoken(found)}, and must be of {_spoken(wanted)}", audit)
+            words = "{} at epsilon {:g} and delta {:g}, neighbours {}"
+            raise InputError(f"the audit is of {words.format(*found)}, and must be of {words.format(*wanted)}", audit)
         if audit.violated:
             raise CheckFailed(f"the audit of {audit.subject} found a violation, so nothing was spent", audit)
         return replace(self, audit=audit)
@@ -262,13 +270,17 @@ class Plan:
         wanted = [c.name for c in self.schema.private if isinstance(c, Categorical)]
         if self.budget.pure and wanted:
             raise no_pure_keys(wanted[0])
-        domain = Domain.of(provisional(self.schema)) if self.schema.private else self._domain(self.schema)
+        if self.schema.private:
+            domain = Domain.of(provisional(self.schema))  # rules can't be tried on values that are not bought yet
+        else:
+            domain = self._domain(self.schema)
         self.recipe.calibrate(domain, self.budget.capacity)
         return replace(self, checked=True)
 
     def run(self, curator: Curator, progress: Listener | None = None) -> tuple[Columns, Domain, Model]:
         """The release itself: buy what is private, measure, fit, draw."""
-        with threadpool_limits(1):  # results must not depend on how many cores add them up; small products only wait
+        # Results must not depend on how many cores add them up; and for small products, cores only wait for each other.
+        with threadpool_limits(1):
             told = listening(progress)
             domain, model = self.learn(curator, told)
             told(STEPS[2])
@@ -286,30 +298,36 @@ class Plan:
         if self.schema.private:
             told(STEPS[0])
         known = discover(self.schema, curator)
-        domain = self._domain(with_bought_bins(known, curator) if self.options.numeric == POLYA else known)
+        if self.options.numeric == POLYA:
+            known = with_bought_bins(known, curator)
+        domain = self._domain(known)
         told(STEPS[1])
         return domain, recipe.calibrate(domain, curator.remaining()).fit(curator, self._generator(0))
 
     def _generator(self, place: int) -> np.random.Generator:
-        """Of two: one to fit with, one to draw rows with."""
+        """Of two: one to fit with, one to draw rows with. Each draws alike however much the other one drew."""
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed).spawn(2)[place]))
 
     def release(self, curator: Curator, kind: str, progress: Listener | None = None) -> Release:
         values, domain, model = self.run(curator, progress)
-        return Release.of(
-            values,
-            domain,
-            certificate=self.certificate(curator, len(next(iter(values.values())).data)),
-            record=curator.record,
-            kind=kind,
+        arrow = from_values(values, domain.schema)
+        return Release(
+            to_native(arrow, kind),
+            self.certificate(curator, arrow.num_rows),
+            record=tuple(curator.record),
             schema=self.schema,
+            domain=domain,
+            arrow=arrow,
             model=model,
         )
 
     def certificate(self, curator: Curator, rows: int) -> Certificate:
+        parameters = self.options.to_dict() | {"rows": self.rows}
+        if self.given:
+            parameters["given"] = self.given
         return Certificate(
             method=self.choice.method.name,
-            parameters=self.options.to_dict() | {"rows": self.rows} | ({"given": self.given} if self.given else {}),
+            parameters=parameters,
             reason=self.choice.reason,
             asked=self.budget,
             neighbours=self.schema.neighbours,
@@ -334,22 +352,15 @@ class Plan:
         return domain
 
     def _witness(self) -> np.random.Generator:
+        """In the same state each time: what `check` found to satisfy the rules, `draw` finds again."""
         return np.random.Generator(np.random.PCG64(self.seed))
 
     def _rows_rule(self) -> str:
         if self.rows is not None:
             return "as asked"
-        return "the number of private rows, public under replace-one" if self.schema.public_rows else "noisy total"
-
-
-def _spoken(facts: tuple[str, float, float, str]) -> str:
-    return "{} at epsilon {:g} and delta {:g}, neighbours {}".format(*facts)
-
-
-def _sets(marginals: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    if any(isinstance(m, str) for m in marginals):
-        raise InputError('marginals must be lists of column names, such as [["age", "income"]]', marginals)
-    return tuple(tuple(m) for m in marginals)
+        if self.schema.public_rows:
+            return "the number of private rows, public under replace-one"
+        return "noisy total"
 
 
 # --- progress: a run that is watched asks the same questions in the same order, and its record is the same

@@ -57,8 +57,10 @@ def _arrow_type(column: Column) -> Any:
             return pa.int64()
         case Number():
             return pa.float64()
+        case Datetime(resolution="day"):
+            return pa.date32()
         case Datetime():
-            return pa.date32() if column.resolution == "day" else pa.timestamp("s")
+            return pa.timestamp("s")
         case Boolean():
             return pa.bool_()
         case Categorical() if column.numeric:
@@ -81,7 +83,9 @@ def _to_pandas(table: pa.Table) -> Any:
 def _nullable_pandas(pa: Any, pd: Any, kind: Any) -> Any:
     if pa.types.is_integer(kind):
         return pd.Int64Dtype()
-    return pd.BooleanDtype() if pa.types.is_boolean(kind) else None
+    if pa.types.is_boolean(kind):
+        return pd.BooleanDtype()
+    return None
 
 
 def csv_bytes(table: pa.Table, schema: Schema) -> bytes:
@@ -98,6 +102,7 @@ def csv_bytes(table: pa.Table, schema: Schema) -> bytes:
         quoting_style="needed" if _needs_quotes(table) else "none",
         include_header=False,
     )
+    # pyarrow always quotes the names of columns; Python's writer does so only where they need it.
     header = io.StringIO()
     csv.writer(header, lineterminator="\n").writerow(table.column_names)
     sink = pa.BufferOutputStream()
