@@ -16,6 +16,7 @@ def run(arguments: Sequence[str]) -> int:
     from understudy.cli.app import command
     from understudy.cli.failures import INTERRUPTED, report
 
+    # Taken out before the parser sees it, so that it may stand before or after the command.
     debug = "--debug" in arguments
     try:
         result = command()(args=[a for a in arguments if a != "--debug"], prog_name="understudy", standalone_mode=False)

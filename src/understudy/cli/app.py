@@ -9,6 +9,8 @@ import typer
 
 from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 
+# Each command imports what it needs when it runs, so that help and completion don't load pyarrow and all methods.
+# Help texts are rich markup: a bracket that is meant is written \\[.
 app = typer.Typer(
     name="understudy",
     help="Differentially private stand-ins for tables that may not be shared.",
@@ -94,7 +96,7 @@ def root(
     ] = False,
     debug: Debug = False,
 ) -> None:
-    pass
+    pass  # `cli.run` has taken --debug out of the arguments; here it stands for the help alone
 
 
 @app.command()

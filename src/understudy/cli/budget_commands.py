@@ -115,6 +115,7 @@ def _csv(rows: list[dict[str, Any]]) -> str:
     heads = ["kind", "id", "time", "neighbours", "unit", "epsilon", "delta", "analyst", "share", "purpose"]
     heads += ["cost_rho", "cost_epsilon", "cost_delta"]
     out = io.StringIO()
+    # An extra is the nested cost, whose parts have columns of their own.
     writer = csv.DictWriter(out, heads, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(flat)

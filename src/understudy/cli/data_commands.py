@@ -27,6 +27,7 @@ def draft_to(data: str, out: Path | None, overwrite: bool) -> None:
     schema = draft_schema(data)
     if out is not None:
         write_atomically(out, schema.dumps().encode())
+    # To standard error, since standard output may be the schema itself, on its way to a file.
     if left_out := [c.name for c in schema if isinstance(c, Identifier)]:
         print(f"drafted as identifiers, so left out of a release: {', '.join(left_out)}", file=sys.stderr)
     if out is None:

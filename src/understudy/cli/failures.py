@@ -11,9 +11,9 @@ from understudy.boundary.privacy.journal import ENDING, Journal
 from understudy.boundary.privacy.ledger.claims import Overtaken
 from understudy.errors import InternalError, UnderstudyError, located, without_secrets
 
-BAD_INPUT = 2
-INTERRUPTED = 130
-BUG = 70
+BAD_INPUT = 2  # as the argument parser exits
+INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it
+BUG = 70  # EX_SOFTWARE of sysexits.h
 HOW = "the release is paid for and can go on: repeat the command with --resume"
 
 
@@ -69,6 +69,7 @@ def resumable(journal: Journal) -> Iterator[None]:
             if journal.paid:
                 raise Interrupted(f"interrupted; {HOW}", journal.path) from None
             raise
+        # Whoever was overtaken must not be told to resume: another process goes on with the same release.
         except (Overtaken, InternalError):
             raise
         except UnderstudyError as error:

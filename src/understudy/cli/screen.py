@@ -73,6 +73,7 @@ def progress(parts: int | None, quiet: bool) -> Iterator[Progress]:
     from rich.progress import BarColumn, SpinnerColumn, TextColumn
     from rich.progress import Progress as Display
 
+    # A log file has no use for bars that overwrite themselves.
     if quiet or not sys.stderr.isatty():
         yield listening(None)
         return

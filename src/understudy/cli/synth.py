@@ -66,6 +66,7 @@ def run(request: Request, **wishes: Any) -> None:
     wishes["options"] = parse_options(wishes["options"])
     table = open_table(request.data, schema_of(request.data, request.schema))
     out = request.out or beside(request.data, "-release")
+    # Before the ledger and the journal are touched: what can't be written must not be paid for.
     check_writable(out, request.overwrite, expected_bytes=_expected_bytes(request, wishes["rows"], table.schema))
     ledger = ledger_of(request.data, request.ledger)
     journal = journal_at(journal_path(out), ledger, request.resume)

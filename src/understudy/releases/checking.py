@@ -107,6 +107,7 @@ def _rebuilt(folder: Path) -> Release:
     name = _synthetic(certificate)
     curator = Curator.replaying(schema, certificate.asked, record, secure=certificate.secure)
     release = _rerun(schema, certificate, curator)
+    # The method decides again what is asked, so a spend that was left out or made cheaper shows here.
     if curator.spends != certificate.spends:
         raise CheckFailed(f"the spends of the replay are not those of {CERTIFICATE}", curator.spends)
     if len(curator.record) != len(record):
@@ -128,6 +129,7 @@ def read_certificate(folder: Path) -> Certificate:
         again = certificate.to_bytes()  # with its claim, its stamp and the price of each spend computed anew
     except CheckFailed:
         raise
+    # Anybody may have edited the file: whatever its content breaks is a failed check, and no bug of ours.
     except (UnderstudyError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise CheckFailed(f"{CERTIFICATE} is not the certificate of a release", content) from error
     if again != content:
@@ -143,6 +145,7 @@ def _synthetic(certificate: Certificate) -> str:
 
 
 def _check_listed(certificate: Certificate) -> None:
+    # A file that is not listed could be changed unseen; one too many would be taken for a part of the evidence.
     wanted = {_synthetic(certificate), MEASUREMENTS, SCHEMA, REPORT}
     for name in sorted(wanted - certificate.files.keys()):
         raise CheckFailed(f"{CERTIFICATE} holds no hash of {name}", name)

@@ -50,6 +50,7 @@ class Condition:
         predicate = parse(text, domain.schema.kinds)
         literals = Literals.of(predicate)
         columns = tuple(c for c in domain.names if c in predicate.columns)
+        # Before their facets are built: columns that are computed with have at least one atom for each code.
         _check_combinations(text, math.prod(domain.size(c) for c in literals.entangled))
         facets = [_facet(domain[c], literals) for c in columns]
         _check_combinations(text, math.prod(f.atoms for f in facets))
@@ -76,6 +77,7 @@ class Condition:
     def refined(self, axis: int, finer: Classes) -> Condition:
         """The same with other classes of one column, in none of which the shares differ."""
         first, place = np.unique(finer, return_index=True, return_inverse=True)[1:]
+        # Numbered by their first code, so that neighbouring classes hold neighbouring values (see `coarsened`).
         order = np.argsort(first)
         share = self.share.take(self.classes[axis][first[order]], axis)
         return self._with(axis, np.argsort(order)[place.ravel()], share)
@@ -189,6 +191,7 @@ class _Piece:
 def _facet(coding: Coding, literals: Literals) -> Facet:
     codes = list(_pieces(coding, literals))
     if coding.column.missing:
+        # Any value will do: it is marked as missing, and never compared.
         codes.append([_Piece(None, codes[0][0].value, 1.0)])
     values = {piece.atom: piece.value for pieces in codes for piece in pieces}
     places = {atom: i for i, atom in enumerate(values)}
@@ -300,6 +303,7 @@ def _truth(predicate: Predicate, columns: ColumnSet, facets: Sequence[Facet]) ->
     values = {
         c: Values(f.points.data[i], f.points.absent()[i]) for c, f, i in zip(columns, facets, places, strict=True)
     }
+    # As in SQL, a comparison with a missing value is unknown, which is not true.
     return predicate.evaluate(values, size).true.reshape(shape)
 
 

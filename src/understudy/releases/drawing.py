@@ -86,6 +86,7 @@ def complete(model: Model, domain: Domain, given: Evidence, rng: np.random.Gener
             done.append(rows)
         left = np.setdiff1d(left, np.concatenate(done))
         if not len(left):
+            # Rows were completed in the order in which they came to obey; they go back in the order of the frame.
             return _with_made_up(_take(_join(found), np.argsort(np.concatenate(done))), domain, given.rows)
     raise SchemaError(
         f"row {left[0] + 1} of the frame can't be completed: no row with its values was found to satisfy all "
@@ -117,6 +118,7 @@ def _sampled(model: Model | None, domain: Domain, given: Evidence, rng: np.rando
         codes = model.complete(dict(given.codes), rng)
     else:
         codes = model.sample(given.rows, rng)
+    # A given value stays as it is; decoding its code would draw another one from the same bin.
     return decode(codes, domain, rng) | dict(given.values)
 
 

@@ -48,7 +48,8 @@ DRAWN = 100_000
 """Rows drawn from the model, to know what it expects; their own error is far below that of any release."""
 UNBIASED = 1e-6
 SHORTER = 2.0
-"""How many times shorter an approximate interval must be to be preferred to one that follows from the noise alone."""
+"""How many times shorter an approximate interval must be to be preferred to one that follows from the noise alone.
+This and `INSIDE` were chosen on adult and nursery; how they do elsewhere is in docs/concepts/intervals.md."""
 LIMITS_MISS = 0.1
 """The part of the probability of a miss that is left to the limits, so that both together keep the confidence."""
 ANYTHING = 2.0
@@ -95,6 +96,7 @@ class Estimate:
     def reach(self, confidence: float) -> float:
         """Half the width of the interval: a normal quantile, corrected for the tails of the noise (Cornish–Fisher)."""
         z = NormalDist().inv_cdf(0.5 + confidence / 2)
+        # A public total has no deviation to divide by.
         tails = self.fourth / max(self.deviation, 1e-9) ** 4
         return (z + (z**3 - 3 * z) * tails / 24) * self.deviation
 
@@ -143,12 +145,14 @@ class Statistics:
     def unbiased(self, share: Array) -> Estimate | None:
         """The estimate whose only error is noise, if the tables that were measured hold one."""
         weights = self._solver @ share
+        # If no combination of the measured sums is this count, the pseudoinverse gives the nearest, which is biased.
         if np.abs(self.design.T @ weights - share).max() > UNBIASED:
             return None
         return self._weighed(weights)
 
     def assisted(self, share: Array) -> Estimate:
         """What the model expects, corrected by what was measured as far as that lessens the error."""
+        # The best linear predictor of cells that scatter around the model's with this covariance.
         covariance = self._covariance
         spread = self.design @ covariance @ self.design.T
         known = spread + np.diag(self.variances + NEVER_SINGULAR * spread.diagonal().max())
@@ -306,6 +310,7 @@ def _bounded(estimate: Estimate, statistics: Statistics, confidence: float, exac
 
 def _drawn(model: Model, domain: Domain, seed: int) -> CodeColumns:
     """Codes of rows of the model that obey the schema's rules, where enough of them do."""
+    # The seed of the release, so that the same question always gets the same answer.
     rng = np.random.Generator(np.random.PCG64(seed))
     codes = model.sample(DRAWN, rng)
     if not domain.schema.rules:

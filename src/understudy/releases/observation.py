@@ -33,6 +33,7 @@ SEEN_PART, UNSEEN_PART = 0.25, 0.5
 """How large an association that a selection passed over is held to be: a part of those that it chose, and a part of
 what the noise would hide. Simulated in `benchmarks/intervals.py`."""
 TYPICAL_ASSOCIATION, MOST_ASSOCIATION = 0.25, 0.5
+"""What is assumed where no two columns were measured together, and at most (docs/concepts/intervals.md)."""
 TRIED_SETS, FEW_VALUES = 64, 8
 
 Array: TypeAlias = NDArray[Any]
@@ -202,6 +203,7 @@ def association(tables: Sequence[RecordedTable], drawn: CodeColumns, total: floa
     found = [_association(t, pair, drawn, total, rng) for t in tables for pair in itertools.combinations(t.columns, 2)]
     if not found:
         return TYPICAL_ASSOCIATION
+    # Net of noise, so where there is hardly any association the mean may fall below 0.
     seen = max(float(np.mean([strength for strength, _ in found])), 0.0)
     hidden = float(np.median([noise for _, noise in found]))
     part = SEEN_PART if selected else 1.0

@@ -200,6 +200,8 @@ def check_writable(target: Path, overwrite: bool, expected_bytes: int = 0) -> No
     parent = next(folder for folder in target.absolute().parents if folder.exists())
     try:
         with tempfile.NamedTemporaryFile(prefix=".understudy.tmp-", dir=parent) as probe:
+            # Reserves the room, so that a full disk refuses now and not after the budget is spent. Linux has this call;
+            # where it is missing, writing a little must do.
             if expected_bytes and hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(probe.fileno(), 0, expected_bytes)
             probe.write(b"room")
@@ -230,6 +232,7 @@ def write_folder(target: Path, files: dict[str, bytes], overwrite: bool) -> Path
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
+        # All is on the disk before the folder gets its name: after a crash it is there whole, or not at all.
         staging.chmod(0o755)  # mkdtemp lets nobody else in, but a release is made to be read by others
         _put_in_place(staging, target, overwrite)
     except OSError as error:

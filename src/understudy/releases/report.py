@@ -263,6 +263,7 @@ def _lines(certificate: Certificate) -> list[_Line]:
     for spend in certificate.spends:
         noise = NOISES.get(spend.mechanism, _Noise(spend.mechanism))
         price, currency = _price(spend, pure), "ε" if pure or spend.steps else "ρ"
+        # A training is counted in ε at δ; what is counted in ρ, or in pure ε, shares what is left of ε by price.
         if spend.steps:
             share = price / whole
         else:

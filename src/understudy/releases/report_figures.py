@@ -79,6 +79,7 @@ def _counts(coding: Coding, values: Any) -> NDArray[np.int64]:
         tally = {entry["values"]: entry["counts"] for entry in present.value_counts().to_pylist()}
         return np.array([tally.get(label, 0) for label in coding.labels], dtype=np.int64)
     bins = np.searchsorted(np.array(coding.edges), _on_line(coding, present), side="right") - 1
+    # The largest value lies on the last edge, which belongs to the last bin.
     return np.bincount(bins.clip(0, coding.levels - 1), minlength=coding.levels)
 
 

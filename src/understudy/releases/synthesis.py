@@ -181,7 +181,9 @@ def synthesize_with(
     if journal is not None:
         if ledger is None:
             raise without_ledger(journal.path)
+        # Answers that were given to another plan, by other versions or with other noise can't be continued.
         journal.settle(facts(plan, table.name, randomness.secure, versions() | plan.choice.package))
+    # It debits the whole budget before its first draw (docs/decisions/0001-whole-budget-debit.md).
     curator = Curator.on(
         table,
         plan.budget,
@@ -267,6 +269,7 @@ class Plan:
             return self
         for name in (*self.options.targets, *(c for s in self.options.marginals for c in s)):
             self.schema[str(name)]
+        # Private values are found by a threshold on noisy counts, which has a δ and no pure form.
         wanted = [c.name for c in self.schema.private if isinstance(c, Categorical)]
         if self.budget.pure and wanted:
             raise no_pure_keys(wanted[0])
@@ -284,6 +287,7 @@ class Plan:
             told = listening(progress)
             domain, model = self.learn(curator, told)
             told(STEPS[2])
+            # The total is noisy: it may be below 1, or far above what a disk holds.
             rows = self.rows or min(MOST_ROWS, max(1, round(model.total)))
             given = Evidence.stated(self.given, domain)
             return draw(model, domain, rows, self._generator(1), given, self._witness()), domain, model
@@ -293,6 +297,7 @@ class Plan:
         told, recipe = listening(progress), self.recipe
         if told.detailed:
             recipe, curator = watched(recipe, curator, told.advance)
+        # Before anything is bought: a training reserves its part of the budget, or refuses the table.
         if prepare := getattr(recipe, "prepare", None):
             prepare(curator)
         if self.schema.private:
@@ -302,6 +307,7 @@ class Plan:
             known = with_bought_bins(known, curator)
         domain = self._domain(known)
         told(STEPS[1])
+        # What buying left is the same in a replay, which spends the same; so the replay is calibrated alike.
         return domain, recipe.calibrate(domain, curator.remaining()).fit(curator, self._generator(0))
 
     def _generator(self, place: int) -> np.random.Generator:

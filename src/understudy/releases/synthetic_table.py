@@ -127,6 +127,7 @@ def _needs_quotes(table: pa.Table) -> bool:
     import pyarrow.compute as pc
 
     texts = [c for c in table.columns if pa.types.is_string(c.type)]
+    # Also an empty text, which would be read as missing, and spaces at the ends, which would be trimmed.
     return any(pc.any(pc.match_substring_regex(c, r'[",\r\n]|^$|^\s|\s$')).as_py() for c in texts)
 
 
