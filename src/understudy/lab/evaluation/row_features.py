@@ -90,7 +90,10 @@ class Features:
         """For trees: one column for each, and one for each in which numbers are missing."""
         columns: list[NDArray[np.generic]] = []
         for v in self.variables:
-            columns += self._numbers(v, table, scaled=True) if v.on_line else [table.codes[v.name]]
+            if v.on_line:
+                columns += self._numbers(v, table, scaled=True)
+            else:
+                columns.append(table.codes[v.name])
         return np.column_stack(columns).astype(np.float32)
 
     def one_hot(self, table: RowSample, scaled: bool = True) -> Floats:
@@ -105,8 +108,10 @@ class Features:
 
     def _numbers(self, variable: Variable, table: RowSample, scaled: bool) -> list[Floats]:
         values, scale = table.values[variable.name], self.scales[variable.name]
-        numbers = scale.standardise(values) if scaled else scale.complete(values)
-        return [numbers, np.isnan(values).astype(np.float64)] if variable.missing else [numbers]
+        columns = [scale.standardise(values) if scaled else scale.complete(values)]
+        if variable.missing:
+            columns.append(np.isnan(values).astype(np.float64))
+        return columns
 
     def _indicators(self, variable: Variable, table: RowSample) -> Floats:
         places = self.places[variable.name]
@@ -182,7 +187,9 @@ class Target:
             known = np.isfinite(table.values[self.name])
         else:
             known = table.codes[self.name] < len(self.classes)
-        return table if known.all() else table.take(known)
+        if known.all():
+            return table
+        return table.take(known)
 
     def read(self, table: RowSample) -> NDArray[Any]:
         """Of rows where it is known."""

@@ -89,9 +89,10 @@ def anonymity(
     (2, 1, 2)
     """
     names = _checked(quasi_identifiers, sensitive)
-    given = schema if isinstance(schema, Schema | None) else Schema.load(schema)
-    given = given or getattr(data, "schema", None)
-    declared = given if isinstance(given, Schema) else draft_schema(data)
+    declared = schema if isinstance(schema, Schema | None) else Schema.load(schema)
+    declared = declared or getattr(data, "schema", None)
+    if not isinstance(declared, Schema):  # a pyarrow table has a schema of another kind
+        declared = draft_schema(data)
     rows = Rows.of(data, "the table")
     table = rows.everything()
     absent = next((n for n in names if n not in table.column_names), None)
@@ -132,6 +133,7 @@ def _groups(table: pa.Table, columns: Sequence[str]) -> NDArray[np.int64]:
     for column in columns:
         coded = table.column(column).combine_chunks().dictionary_encode()
         codes = coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False).astype(np.int64)
+        # Numbered anew after each column, so that codes stay below rows × values and can't overflow.
         group = np.unique(group * (len(coded.dictionary) + 1) + codes, return_inverse=True)[1]
     return group
 

@@ -60,28 +60,23 @@ def _associations(comparison: Comparison, sample: RowSample, pairs: Sequence[Pai
     variables = comparison.variables
     matrix = np.full((len(variables), len(variables)), np.nan)
     if any(_both_on_line(variables[i], variables[j]) for i, j in pairs):
-        _fill_correlations(matrix, variables, sample)
+        lines = [i for i, v in enumerate(variables) if v.on_line]
+        matrix[np.ix_(lines, lines)] = correlations([sample.values[variables[i].name] for i in lines])
     for i, j in pairs:
         if not _both_on_line(variables[i], variables[j]):
             matrix[i, j] = matrix[j, i] = _association(sample, variables[i], variables[j])
     return matrix
 
 
-def _fill_correlations(matrix: Numbers, variables: Sequence[Variable], sample: RowSample) -> None:
-    lines = [i for i, v in enumerate(variables) if v.on_line]
-    matrix[np.ix_(lines, lines)] = correlations([sample.values[variables[i].name] for i in lines])
-
-
 def trouble(sample: RowSample, variable: Variable) -> str:
     """Why a column has no association with any other; empty if it may have."""
-    if not variable.on_line:
-        codes = sample.codes[variable.name]
-        return "is constant" if codes.min() == codes.max() else ""
-    values = sample.present(variable.name)
-    if not len(values):
-        return "has no values"
-    if np.isinf(values).any():
-        return "has infinite values"
+    values: NDArray[np.int64] | Numbers = sample.codes[variable.name]
+    if variable.on_line:
+        values = sample.present(variable.name)
+        if not len(values):
+            return "has no values"
+        if np.isinf(values).any():
+            return "has infinite values"
     return "is constant" if values.min() == values.max() else ""
 
 
@@ -91,6 +86,7 @@ def correlations(columns: list[Numbers]) -> Numbers:
     there = ~np.isnan(values)
     values, there = np.where(there, values, 0.0), there.astype(np.float64)
     rows = np.maximum(there.T @ there, 1.0)
+    # Entry (i, j) is the mean of column i over the rows where column j has a value too: hence the transposes below.
     means, squares = values.T @ there / rows, (values**2).T @ there / rows
     variances = squares - means**2
     spread = np.sqrt(np.maximum(variances, 0.0) * np.maximum(variances.T, 0.0))

@@ -21,6 +21,7 @@ MOST_PAIRS, MOST_TRIPLES = 5_000, 300
 DENSE = 4
 """A table of counts is laid out in full while it has at most this many cells for each row."""
 LARGEST_CODE = 2**62
+"""Codes are 64-bit integers: before a product would exceed this, they are numbered anew."""
 FULL_MARKS = 1000.0
 
 Codes = NDArray[np.int64]
@@ -82,7 +83,9 @@ def _figure(comparison: Comparison, of: int, most: int) -> MeasureResult:
     total = math.comb(count, of)
     sets = combinations(count, of, most, comparison.seed)
     what = {1: "columns", 2: "pairs", 3: "triples"}[of]
-    note = f"over all {total:,} {what}" if len(sets) == total else f"over {len(sets):,} random ones of {total:,} {what}"
+    note = f"over all {total:,} {what}"
+    if len(sets) < total:
+        note = f"over {len(sets):,} random ones of {total:,} {what}"
     return MeasureResult.mean(list(_parts(comparison, sets)), "there is nothing to count", note)
 
 

@@ -87,9 +87,9 @@ def part_of(variable: Variable, compute: OfColumn, comparison: Comparison) -> Me
     except NoFigureError as reason:
         return MeasurePart(variable.name, None, str(reason))
     numbers = (part.value, part.raw, part.reference)
-    return (
-        part if all(math.isfinite(x) for x in numbers if x is not None) else MeasurePart(variable.name, None, TOO_LARGE)
-    )
+    if not all(math.isfinite(x) for x in numbers if x is not None):
+        return MeasurePart(variable.name, None, TOO_LARGE)
+    return part
 
 
 def mean_over(comparison: Comparison, variables: Sequence[Variable], none: str, compute: OfColumn) -> MeasureResult:
@@ -106,7 +106,9 @@ def in_deviations(variable: Variable, line: Line, raw: float) -> MeasurePart:
 
 
 def _raw_text(raw: float) -> str:
-    return f"{raw:,.0f}" if 1e4 <= raw < 1e15 else f"{raw:.4g}"
+    if 1e4 <= raw < 1e15:
+        return f"{raw:,.0f}"
+    return f"{raw:.4g}"
 
 
 def transport(real: Numbers, synthetic: Numbers, power: int) -> float:
@@ -121,6 +123,7 @@ def transport(real: Numbers, synthetic: Numbers, power: int) -> float:
     largest = float(gaps.max())
     if largest == 0:
         return 0.0
+    # Gaps are taken in parts of the largest, since powers of very large ones would overflow.
     weights = np.diff(steps, prepend=0) / (n * m)
     return largest * float(weights @ (gaps / largest) ** power) ** (1 / power)
 

@@ -34,10 +34,15 @@ def _group_distances(comparison: Comparison, group: Variable) -> Iterator[Measur
     sizes = [table.counts([group]) for table in (comparison.real, comparison.synthetic)]
     distances = np.array([_distances(comparison, group, v) for v in others]).reshape(-1, group.size)
     for code, (label, real, synthetic) in enumerate(zip(group.all_labels, *sizes, strict=True)):
-        reason = _too_small(int(real), int(synthetic)) or ("" if others else "there is no other column to compare")
-        if real or synthetic:
-            value = None if reason else float(distances[:, code].mean())
-            yield MeasurePart(f"{group.name} = {label}", value, reason, f"{real:,} real rows, {synthetic:,} synthetic")
+        if not (real or synthetic):
+            continue
+        reason = _too_small(int(real), int(synthetic))
+        if not reason and not others:
+            reason = "there is no other column to compare"
+        value: float | None = None
+        if not reason:
+            value = float(distances[:, code].mean())
+        yield MeasurePart(f"{group.name} = {label}", value, reason, f"{real:,} real rows, {synthetic:,} synthetic")
 
 
 def _distances(comparison: Comparison, group: Variable, other: Variable) -> Floats:
@@ -68,9 +73,9 @@ def group_size(comparison: Comparison) -> MeasureResult:
 
 def _worst(parts: list[MeasurePart], nothing: str, note: str = "") -> MeasureResult:
     known = [p.value for p in parts if p.value is not None]
-    return (
-        MeasureResult(max(known), parts=tuple(parts), note=note) if known else MeasureResult.undefined(nothing, parts)
-    )
+    if not known:
+        return MeasureResult.undefined(nothing, parts)
+    return MeasureResult(max(known), parts=tuple(parts), note=note)
 
 
 @dataclass(frozen=True)
@@ -117,8 +122,10 @@ def _by_column(comparison: Comparison, part: Callable[[Variable], MeasurePart], 
     """Of every column of groups but the target itself; the worst is the figure."""
     parts = []
     for name in comparison.groups:
-        same = name == comparison.target
-        parts.append(MeasurePart(name, None, "it is the target itself") if same else part(comparison[name]))
+        if name == comparison.target:
+            parts.append(MeasurePart(name, None, "it is the target itself"))
+        else:
+            parts.append(part(comparison[name]))
     return _worst(parts, parts[0].reason, note)
 
 
@@ -133,7 +140,9 @@ def tstr_gap_groups(comparison: Comparison) -> MeasureResult:
     if not answers.said:
         return MeasureResult.undefined(f"no row of {answers.rows.name} has a value of {target.name!r}")
     with_real = _by_column(comparison, lambda group: _accuracy_gap(group, trained_on_real(comparison)))
-    beside = "" if with_real.value is None else f"trained on real rows, the largest difference is {with_real.value:.4f}"
+    beside = ""
+    if with_real.value is not None:
+        beside = f"trained on real rows, the largest difference is {with_real.value:.4f}"
     return _by_column(comparison, lambda group: _accuracy_gap(group, training), beside)
 
 

@@ -36,7 +36,9 @@ def _variance(comparison: Comparison, variable: Variable) -> MeasurePart:
     if real != synthetic and min(real, synthetic) == 0:
         which = "real" if real == 0 else "synthetic"
         raise NoFigureError(f"the {which} column is constant, so the variances have no ratio")
-    value = 0.0 if real == synthetic else 2 * abs(math.log(synthetic) - math.log(real))
+    value = 0.0  # two constants too have the same variance, though no logarithm of it
+    if real != synthetic:
+        value = 2 * abs(math.log(synthetic) - math.log(real))
     return MeasurePart(variable.name, value, raw=synthetic * synthetic, reference=real * real)
 
 

@@ -18,7 +18,9 @@ MOST_REAL, MOST_SYNTHETIC = 2_000, 10_000
 
 def reconstruction(comparison: Comparison, scaled: bool) -> MeasureResult:
     """On all columns but the target; and, as a part, on all but the number that spreads widest, which outweighs all."""
-    left_out = [comparison.target, *([] if scaled else _widest(comparison))]
+    left_out = [comparison.target]
+    if not scaled:
+        left_out += _widest(comparison)
     found = {name: _distance(comparison, name, scaled) for name in dict.fromkeys(left_out)}
     value = found[comparison.target]
     if value is None:
@@ -35,7 +37,10 @@ def _widest(comparison: Comparison) -> list[str]:
 
 def _spread(values: Floats) -> float:
     finite = values[np.isfinite(values)]
-    return float(np.std(finite / (scale := float(np.abs(finite).max()) or 1.0)) * scale) if len(finite) else 0.0
+    if not len(finite):
+        return 0.0
+    scale = float(np.abs(finite).max()) or 1.0  # the squares of very large numbers would overflow
+    return float(np.std(finite / scale) * scale)
 
 
 def _drawn_from(comparison: Comparison) -> tuple[tuple[RowSample, int], tuple[RowSample, int]]:

@@ -90,9 +90,12 @@ def _train(comparison: Comparison, table: RowSample, tested: Mapping[str, RowSam
 
 
 def _note(target: Target, learnt: int, known: int) -> str:
-    drawn = f"models learnt from {learnt:,} of {known:,} rows" if learnt < known else ""
-    pooled = f"the rarest classes of {target.name!r} are taken as one" if target.pooled else ""
-    return "; ".join(text for text in (drawn, pooled) if text)
+    notes = []
+    if learnt < known:
+        notes.append(f"models learnt from {learnt:,} of {known:,} rows")
+    if target.pooled:
+        notes.append(f"the rarest classes of {target.name!r} are taken as one")
+    return "; ".join(notes)
 
 
 def _answers(
@@ -123,7 +126,7 @@ def _trees(target: Target, seed: int) -> Iterator[tuple[str, Any]]:
     from sklearn import ensemble, tree
 
     kind = "Regressor" if target.variable.on_line else "Classifier"
-    seed %= 2**32
+    seed %= 2**32  # scikit-learn takes no larger seeds
     yield TREE, getattr(tree, f"DecisionTree{kind}")(max_depth=DEPTH, random_state=seed)
     forest = getattr(ensemble, f"RandomForest{kind}")
     yield FOREST, forest(TREES, min_samples_leaf=LEAF, max_features="sqrt", random_state=seed)
@@ -166,7 +169,9 @@ def f1(target: Target, answers: Predictions, model: str) -> float | None:
         return float(f1_score(truth, chosen, average="macro", zero_division=0.0))
     here, named = truth == target.rarer, chosen == target.rarer
     either = int(here.sum() + named.sum())
-    return 2.0 * int((here & named).sum()) / either if either else None
+    if not either:
+        return None
+    return 2.0 * int((here & named).sum()) / either
 
 
 def auc(target: Target, answers: Predictions, model: str) -> float | None:
@@ -176,14 +181,17 @@ def auc(target: Target, answers: Predictions, model: str) -> float | None:
     present = np.unique(answers.truth)
     if len(present) < 2:
         return None
+    if target.count == 2:
+        present = present[1:]  # either of two classes against the other gives the same
     likely = answers.said[model]
-    each = [roc_auc_score(answers.truth == c, likely[:, c]) for c in (present[1:] if target.count == 2 else present)]
-    return float(np.mean(each))
+    return float(np.mean([roc_auc_score(answers.truth == c, likely[:, c]) for c in present]))
 
 
 def r2(target: Target, answers: Predictions, model: str) -> float | None:
+    if not np.ptp(answers.truth) > 0:
+        return None
     left, whole = np.square(answers.truth - answers.said[model]), np.square(answers.truth - answers.truth.mean())
-    return 1.0 - float(left.sum()) / float(whole.sum()) if np.ptp(answers.truth) > 0 else None
+    return 1.0 - float(left.sum()) / float(whole.sum())
 
 
 SCORES = (

@@ -38,7 +38,9 @@ class Axes:
     def shares(self) -> Floats:
         """Of the whole variance; all are 0 where nothing varies."""
         total = float(self.variances.sum())
-        return self.variances / total if total > 10.0**-DECIMALS else np.zeros_like(self.variances)
+        if not total > 10.0**-DECIMALS:
+            return np.zeros_like(self.variances)
+        return self.variances / total
 
     def place(self, matrix: Floats, axes: int = 2) -> Floats:
         return np.round((matrix - self.middle) @ self.directions[:, :axes], DECIMALS)

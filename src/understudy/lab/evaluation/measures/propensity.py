@@ -65,13 +65,17 @@ def _estimate(comparison: Comparison) -> Propensity:
     with quietly():
         probability = model.fit(matrix, mixture.synthetic).predict_proba(matrix)[:, 1]
     error = float(np.square(probability - share).mean())
+    # The mean of pMSE under the null is (k − 1)(1 − c)² c / N for k parameters with the constant (Snoke et al. 2018).
     return Propensity(error, _rank(matrix) * (1 - share) ** 2 * share / len(matrix))
 
 
 def _rank(matrix: Floats) -> int:
     """The number of parameters that the model is free to choose, without the constant."""
     variances = np.linalg.eigvalsh(np.cov(matrix, rowvar=False, ddof=0).reshape(matrix.shape[1], -1))
-    return int((variances > NEGLIGIBLE * variances.max(initial=0.0)).sum()) if variances.max(initial=0.0) > 0 else 0
+    most = variances.max(initial=0.0)
+    if not most > 0:
+        return 0
+    return int((variances > NEGLIGIBLE * most).sum())
 
 
 propensity = SharedResult(_estimate)

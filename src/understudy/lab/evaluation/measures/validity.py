@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 
@@ -40,6 +39,7 @@ def _covered_range(comparison: Comparison, variable: Variable) -> MeasurePart:
         raise NoFigureError("the real table has infinite values")
     if real[0] == real[1]:
         raise NoFigureError("the real column is constant, so it has no range")
+    # In halves, since the difference of two finite numbers may be infinite.
     span = min(real[1] / 2, synthetic[1] / 2) - max(real[0] / 2, synthetic[0] / 2)
     return MeasurePart(variable.name, max(span, 0.0) / (real[1] / 2 - real[0] / 2))
 
@@ -70,8 +70,9 @@ def _bounds(column: Column) -> tuple[float | None, float | None]:
         case Integer() | Number():
             return column.minimum, column.maximum
         case Datetime() if column.minimum is not None:
-            unit = timedelta(seconds=column.unit_seconds)
-            return 0.0, None if column.maximum is None else float((column.maximum - column.start) // unit)
+            if column.maximum is None:
+                return 0.0, None
+            return 0.0, float((column.maximum - column.start) // timedelta(seconds=column.unit_seconds))
     return None, None
 
 
@@ -125,7 +126,9 @@ def _violations(comparison: Comparison) -> MeasureResult:
 
 
 def _written(rule: Rule) -> str:
-    return rule.then if rule.condition is None else f"if {rule.condition} then {rule.then}"
+    if rule.condition is None:
+        return rule.then
+    return f"if {rule.condition} then {rule.then}"
 
 
 def expressed(variable: Variable, sample: RowSample) -> Values:
@@ -136,18 +139,15 @@ def expressed(variable: Variable, sample: RowSample) -> Values:
         case Kind.NUMBER if variable.on_line:
             return Values(sample.values[variable.name])
         case Kind.NUMBER:
-            return Values(np.array([*map(float, _or_none(variable)), np.nan])[sample.codes[variable.name]])
+            # A column without any value has the label "none", which is no number.
+            labels = ("nan",) if variable.labels == ("none",) else variable.labels
+            return Values(np.array([*map(float, labels), np.nan])[sample.codes[variable.name]])
         case Kind.BOOLEAN:
             truths = np.array([label == "true" for label in (*variable.labels, "")])
             known = np.array([label in ("true", "false") for label in (*variable.labels, "")])
             codes = sample.codes[variable.name]
             return Values(truths[codes], ~known[codes])
     return Values(np.array([*variable.labels, None], dtype=object)[sample.codes[variable.name]])
-
-
-def _or_none(variable: Variable) -> Sequence[str]:
-    """A column without any value has the label "none", which is no number."""
-    return ["nan"] if variable.labels == ("none",) else variable.labels
 
 
 def _moments(column: Column, units: NDArray[np.float64]) -> NDArray[np.datetime64]:
@@ -161,7 +161,9 @@ def _missing_difference(comparison: Comparison, variable: Variable) -> MeasurePa
     real, synthetic = (
         float((s.codes[variable.name] == len(variable.labels)).mean()) for s in (comparison.real, comparison.synthetic)
     )
-    note = f"{real:.1%} real, {synthetic:.1%} synthetic" if variable.missing else ""
+    note = ""
+    if variable.missing:
+        note = f"{real:.1%} real, {synthetic:.1%} synthetic"
     return MeasurePart(variable.name, abs(real - synthetic), note=note, raw=synthetic, reference=real)
 
 
