@@ -187,7 +187,9 @@ class ConditionedModel:
         for start, stop in _blocks(len(key.row), self._cells(free), LARGEST_BLOCK):
             rows = key.row[start:stop]
             at = tuple(self.given[c][rows] for c in step.evidence)
-            operands: list[Any] = [share[at], [0, *axes.values()]] if at else [share, list(axes.values())]
+            operands: list[Any] = [share, list(axes.values())]
+            if at:
+                operands = [share[at], [0, *axes.values()]]
             for child in step.below:
                 if child in self.messages:
                     message_axes = [0, *(axes[c] for c in self.steps[child].drawn)]
@@ -310,7 +312,9 @@ def _blocks(count: int, cells: int, most: int) -> Iterator[tuple[int, int]]:
 
 def _within(numbers: Numbers, start: int, stop: int, count: int) -> slice | Numbers:
     """The rows whose number, of `count` ones, lies in a block."""
-    return slice(None) if stop - start == count else np.flatnonzero((numbers >= start) & (numbers < stop))
+    if stop - start == count:
+        return slice(None)
+    return np.flatnonzero((numbers >= start) & (numbers < stop))
 
 
 def _flat(table: Table, rows: int) -> Table:

@@ -98,8 +98,11 @@ def _with_bounds(column: Integer | Number, curator: Queryable, amount: Amount) -
 def _buckets(column: Integer | Number) -> tuple[float, ...]:
     """Powers of two of either sign, within the bound that is declared, if one is."""
     rising = [2.0**k for k in range(0 if isinstance(column, Integer) else -20, 53)]
-    low = -float(LARGEST_INTEGER) if column.minimum is None else float(column.minimum)
-    high = float(LARGEST_INTEGER) if column.maximum is None else float(column.maximum) + isinstance(column, Integer)
+    low, high = -float(LARGEST_INTEGER), float(LARGEST_INTEGER)
+    if column.minimum is not None:
+        low = float(column.minimum)
+    if column.maximum is not None:
+        high = float(column.maximum) + isinstance(column, Integer)
     edges = [low]
     for edge in (*(-x for x in reversed(rising)), 0.0, *rising):
         if low < edge < high and min(edge - edges[-1], high - edge) >= _least_width(column):
@@ -111,7 +114,9 @@ def _least_width(column: Integer | Number) -> float:
     """A bucket that may become the whole range of a column must have a value of its decimals in every bin."""
     if isinstance(column, Integer):
         return 1.0
-    return 0.0 if column.decimals is None else (column.bins or DEFAULT_BINS) * 10.0**-column.decimals
+    if column.decimals is None:
+        return 0.0
+    return (column.bins or DEFAULT_BINS) * 10.0**-column.decimals
 
 
 def _around_cuts(column: Integer | Number, edges: tuple[float, ...], low: float, high: float) -> tuple[float, float]:

@@ -59,7 +59,9 @@ class MarginalModel:
         return {column: codes[chosen] for column, codes in particles.items()}
 
     def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
-        return resample(self, given, rng) if self.graph is None else self.graph.complete(given, rng)
+        if self.graph is None:
+            return resample(self, given, rng)
+        return self.graph.complete(given, rng)
 
     @cached_property
     def graph(self) -> GraphicalModel | None:
@@ -184,7 +186,9 @@ def _spread(
 ) -> NDArray[np.float64]:
     """A change of a margin, as a change of every cell above it."""
     kept = [c for c in columns if c in shared]
-    ordered = np.transpose(change, [shared.index(c) for c in kept]) if kept else change
+    ordered = change
+    if kept:
+        ordered = np.transpose(change, [shared.index(c) for c in kept])
     return np.broadcast_to(
         ordered.reshape([n if c in shared else 1 for c, n in zip(columns, shape, strict=True)]), shape
     )

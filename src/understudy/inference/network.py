@@ -43,7 +43,9 @@ class BayesianNetwork:
         return drawn
 
     def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
-        return resample(self, given, rng) if self.graph is None else self.graph.complete(given, rng)
+        if self.graph is None:
+            return resample(self, given, rng)
+        return self.graph.complete(given, rng)
 
     @cached_property
     def graph(self) -> GraphicalModel | None:

@@ -51,7 +51,9 @@ class NoisyTable:
         """The same table with its columns in a given order."""
         columns = tuple(sorted(self.columns, key=order.index))
         axes = [self.columns.index(c) for c in columns]
-        variance = self.variance if np.ndim(self.variance) == 0 else np.asarray(self.variance).transpose(axes)
+        variance = self.variance
+        if np.ndim(variance):
+            variance = np.asarray(variance).transpose(axes)
         groups = tuple(self.groups[i] for i in axes) if self.groups else ()
         return NoisyTable(columns, np.asarray(self.counts, dtype=np.float64).transpose(axes), variance, groups)
 

@@ -253,7 +253,9 @@ class PooledModel:
         selected = min(rows, self.particles.count // sections * sections)
         proposed = proposals(self.particles.count, selected, sections, rng)
         found = choose(self._goal(), proposed, self.distance).ravel()[:selected]
-        return np.concatenate([found, self.particles.draw(rows - selected, rng)]) if rows > selected else found
+        if rows == selected:
+            return found
+        return np.concatenate([found, self.particles.draw(rows - selected, rng)])
 
     def _goal(self) -> Goal:
         """The finest counts that were measured of each set of columns, made into distributions."""

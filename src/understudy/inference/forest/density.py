@@ -98,16 +98,20 @@ class ForestDensity:
         """
         row, tree = np.nonzero(leaf >= 0)
         at = leaf[row, tree]
-        weight = np.ones(len(row)) if weights is None else (weights * (len(points) / weights.sum()))[row]
-        columns = tuple(
-            CategoryShares.count(
-                points[row, j].astype(np.int64), at, leaves, column=j, size=size, weights=weight, alpha=alpha
-            )
-            if size
-            else Normal.fit(points[row, j], at, len(leaves), j, weight)
-            for j, size in enumerate(sizes)
-        )
-        return cls(leaves, _coverage(leaves, at, weight, numbers=0 in sizes), columns)
+        weight = np.ones(len(row))
+        if weights is not None:
+            weight = (weights * (len(points) / weights.sum()))[row]
+        columns: list[Normal | CategoryShares] = []
+        for j, size in enumerate(sizes):
+            values = points[row, j]
+            if size:
+                codes = values.astype(np.int64)
+                columns.append(
+                    CategoryShares.count(codes, at, leaves, column=j, size=size, weights=weight, alpha=alpha)
+                )
+            else:
+                columns.append(Normal.fit(values, at, len(leaves), j, weight))
+        return cls(leaves, _coverage(leaves, at, weight, numbers=0 in sizes), tuple(columns))
 
     def log_likelihood(self, points: Floats, leaf: Indices, steps: Floats) -> Floats:
         """log P(row) for each row; numbers as they are after rounding to multiples of `steps`.

@@ -114,7 +114,10 @@ class Trees:
         `rows` counts the rows in each node that is a leaf. Where both children of a node go, so does the node; or, with
         `merge`, it becomes a leaf if it holds enough rows itself. Of a tree that keeps no leaf, the root remains.
         """
-        gone = self._held(rows) < fewest if merge else self._without_large_leaves(rows, fewest)
+        if merge:
+            gone = self._held(rows) < fewest
+        else:
+            gone = self._without_large_leaves(rows, fewest)
         left = np.where(gone[self.left] & ~self.is_leaf, self.right, self.left)
         right = np.where(gone[self.right] & ~self.is_leaf, self.left, self.right)
         ends = ~gone & gone[left] & gone[right]

@@ -157,20 +157,21 @@ class WideAndDeep:
         self.groups, self.met = groups, 0
         self.pairs = np.zeros(len(groups.upper[0]))
         scale = 1.0 / np.sqrt(len(groups.sizes))
-        self.deep = (
-            Deep(
+        # It changed nothing that could be measured, and stays because it sees what pairs do not (decision 11).
+        self.deep: Deep | None = None
+        if school.hidden:
+            self.deep = Deep(
                 rng.standard_normal((groups.width, school.hidden)) * scale,
                 rng.standard_normal(school.hidden) * 0.5,
                 rng.standard_normal(school.hidden) / np.sqrt(school.hidden),
             )
-            if school.hidden
-            else None
-        )
 
     def meet(self, generator: Any) -> None:
         """One step: the real side is noisy and private, the made side is the generator's own."""
         noisy = self.training.gradients(self.deep)
         self.met += 1
+        # `batch` is the expected size, from public facts and noisy counts: the size of a batch itself is private. And
+        # the mean of all gradients so far is the best wide critic, known in closed form (decision 11).
         self.pairs += (noisy.pairs / self.batch - self.pairs) / self.met
         if self.deep is not None:
             self.deep = self._moved(self.deep, noisy, generator)

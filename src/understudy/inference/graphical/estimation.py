@@ -27,7 +27,8 @@ from understudy.inference.noisy_table import NoisyTable
 NEWTON_STEPS = 2
 LARGEST_STEP = 2.0
 LARGEST_THETA = 8.0
-"""e^8: no measured set multiplies what the others expect of a cell by more than three thousand."""
+"""e^8: no measured set multiplies what the others expect of a cell by more than three thousand. So a cell that was
+measured as empty keeps up to e^-8 of that (decision 6)."""
 ONE_WAY_SPREAD = 100.0
 """The prior variance of a one-way θ: it may move freely, since the base is only a first guess of the same counts."""
 LARGEST_SPREAD, SMALLEST_SPREAD = 4.0, 0.01
@@ -91,6 +92,7 @@ class GraphicalEstimator:
         """Targets that agree on every margin, and on the total: the known one, or the best estimate of it."""
         self._targets = {c: o.counts.copy() for c, o in self.observations.items()}
         variances = {c: float(np.mean(o.variance)) for c, o in self.observations.items()}
+        # The public number of rows takes part as one more table, of no columns and next to no variance.
         if self.fixed_total:
             self._targets[()], variances[()] = np.array(self.total), FLOOR
         make_consistent(self._targets, variances)
@@ -119,6 +121,7 @@ class GraphicalEstimator:
             theta += np.clip((target - moved - penalty * theta) / (moved + penalty), -LARGEST_STEP, LARGEST_STEP)
         np.clip(theta, -LARGEST_THETA, LARGEST_THETA, out=theta)
         factor = np.exp(theta - old)
+        # Else the penalty would let every update move the total a little (decision 6).
         factor *= self.total / float((expected * factor).sum())
         self._theta[columns] = theta
         self.model.tables[clique] *= spread(factor, columns, held)

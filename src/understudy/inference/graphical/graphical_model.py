@@ -73,6 +73,7 @@ class GraphicalModel:
         source, target = (tie.child, tie.parent) if upward else (tie.parent, tie.child)
         new = margin(self.tables[source], self.tree.cliques[source], tie.shared)
         old = self.shared[link]
+        # 0/0 is 0: a cell that has no mass gets none back.
         ratio = np.divide(new, old, out=np.zeros_like(new), where=old > TINY)
         self.tables[target] *= spread(ratio, tie.shared, self.tree.cliques[target])
         self.shared[link] = new

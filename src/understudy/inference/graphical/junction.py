@@ -75,6 +75,7 @@ def _eliminate(sets: Iterable[ColumnSet], sizes: Mapping[str, int]) -> list[froz
         for a in around:
             neighbours[a] |= around - {a}
             neighbours[a].discard(column)
+        # The fill of a column depends on the links among its neighbours, so that theirs changes too.
         touched = around | {b for a in around for b in neighbours[a]}
         costs |= {c: cost(c) for c in touched}
     return found

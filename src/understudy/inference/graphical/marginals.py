@@ -142,7 +142,9 @@ class _TwoPasses:
             start = end
 
     def _keep(self, a: str, b: str, table: Table) -> None:
-        pair, table = ((a, b), table) if self._place[a] < self._place[b] else ((b, a), table.T)
+        pair = (a, b)
+        if self._place[a] > self._place[b]:
+            pair, table = (b, a), table.T
         if pair in self._wanted:
             self._found[pair] = table
 
@@ -219,7 +221,10 @@ class Joints:
         given = () if link is None else tree.links[link].shared
         needed = wanted.union(given, *(tree.links[i].shared for i, _ in onward))
         both = tuple(c for c in held if c in needed)
-        here = margin(self._model.tables[clique], held, both) if link is None else self._conditional(clique, link, both)
+        if link is None:
+            here = margin(self._model.tables[clique], held, both)
+        else:
+            here = self._conditional(clique, link, both)
         return _multiplied([(both, here), *parts], keep=wanted.union(given))
 
     def _side(self, link: int, clique: int) -> frozenset[str]:

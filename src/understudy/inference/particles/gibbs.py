@@ -70,6 +70,7 @@ def _drawn(
         others = [(c, g) for j, (c, g) in enumerate(zip(block.columns, block.groups, strict=True)) if j != axis]
         table = np.moveaxis(thetas[block.columns], axis, -1).reshape(-1, block.shape[axis])[:, coarse[:, i + 1]]
         layers.append(Layer(_on_grid(table), tuple(c for c, _ in others), tuple(g for _, g in others)))
+    # Whole numbers from here on: a last digit that differs between processors would change a row (decision 8).
     start = _on_grid(np.log(np.maximum(np.bincount(groups, mass), 1e-30)))
     drawn = _draw_groups(start, layers, codes, rng.random(len(codes[column])))
     return _draw_inside(drawn, groups, mass, rng.random(len(drawn))).astype(codes[column].dtype)
@@ -82,7 +83,9 @@ def _on_grid(logs: Floats) -> Whole:
 def _draw_groups(start: Whole, layers: Sequence[Layer], codes: CodeColumns, uniform: Floats) -> NDArray[np.intp]:
     """For each row a group, in proportion to the exponential of its summed log-weights."""
     drawn = np.empty(len(uniform), dtype=np.intp)
-    table = np.concatenate([x.table for x in layers]) if layers else start[None, :]
+    table = start[None, :]
+    if layers:
+        table = np.concatenate([x.table for x in layers])
     above = np.cumsum([0, *(len(x.table) for x in layers)])[:-1, None]
     for first in range(0, len(uniform), CHUNK):
         rows = slice(first, first + CHUNK)

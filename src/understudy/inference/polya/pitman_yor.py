@@ -63,7 +63,9 @@ def log_ratio(x: Floats, y: Floats, z: Floats, theta: float, sigma: float) -> fl
     copied_of_x = np.isin(z, x)
     if bool((copied_of_x & ~np.isin(z, y)).any()):
         return math.inf
-    return -math.inf if bool((~copied_of_x & np.isin(z, y)).any()) else mine - other
+    if bool((~copied_of_x & np.isin(z, y)).any()):
+        return -math.inf
+    return mine - other
 
 
 def _log_weight(x: Floats, z: Floats, theta: float, sigma: float) -> float:

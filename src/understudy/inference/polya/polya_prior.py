@@ -89,8 +89,10 @@ class PolyaPrior:
     def log_ratio_limit(self, draws: int) -> float:
         """The largest log ratio of the probabilities of `draws` draws under data that differ in one value: exact.
 
-        As for `privacy.posterior.epsilon_of_draws`, which rounds it up to a price.
+        As for `boundary.privacy.mechanisms.posterior.epsilon_of_draws`, which rounds it up to a price.
         """
+        # Reached where the row that differs is alone in its half of the line and all draws fall into its leaf; the
+        # proof is in docs/concepts/nonparametric.md.
         a = self.pseudo_counts
         return float(np.log1p(draws / a).sum() - np.log1p(draws / (2 * a[1:])).sum())
 
