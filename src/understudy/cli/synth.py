@@ -58,12 +58,7 @@ def run(request: Request, **wishes: Any) -> None:
 
     `wishes` are those of `synthesize` by name, as they were typed where it wants other types.
     """
-    if wishes["epsilon"] is None:
-        raise InputError("a release needs --epsilon, the privacy loss that it may have, such as --epsilon 1", None)
-    wishes["marginals"] = [_columns(text) for text in wishes["marginals"]]
-    wishes["weights"] = _weights(wishes["weights"])
-    wishes["given"] = _given(wishes["given"])
-    wishes["options"] = parse_options(wishes["options"])
+    wishes = _parsed(wishes)
     table = open_table(request.data, schema_of(request.data, request.schema))
     out = request.out or beside(request.data, "-release")
     # Before the ledger and the journal are touched: what can't be written must not be paid for.
@@ -101,6 +96,17 @@ def run(request: Request, **wishes: Any) -> None:
         print_json({"out": str(out), **json.loads(files[CERTIFICATE])})
     else:
         _show(release, out)
+
+
+def _parsed(wishes: dict[str, Any]) -> dict[str, Any]:
+    if wishes["epsilon"] is None:
+        raise InputError("a release needs --epsilon, the privacy loss that it may have, such as --epsilon 1", None)
+    return wishes | {
+        "marginals": [_columns(text) for text in wishes["marginals"]],
+        "weights": _weights(wishes["weights"]),
+        "given": _given(wishes["given"]),
+        "options": parse_options(wishes["options"]),
+    }
 
 
 def _audited(plan: Plan, setting: str, begin: Listener) -> Audit:

@@ -347,21 +347,18 @@ class _Entry:
 
 def _codes_words(coding: Coding) -> str:
     """What the codes of a column stand for, in a few words."""
-    kind = "value" if coding.labels is not None or _single_values(coding) else "bin"
+    edges, whole = coding.edges or (), isinstance(coding.column, Integer | Datetime)
+    single = coding.labels is not None or (whole and edges[-1] - edges[0] == coding.levels)
+    kind = "value" if single else "bin"
     plural = "" if coding.levels == 1 else "s"
     words = f"{coding.levels:,} {kind}{plural}"
-    if coding.edges is not None:
+    if edges:
         words += f", {first_point(coding, 0)} to {last_point(coding)}"
     if isinstance(coding.column, Datetime):
         words += f", by the {coding.column.resolution}"
     if coding.column.missing:
         words += ", or missing"
     return words
-
-
-def _single_values(coding: Coding) -> bool:
-    edges = coding.edges or ()
-    return isinstance(coding.column, Integer | Datetime) and edges[-1] - edges[0] == coding.levels
 
 
 # --- the rest
