@@ -21,6 +21,7 @@ from understudy.parameters import is_whole
 Label: TypeAlias = str | int
 
 DEFAULT_BINS = 64
+"""Of a column on a line that declares neither bins nor cuts."""
 SINGLE_VALUE_BINS = 128
 """A whole-number column with at most this many values keeps each of them apart; a wider one is cut into bins."""
 MAX_LABELS = 100_000
@@ -167,6 +168,7 @@ class Datetime(_Binned):
     def __post_init__(self) -> None:
         if self.resolution not in RESOLUTIONS:
             raise self._refuse(f"resolution ({self.resolution!r}) must be one of {', '.join(RESOLUTIONS)}")
+        # A frozen dataclass: bounds that were written as dates or texts are put in place as datetimes.
         for key, name in (("min", "minimum"), ("max", "maximum")):
             bound = as_datetime(getattr(self, name))
             if bound is not None and not isinstance(bound, datetime):
@@ -269,6 +271,7 @@ class Categorical(Column):
         meant: dict[str, Label] = {str(label): label for label in self.labels}
         for label in self.labels:
             for text in _also(str(label)):
+                # A text that is itself a label keeps its own meaning: with "1" and "True" declared, both stay apart.
                 meant.setdefault(text, label)
         return meant
 
@@ -332,7 +335,9 @@ COLUMN_TYPES: dict[str, type[Column]] = {
 
 def spelled_with_point(text: str) -> tuple[str, ...]:
     """`1.0` for `1`: what pandas makes of whole numbers beside a missing one, and writes into files."""
-    return (f"{text}.0",) if text.isascii() and text.removeprefix("-").isdecimal() else ()
+    if text.isascii() and text.removeprefix("-").isdecimal():
+        return (f"{text}.0",)
+    return ()
 
 
 def _also(label: str) -> tuple[str, ...]:
@@ -360,7 +365,9 @@ def as_datetime(value: object) -> object:
         except ValueError:
             return value
     if isinstance(value, datetime):
-        return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+        if value.tzinfo:
+            return value.astimezone(UTC).replace(tzinfo=None)
+        return value
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day)
     return value

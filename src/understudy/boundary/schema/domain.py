@@ -48,7 +48,9 @@ class Coding:
     @property
     def levels(self) -> int:
         """How many codes stand for values that are not missing."""
-        return len(self.labels) if self.labels is not None else len(self.edges or ()) - 1
+        if self.labels is not None:
+            return len(self.labels)
+        return len(self.edges or ()) - 1
 
     @property
     def size(self) -> int:
@@ -64,7 +66,9 @@ class Coding:
     @property
     def null_code(self) -> int:
         """The code of a missing (or unreadable) value: its own, else `other`, else the first."""
-        return self.levels if self.column.missing else self._other_code(default=0)
+        if self.column.missing:
+            return self.levels
+        return self._other_code(default=0)
 
     @property
     def stray_code(self) -> int:
@@ -73,7 +77,9 @@ class Coding:
 
     def _other_code(self, default: int) -> int:
         other = self.column.other if isinstance(self.column, Categorical) else None
-        return self.labels.index(other) if self.labels is not None and other is not None else default
+        if self.labels is not None and other is not None:
+            return self.labels.index(other)
+        return default
 
 
 class EvenCoding(Coding):
@@ -159,6 +165,7 @@ def _whole_edges(span: int, bins: int | None) -> tuple[int, ...]:
     """Edges of bins of one whole width over 0 … span−1; the last bin may be shorter."""
     if bins is None:
         bins = span if span <= SINGLE_VALUE_BINS else DEFAULT_BINS
+    # Rounded up: bins of one whole width, so that an engine finds a bin by a division.
     width = -(-span // min(bins, span))
     return (*range(0, span, width), span)
 
@@ -170,6 +177,7 @@ def _number_edges(column: Number) -> tuple[float, ...]:
         return (float(low), *map(float, column.cuts), float(high))
     bins = column.bins or DEFAULT_BINS
     edges = [low + (high - low) * (i / bins) for i in range(bins)]
+    # Doubles may be too coarse for so many edges: two equal ones would make a bin that no value is in.
     if sorted(set(edges)) != edges or edges[-1] >= high:
         raise SchemaError(f"column {column.name!r}: bins ({bins}) are too narrow between {low} and {high}", column)
     return (*map(float, edges), float(high))
@@ -179,7 +187,9 @@ def code_type(size: int) -> np.dtype[np.unsignedinteger]:
     """The narrowest type that holds the codes of a domain of this size."""
     if size <= 1 << 8:
         return np.dtype(np.uint8)
-    return np.dtype(np.uint16) if size <= 1 << 16 else np.dtype(np.uint32)
+    if size <= 1 << 16:
+        return np.dtype(np.uint16)
+    return np.dtype(np.uint32)
 
 
 def units_between(column: Datetime, moment: datetime | None) -> int:

@@ -48,7 +48,7 @@ def read_value(column: Column, value: object, missing_texts: Collection[str]) ->
     text = spell(value)
     text = text.strip(SPACES) if text is not None else None
     if not text or text in missing_texts:
-        return None
+        return None  # before the type is looked at: "-9" may be a missing value of a column of numbers
     match column:
         case Boolean():
             return text.lower()
@@ -56,7 +56,9 @@ def read_value(column: Column, value: object, missing_texts: Collection[str]) ->
             return text
         case Datetime():
             moment = read_moment(column, value if isinstance(value, date) else text)
-            return None if moment is None else float(units_between(column, moment))
+            if moment is None:
+                return None
+            return float(units_between(column, moment))
     return _read_number(text)
 
 
@@ -164,6 +166,7 @@ def _have_one_width(edges: NDArray[np.float64]) -> bool:
 
 def _labels(coding: Coding, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """The place of each number among labels that are whole numbers."""
+    # Labels are at most 2^52, so that each is a double of its own, and equality is exact.
     labels = np.array(coding.labels, dtype=np.float64)
     order = np.argsort(labels)
     found = order[np.searchsorted(labels[order], values).clip(max=len(labels) - 1)]
@@ -191,6 +194,7 @@ def decimals_of(coding: Coding) -> int:
     """
     column, edges = coding.column, coding.edges
     assert isinstance(column, Number) and edges is not None
+    # A double has 15 decimal digits that it keeps; what is beyond them would be noise of the rounding.
     most = 15 - math.ceil(math.log10(max(abs(edges[0]), abs(edges[-1]))))
     if column.decimals is not None:
         return min(column.decimals, most)

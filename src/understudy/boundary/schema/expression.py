@@ -33,6 +33,7 @@ MAX_CHARACTERS: Final = 10_000
 MAX_NESTING: Final = 30
 """Levels of parentheses, NOT and arithmetic: sqlglot's parser takes some twenty Python frames for each."""
 MAX_DAYS: Final = 1_000_000
+"""By which a date may be moved: some 2,700 years."""
 
 _ALLOWED = "use only columns, literals, = <> < <= > >=, IN, BETWEEN, IS NULL, AND, OR, NOT, + - * and parentheses"
 
@@ -157,7 +158,9 @@ class _Literal:
             return _cast(exp.Literal.string(repr(self.value)), "DOUBLE")
         if isinstance(self.value, int):
             magnitude = exp.Literal.number(abs(self.value))
-            return magnitude if self.value >= 0 else exp.Neg(this=magnitude)
+            if self.value >= 0:
+                return magnitude
+            return exp.Neg(this=magnitude)
         return exp.Literal.string(self.value)
 
 
@@ -395,7 +398,9 @@ class Constraint:
     def violated(self, values: Mapping[str, Values], size: int) -> NDArray[np.bool_]:
         """Which rows break the rule for certain; as in an SQL CHECK, what is unknown passes."""
         broken = self.consequence.evaluate(values, size).false
-        return broken if self.condition is None else broken & self.condition.evaluate(values, size).true
+        if self.condition is None:
+            return broken
+        return broken & self.condition.evaluate(values, size).true
 
 
 def parse(text: str, kinds: Mapping[str, Kind]) -> Predicate:
@@ -695,4 +700,6 @@ def _close(name: str, columns: Sequence[str]) -> list[str]:
 
 
 def _written(name: str) -> str:
-    return name if _WORD.fullmatch(name) else '"' + name.replace('"', '""') + '"'
+    if _WORD.fullmatch(name):
+        return name
+    return '"' + name.replace('"', '""') + '"'

@@ -143,4 +143,6 @@ class GroupedSums:
 def _root(number: int) -> float:
     """√n, rounded up."""
     root = math.isqrt(number)
-    return float(root) if root * root == number else math.nextafter(math.sqrt(number), math.inf)
+    if root * root == number:
+        return float(root)
+    return math.nextafter(math.sqrt(number), math.inf)

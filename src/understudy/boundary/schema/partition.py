@@ -240,14 +240,18 @@ class Bundle:
 
 def shape_of(partition: Partition) -> tuple[int, ...]:
     """How counts of its cells are laid out: along the columns of a grid, by leaf and group, or in one line."""
-    return partition.shape if isinstance(partition, Grid | Crossed) else (partition.cells,)
+    if isinstance(partition, Grid | Crossed):
+        return partition.shape
+    return (partition.cells,)
 
 
 def cell_type(cells: int) -> np.dtype[np.integer]:
     """The narrowest type in which cell numbers can be formed: a quarter of the memory traffic of 64 bits, mostly."""
     if cells <= 1 << 16:
         return np.dtype(np.uint16)
-    return np.dtype(np.uint32) if cells <= 1 << 32 else np.dtype(np.int64)
+    if cells <= 1 << 32:
+        return np.dtype(np.uint32)
+    return np.dtype(np.int64)
 
 
 def cell_numbers(digits: Sequence[NDArray[np.integer]], shape: Sequence[int]) -> NDArray[np.integer]:

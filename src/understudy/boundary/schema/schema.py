@@ -216,4 +216,6 @@ class Schema:
 
 def _listing(names: Sequence[str], most: int = 8) -> str:
     shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+    if len(names) <= most:
+        return shown
+    return f"{shown} and {len(names) - most} more"

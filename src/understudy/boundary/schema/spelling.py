@@ -41,14 +41,18 @@ def spell(value: Any, *, exactly: bool = False) -> str | None:
     ('1', '1', '2024-03-01', None)
     """
     try:
-        return _encodable(str.__str__(value)) if isinstance(value, str) else _spelled(_of_python(value), exactly)
+        if isinstance(value, str):
+            return _encodable(str.__str__(value))
+        return _spelled(_of_python(value), exactly)
     except Exception:  # of whatever object somebody put into a cell: a row must not decide whether a table is read
         return None
 
 
 def _encodable(text: str) -> str:
     """A text with half a character in it, which no engine takes, has a question mark there."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "replace").decode()
 
 
 def _spelled(value: Any, exactly: bool) -> str | None:
@@ -56,7 +60,9 @@ def _spelled(value: Any, exactly: bool) -> str | None:
         case bool():
             return "1" if value else "0"
         case int():
-            return str(value) if exactly or abs(value) < EXACT else spell_double(_double(value))
+            if exactly or abs(value) < EXACT:
+                return str(value)
+            return spell_double(_double(value))
         case float():
             return spell_double(value)
         case str():
@@ -73,14 +79,18 @@ def _spelled(value: Any, exactly: bool) -> str | None:
             return "".join(map(_spell_byte, value))
         case uuid.UUID():
             return str(value)
-    return _spell_interval(value) if type(value).__name__ == "Interval" else None
+    if type(value).__name__ == "Interval":
+        return _spell_interval(value)
+    return None
 
 
 def spell_double(value: float) -> str | None:
     """The shortest text that reads back as this double, and that of a whole number without a point."""
     if math.isnan(value):
         return None
-    return str(int(value)) if value.is_integer() and abs(value) < WRITTEN_OUT else repr(value)
+    if value.is_integer() and abs(value) < WRITTEN_OUT:
+        return str(int(value))
+    return repr(value)
 
 
 def may_be_number(text: str) -> bool:
@@ -97,15 +107,21 @@ def _of_python(value: Any) -> Any:
     import numpy as np
 
     if isinstance(value, np.datetime64):
-        return None if np.isnat(value) else _far_or_near(value.astype("datetime64[us]"))  # rounds down, before 1970 too
+        if np.isnat(value):
+            return None
+        return _far_or_near(value.astype("datetime64[us]"))  # rounds down, before 1970 too
     if isinstance(value, np.timedelta64):
-        return None if np.isnat(value) else spell_span(_microseconds(value))
+        if np.isnat(value):
+            return None
+        return spell_span(_microseconds(value))
     if isinstance(value, np.floating):
         return float(value)
     if isinstance(value, np.generic):
         return value.item()
     if hasattr(value, "to_pydatetime"):  # a Timestamp, or NaT, of pandas
-        return None if value != value else _far_or_near(value.to_datetime64().astype("datetime64[us]"))  # in UTC
+        if value != value:
+            return None
+        return _far_or_near(value.to_datetime64().astype("datetime64[us]"))  # in UTC
     if hasattr(value, "to_pytimedelta"):
         return spell_span(_microseconds(value.to_timedelta64()))
     if hasattr(value, "to_timestamp"):  # a period: its first moment
@@ -157,8 +173,12 @@ def _double(value: int) -> float:
 
 def _spell_decimal(value: decimal.Decimal, exactly: bool) -> str | None:
     if not value.is_finite():
-        return None if value.is_nan() else spell_double(float(value))
-    return format(value.normalize(), "f") if exactly else spell_double(float(value))
+        if value.is_nan():
+            return None
+        return spell_double(float(value))
+    if exactly:
+        return format(value.normalize(), "f")
+    return spell_double(float(value))
 
 
 def _spell_moment(value: dt.date) -> str | None:
@@ -179,4 +199,6 @@ def _without_zeros(text: str) -> str:
 
 
 def _spell_byte(byte: int) -> str:
-    return chr(byte) if 32 <= byte < 127 and chr(byte) not in "\\'\"" else f"\\x{byte:02X}"
+    if 32 <= byte < 127 and chr(byte) not in "\\'\"":
+        return chr(byte)
+    return f"\\x{byte:02X}"

@@ -96,7 +96,9 @@ class CachedTable:
 
     def _count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
         batches = self._codes.scanned(domain, tuple(dict.fromkeys(c for s in sets for c in s)))
-        return self._table.count_by(domain, sets) if batches is None else count_marginals(domain, sets, batches)
+        if batches is None:
+            return self._table.count_by(domain, sets)
+        return count_marginals(domain, sets, batches)
 
     def count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
         return self._recall(domain, partitions, self._count_cells)
@@ -113,7 +115,9 @@ class CachedTable:
     def _count_others(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
         """From remembered codes where the rows are few enough; a server counts by itself."""
         codes = self._codes.of(domain, tuple(dict.fromkeys(c for p in partitions for c in p.columns)))
-        return self._table.count_cells(domain, partitions) if codes is None else count_partitions(partitions, [codes])
+        if codes is None:
+            return self._table.count_cells(domain, partitions)
+        return count_partitions(partitions, [codes])
 
     def count_bundle(self, domain: Domain, bundle: Bundle) -> Iterator[NDArray[np.int64]]:
         """Every part of the bundle, one after the other; from remembered codes where there are any."""
@@ -174,10 +178,13 @@ class _Codes:
             for _ in batches:
                 if self._table is None:
                     break
-        return {c: self._known[c] for c in columns} if columns and self._holds(columns) else None
+        if columns and self._holds(columns):
+            return {c: self._known[c] for c in columns}
+        return None
 
     def scanned(self, domain: Domain, columns: ColumnSet) -> Iterator[CodeBatch] | None:
         """The same in batches; of more rows than can be remembered too, but then it is a scan each time."""
+        # Mostly it is the same object, which needs no comparison of all codings.
         if domain is not self._domain and domain != self._domain:
             self._domain, self._known = domain, {}
         if not columns:
@@ -186,7 +193,9 @@ class _Codes:
             return iter([{c: self._known[c] for c in columns}])
         # All of them in one scan: two scans might give the rows in two orders.
         asked = tuple(dict.fromkeys((*self._known, *columns)))
-        return None if self._table is None else self._scan(self._table, domain, asked)
+        if self._table is None:
+            return None
+        return self._scan(self._table, domain, asked)
 
     def _holds(self, columns: ColumnSet) -> bool:
         return all(c in self._known for c in columns)

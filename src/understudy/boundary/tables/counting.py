@@ -18,6 +18,7 @@ from understudy.boundary.schema.domain import ColumnSet, Domain, code_type
 from understudy.boundary.schema.partition import Bundle, Grid, Partition, Refinement, cell_numbers
 
 BLOCK = 1 << 16
+"""Rows that are counted at a time."""
 
 CodeBatch = Mapping[str, NDArray[np.integer]]
 
@@ -39,6 +40,7 @@ def count_partitions(partitions: Sequence[Partition], batches: Iterable[CodeBatc
     for batch in batches:
         for block in _blocks(batch):
             shared = _Shared(block)
+            # A generator: one histogram at a time is made and added, so that only the totals are in memory.
             new = (np.bincount(shared.cells(p), minlength=p.cells) for p in partitions)
             counts = [np.add(c, n, out=c) for c, n in zip(counts, new, strict=True)] if counts else list(new)
     return counts or [np.zeros(p.cells, dtype=np.int64) for p in partitions]

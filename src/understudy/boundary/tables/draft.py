@@ -26,6 +26,7 @@ from understudy.boundary.tables.sources import frame_relation, path_relation
 from understudy.errors import SchemaError, TableError
 
 MISSING_TOKENS = ("?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
+# Rules of thumb: a person checks every line of a draft before it is used.
 MOST_CATEGORIES = 200
 MOST_NUMERIC_CATEGORIES = 2
 MOST_DECIMALS = 4
@@ -85,7 +86,9 @@ def draft_schema(source: Any) -> Schema:
 
 def _name(source: Any) -> str:
     """What a message may call the source; the text of a frame is its rows."""
-    return Path(source).name if isinstance(source, str | Path) else "the frame"
+    if isinstance(source, str | Path):
+        return Path(source).name
+    return "the frame"
 
 
 def _schema(columns: tuple[Column, ...], tokens: tuple[str, ...]) -> Schema:

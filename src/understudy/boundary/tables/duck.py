@@ -29,6 +29,7 @@ from understudy.boundary.tables.sums_sql import dense, select_sums
 from understudy.errors import TableError
 
 BATCH = 1 << 17
+"""Rows of codes that are fetched at a time: two blocks of `counting`."""
 _TYPE_NAMES = {np.uint8: "UTINYINT", np.uint16: "USMALLINT", np.uint32: "UINT"}
 
 
@@ -154,6 +155,7 @@ def stored_as(name: str, kind: str) -> Stored:
         return Stored(name)
     if kind in _WHOLE_NAMES:
         return Stored(name, "whole")
+    # Single precision holds whole numbers up to 2^24: from there on one id may stand for several people.
     if kind == "FLOAT":
         return Stored(name, "real", exact_below=2**24)
     return Stored(name, next((stored for sign, stored in _STORED.items() if kind.startswith(sign)), "other"))

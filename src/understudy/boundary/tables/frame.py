@@ -128,7 +128,7 @@ def _plain_column(column: pa.ChunkedArray, exactly: bool) -> pa.ChunkedArray:
     kind = column.type
     if isinstance(kind, pa.BaseExtensionType):
         return _plain_column(pa.chunked_array([c.storage for c in column.chunks], type=kind.storage_type), exactly)
-    if pa.types.is_dictionary(kind):
+    if pa.types.is_dictionary(kind):  # its categories follow from the rows; its values do not
         return _plain_column(column.cast(kind.value_type), exactly)
     if pa.types.is_run_end_encoded(kind):
         return _plain_column(pc.run_end_decode(column), exactly)
@@ -136,12 +136,14 @@ def _plain_column(column: pa.ChunkedArray, exactly: bool) -> pa.ChunkedArray:
         # In UTC first: a local time need not be one moment when clocks are put back.
         moments = column.cast(pa.timestamp(kind.unit)) if kind.tz else column
         whole = pc.floor_temporal(moments, unit="microsecond") if kind.unit == "ns" else moments
-        return whole if whole.type == pa.timestamp("us") else whole.cast(pa.timestamp("us"), safe=False)
-    if pa.types.is_float16(kind):
+        if whole.type == pa.timestamp("us"):
+            return whole
+        return whole.cast(pa.timestamp("us"), safe=False)
+    if pa.types.is_float16(kind):  # DuckDB refuses such a column
         return column.cast(pa.float32()).cast(pa.float64())
     if pa.types.is_null(kind) or str(kind) == "string_view":
         return column.cast(pa.string())
-    if pa.types.is_date64(kind):
+    if pa.types.is_date64(kind):  # milliseconds that need not be those of midnight
         return column.cast(pa.date32(), safe=False)
     if pa.types.is_duration(kind):
         return _spelled_spans(column)
@@ -196,7 +198,9 @@ class FrameTable(DuckTable):
         """The engine's names of the types: known for plain ones, and asked for where one is not."""
         plain = {f.name: _engine_type(f.type) for f in self._rows.schema}
         found = {name: kind for name, kind in plain.items() if kind is not None}
-        return found if len(found) == len(plain) else dict(self._describe(exp.to_table("frame")))
+        if len(found) == len(plain):
+            return found
+        return dict(self._describe(exp.to_table("frame")))
 
     @cached_property
     def _connection(self) -> Any:
@@ -213,10 +217,14 @@ class FrameTable(DuckTable):
         return self.schema.unit is not None
 
     def count_rows(self) -> int:
-        return super().count_rows() if self._capped else int(self._rows.num_rows)
+        if self._capped:
+            return super().count_rows()
+        return int(self._rows.num_rows)
 
     def has_rows(self, at_least: int) -> bool:
-        return super().has_rows(at_least) if self._capped else bool(self._rows.num_rows >= at_least)
+        if self._capped:
+            return super().has_rows(at_least)
+        return bool(self._rows.num_rows >= at_least)
 
     def check_readable(self) -> None:
         """What is plain and in memory can be read to its end."""

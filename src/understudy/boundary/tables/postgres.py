@@ -35,6 +35,7 @@ from understudy.errors import TableError
 
 SCHEMES = ("postgresql://", "postgres://")
 BATCH = 8192
+"""Groups that are fetched at a time; rows never are."""
 MOST_SETS = 1000
 """Grouping sets in one statement; PostgreSQL itself stops at 4,096."""
 MOST_JOINT_CELLS = 1 << 21
@@ -138,7 +139,9 @@ class PostgresTable:
         """All sets in one scan. A row of the answer has the codes of its own set, and null for all other columns."""
         columns = tuple(dict.fromkeys(c for s in sets for c in s))
         if not columns:
-            return {(): np.array(self.count_rows(), dtype=np.int64)} if sets else {}
+            if sets:
+                return {(): np.array(self.count_rows(), dtype=np.int64)}
+            return {}
         place = {c: i for i, c in enumerate(columns)}
         grouping = ", ".join(f"({', '.join(f'code_{place[c]}' for c in s)})" for s in sets)
         codes = ", ".join(f"code_{i}" for i in range(len(columns)))
@@ -248,7 +251,9 @@ def split_url(url: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
+    if isinstance(value, bytes):
+        return value.decode()
+    return str(value)
 
 
 def _quoted(name: str) -> str:
@@ -344,7 +349,9 @@ def _plain(name: str, kind: str, exactly: bool) -> Any:
     raw = exp.column(name, quoted=True)
     if kind == "numeric":
         digits = exp.cast(exp.Anonymous(this="TRIM_SCALE", expressions=[raw]), "text")
-        return digits if exactly else exp.Anonymous(this="UNDERSTUDY_DOUBLE", expressions=[raw])
+        if exactly:
+            return digits
+        return exp.Anonymous(this="UNDERSTUDY_DOUBLE", expressions=[raw])
     if kind in _REAL:
         return exp.cast(raw, "double")
     if kind in _WHOLE:
@@ -372,6 +379,7 @@ def _largest(sets: Sequence[ColumnSet]) -> list[ColumnSet]:
 
 def _marginal(columns: ColumnSet, counted: Mapping[ColumnSet, NDArray[np.int64]]) -> NDArray[np.int64]:
     """The counts of a set from those of the smallest counted one that holds it."""
+    # The smallest one that holds it: the least to add up.
     within = min((s for s in counted if set(columns) <= set(s)), key=lambda s: counted[s].size)
     others = tuple(i for i, c in enumerate(within) if c not in columns)
     kept = [c for c in within if c in columns]

@@ -150,6 +150,7 @@ def read_header(path: Path) -> tuple[list[str], str]:
     text = _first_line(path)
     if not text.strip():
         raise TableError(f"{path.name} can't be read: it has no header line", path)
+    # One line was read, so that a line break inside of quotes, or a lone \r, would leave half a header here.
     if text.count('"') % 2 or "\r" in text.rstrip("\r\n"):
         raise TableError(f"{path.name} can't be read: its header must be one line, ended by \\n or \\r\\n", path)
     delimiter = max(_DELIMITERS, key=lambda d: (len(_fields(text, d)), -_DELIMITERS.index(d)))

@@ -232,7 +232,9 @@ def _is_missing(stored: Stored, missing_values: Sequence[str]) -> Expression:
     tokens = ("", *missing_values) if stored.kind == "text" else tuple(missing_values)
     if stored.kind in ("whole", "real", "decimal", "truth"):
         tokens = tuple(t for t in tokens if may_be_number(t))  # others are the text of no number
-    return exp.or_(absent, _text(stored).isin(*tokens)) if tokens else absent
+    if tokens:
+        return exp.or_(absent, _text(stored).isin(*tokens))
+    return absent
 
 
 def reading_of(column: Column, stored: Stored, missing_values: Sequence[str]) -> Expression:

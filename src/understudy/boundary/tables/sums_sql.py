@@ -29,7 +29,9 @@ def select_sums(source: Source, schema: Schema, domain: Domain, tally: GroupedSu
     query = exp.select(*codes, *sums, copy=False).from_(rows.subquery(CLEANED, copy=False), copy=False)
     if tally.where is not None:
         query = query.where(tally.where.sql(), copy=False)
-    return query.group_by(*[c.copy() for c in codes], copy=False) if codes else query
+    if codes:
+        return query.group_by(*[c.copy() for c in codes], copy=False)
+    return query
 
 
 def _cleaned_rows(source: Source, schema: Schema, domain: Domain, tally: GroupedSums, code_type: str) -> Expression:
@@ -115,6 +117,7 @@ def _flag(column: Boolean, value: Expression) -> Expression:
 
 def _label(column: Categorical, value: Expression) -> Expression:
     """The label; what is not declared is `other`, else missing, else the first (the rules of `Coding.stray_code`)."""
+    # The rules of `Coding.null_code` and `Coding.stray_code`, in SQL.
     labels = [_literal(v) for v in column.labels]
     also = [] if column.numeric else [(t, v) for t, v in column.spellings.items() if t != v]
     other = exp.null() if column.other is None else _literal(column.other)
@@ -127,7 +130,9 @@ def _label(column: Categorical, value: Expression) -> Expression:
 
 
 def _literal(label: Any) -> Expression:
-    return double(float(label)) if isinstance(label, int) else exp.Literal.string(label)
+    if isinstance(label, int):
+        return double(float(label))
+    return exp.Literal.string(label)
 
 
 def _present(column: Column, value: Expression, then: Expression, least: Expression) -> Expression:
@@ -148,6 +153,7 @@ def _clamped(value: Expression, low: float, high: float) -> Expression:
 
 def _settled(column: Number, value: Expression) -> Expression:
     """A number on the grid of its declared decimals; without decimals as it is, or zero where it is next to nothing."""
+    # Beyond 2^52 steps a double has no halves left to round by, so such numbers stay as they are.
     power = 10.0 ** (column.decimals or 0)
     low, high = float(column.minimum or 0), float(column.maximum or 0)
     if column.decimals is None or max(abs(low), abs(high)) * power > 2.0**52:
