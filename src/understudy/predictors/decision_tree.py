@@ -57,12 +57,12 @@ class DecisionTree:
             width *= split.branches
         return cls(tuple(levels), (*nodes, *[LEAF] * width))
 
+    # Cached: a tree of thousands of nodes is a key of many look-ups.
     def __hash__(self) -> int:
         return self._hash
 
     @cached_property
     def _hash(self) -> int:
-        """A tree of thousands of nodes is a key of many look-ups."""
         return hash((self.splits, self.nodes))
 
     @cached_property
@@ -252,6 +252,7 @@ class LeafCounts:
 
     def with_again(self, counts: Floats, variance: float) -> LeafCounts:
         """The same rows counted once more: the mean, weighted by what each count is worth."""
+        # Weights inverse to the variances have the least variance of all: v·w/(v + w).
         kept = variance / (self.variance + variance)
         mixed = kept * self.counts + (1.0 - kept) * counts
         return LeafCounts(self.tree, mixed, self.variance * kept)
@@ -261,6 +262,7 @@ class LeafCounts:
         sums = sums_of_children(self.tree, self.counts)[:, :classes]
         size = sums_of_children(self.tree, np.ones((self.tree.leaves, 1)))
         shares = np.full(sums.shape, 1.0 / classes)
+        # The root has no parent to be drawn to: one row more of each class, as in Laplace's rule of succession.
         shares[0] = _proportions(sums[0] + 1.0)
         for depth in range(1, self.tree.depth + 1):
             here = np.flatnonzero(self.tree.level == depth)
@@ -290,6 +292,8 @@ def _shrunk(above: Floats, counts: Floats, variance: Floats, column: Ints) -> Fl
     classes = counts.shape[1]
     rows = np.maximum(counts.sum(axis=1, keepdims=True), 0.0)
     surprise = counts - rows * above
+    # Sampling is multinomial. n has the noise of all classes in it, so that counts − n·p has that of one count times
+    # (1 − p)² + (classes − 1)·p².
     uncertain = rows * above * (1.0 - above) + variance * (1.0 - 2.0 * above + classes * above**2)
     # A node with fewer rows than noise says nothing about the spread, and would only add to its variance.
     sure = rows[:, 0] > np.sqrt(classes * variance[:, 0])

@@ -39,6 +39,7 @@ class ScikitEstimator:
         changed = []
         for name, default in _arguments(type(self)).items():
             value = getattr(self, name)
+            # By type as well: True == 1, and comparing an array would give an array.
             if not (value is default or (type(value) is type(default) and value == default)):
                 changed.append(f"{name}={value!r}")
         return f"{type(self).__name__}({', '.join(changed)})"
@@ -96,6 +97,7 @@ def as_matrix(estimator: Any, array: Any, *, reset: bool) -> NDArray[Any]:
             estimator, array, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=fewest
         )
     except ValueError as error:
+        # Not chained: the traceback of the original would print the rows that it quotes.
         raise _without_rows(error) from None
     return matrix
 
@@ -113,7 +115,9 @@ def _without_rows(error: ValueError) -> ValueError:
     if quoted:
         return UnusableInputError(f"{complaint.strip().rstrip(':')}. {advice[advice.find('Reshape') :]}", None)
     first, *rest = str(error).split("\n")
-    return UnusableInputError(first, None) if rest else error
+    if rest:
+        return UnusableInputError(first, None)
+    return error
 
 
 def as_labels(labels: Any, rows: int) -> NDArray[Any]:

@@ -99,7 +99,9 @@ class GreedyGrower:
         """A split, or none, for each tree that still grows."""
         candidates = [self._candidate(trees[i], offer) for i, offer in offers.items()]
         choices = [(i, split) for i, offer in offers.items() for split in offer.splits]
-        rule = OneOfEach([tree for tree, _ in choices]) if len(offers) > 1 else None
+        rule = None
+        if len(offers) > 1:
+            rule = OneOfEach([tree for tree, _ in choices])
         chosen = curator.ask(Select(self.domain, candidates, amount, k=len(offers), rule=rule))
         return dict(choices[i] for i in chosen)
 
@@ -108,6 +110,7 @@ class GreedyGrower:
         fits = tree.leaves * catalogue.arity <= self.leaves
         used = [catalogue.place(split) for split in tree.levels]
         fits[used] = False
+        # Stopping is always on offer: a tree without a good split keeps its budget for its leaves.
         fits[0] = True
         return catalogue.kept(fits)
 
@@ -154,6 +157,7 @@ class Purity:
         The nodes of a level are disjoint, so that one row moves the sum over all of them by no more than that: they
         are parallel. The rows of a person are added one after the other; a replaced one is removed, and another added.
         """
+        # Rounding a leaf down to the grid moves its score by less than one step, before and after alike.
         return rows * (2.0 if replaced else 1.0) * (1.0 + STEP)
 
 
@@ -174,7 +178,8 @@ def _running(block: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     if sums[0].size < FEW_TO_A_CODE:
         np.cumsum(np.concatenate(block), axis=0, out=sums[1:])
         return sums
-    for code, here in enumerate(itertools.chain.from_iterable(block)):  # several times faster where there is much to it
+    # Several times faster than cumsum where each code has many counts.
+    for code, here in enumerate(itertools.chain.from_iterable(block)):
         np.add(sums[code], here, out=sums[code + 1])
     return sums
 

@@ -39,15 +39,13 @@ class Id3Grower:
     def grow(self, curator: Queryable, amount: Amount, levels: int) -> DecisionTree:
         tree = DecisionTree.single_leaf()
         for part in amount.split([1.0] * levels):
-            cells = [self._cells(tree, column) for column in self.columns]
+            size = self.domain.size
+            cells = [CrossTable(tree, c, size(c), self.target, size(self.target)) for c in self.columns]
             deeper = self._deeper(tree, curator.ask(Partitions(self.domain, cells, part)))
             if deeper == tree:
                 break
             tree = deeper
         return tree
-
-    def _cells(self, tree: DecisionTree, column: str) -> CrossTable:
-        return CrossTable(tree, column, self.domain.size(column), self.target, self.domain.size(self.target))
 
     def _deeper(self, tree: DecisionTree, measured: Sequence[Measurement]) -> DecisionTree:
         """The tree with the leaves of its lowest level cut, the best first, as long as there is room for leaves."""
@@ -71,8 +69,10 @@ class Id3Grower:
         whole = _purity(counts.sum(axis=0, keepdims=True))
         found = []
         for split in options(self.domain[column]):
+            # A branch that adds up k noisy counts has √k times the noise of one.
             spread = np.sqrt(np.bincount(split.groups)).sum() * measured.deviation
-            found.append(_purity(_by_branch(counts, split)) - whole - COST_OF_NOISE * spread)
+            branches = [counts[np.array(split.groups) == b].sum(axis=0) for b in range(split.branches)]
+            found.append(_purity(np.stack(branches)) - whole - COST_OF_NOISE * spread)
         return found
 
 
@@ -80,12 +80,6 @@ def _purity(counts: Floats) -> Floats:
     """Of each leaf, over its branches."""
     rows = np.maximum(counts.sum(axis=1), 1e-9)
     return ((counts**2).sum(axis=1) / rows).sum(axis=0)
-
-
-def _by_branch(counts: Floats, split: ColumnSplit) -> Floats:
-    """Counts by value, class and leaf, summed over the values of each branch."""
-    groups = np.array(split.groups)
-    return np.stack([counts[groups == branch].sum(axis=0) for branch in range(split.branches)])
 
 
 def _cut(tree: DecisionTree, offers: Sequence[ColumnSplit], chosen: dict[int, int]) -> DecisionTree:

@@ -48,15 +48,11 @@ def training_data(estimator: Any, data: Any, labels: Any, target: str | None) ->
     schema = _schema(estimator, frame, named)
     if labels is None:
         _count_features(estimator, schema)
-    return TrainingData(_opened(frame, schema), _named(named, schema))
-
-
-def _opened(frame: Any, schema: Schema) -> Table:
-    """The frame behind the boundary, without an engine as long as none is needed."""
     kind = kind_of(frame)
     if kind is None:
-        return open_table(frame, schema)
-    return open_frame(frame, schema, kind, f"a {kind} frame")
+        return TrainingData(open_table(frame, schema), _named(named, schema))
+    # `open_frame` starts no engine as long as none is needed.
+    return TrainingData(open_frame(frame, schema, kind, f"a {kind} frame"), _named(named, schema))
 
 
 def _count_features(estimator: Any, schema: Schema) -> None:
@@ -105,9 +101,13 @@ def _frame(estimator: Any, data: Any, labels: Any, target: str | None) -> tuple[
         table = to_arrow(data, "the frame")
     else:
         matrix = as_matrix(estimator, data, reset=True)
-        schema = estimator.schema
-        listed = tuple(c for c in schema.names if c != name) if isinstance(schema, Schema) else ()
-        table = _named_columns(matrix, listed if len(listed) == matrix.shape[1] else ())
+        # An array has the columns of a schema that has as many; otherwise they are numbered, as scikit-learn does.
+        listed: tuple[str, ...] = ()
+        if isinstance(estimator.schema, Schema):
+            listed = tuple(c for c in estimator.schema.names if c != name)
+        if len(listed) != matrix.shape[1]:
+            listed = ()
+        table = _named_columns(matrix, listed)
     if name in table.column_names:
         raise UnusableInputError(f"the frame has the target {name!r} already; leave out y, or rename it", name)
     return table.append_column(name, _array(as_labels(labels, table.num_rows))), name
@@ -132,14 +132,17 @@ def _array(values: NDArray[Any]) -> Any:
     """
     import pyarrow as pa
 
-    if values.dtype.kind in "US":
-        return pa.array([_of_text(str(v) if values.dtype.kind == "U" else spell(v)) for v in values], type=pa.string())
+    if values.dtype.kind == "U":
+        return pa.array([_of_text(str(v)) for v in values], type=pa.string())
+    if values.dtype.kind == "S":
+        return pa.array([_of_text(spell(v)) for v in values], type=pa.string())
     if values.dtype.kind in "OcV":
         return pa.array([_of_object(v) for v in values.tolist()], type=pa.string())
     if values.dtype.kind == "f":
         return pa.array(_by_digits(values))
     if values.dtype.kind in "mM":
         values = values.astype(f"{values.dtype.kind}8[us]")  # numpy has units that Arrow lacks
+    # Arrow refuses numbers of the other byte order.
     return pa.array(np.ascontiguousarray(values.astype(values.dtype.newbyteorder("="))))
 
 
@@ -161,7 +164,9 @@ def _by_digits(values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
 def _of_object(value: Any) -> str | None:
     if isinstance(value, str):
         return _of_text(value)
-    return spell(float(_by_digits(np.array([value]))[0])) if isinstance(value, float | np.floating) else spell(value)
+    if isinstance(value, float | np.floating):
+        return spell(float(_by_digits(np.array([value]))[0]))
+    return spell(value)
 
 
 def _of_text(text: str | None) -> str | None:
@@ -170,14 +175,18 @@ def _of_text(text: str | None) -> str | None:
         return "1" if text == "True" else "0"
     if text is None or text in ("nan", "NaT"):
         return None
-    return spell(int(text.removesuffix(".0"))) if _WHOLE.fullmatch(text) else spell(text)
+    if _WHOLE.fullmatch(text):
+        return spell(int(text.removesuffix(".0")))
+    return spell(text)
 
 
 def _schema(estimator: Any, frame: Any, target: str) -> Schema:
     """The declared schema; without one, a draft from the rows, where the caller accepts it as public."""
     schema = estimator.schema
+    if isinstance(schema, Schema):
+        return schema
     if schema is not None:
-        return schema if isinstance(schema, Schema) else Schema.load(schema)
+        return Schema.load(schema)
     if not estimator.accept_draft_as_public:
         raise UnusableInputError(
             "a frame needs a schema, which says what is public about it; give schema=, or open the table with one", None

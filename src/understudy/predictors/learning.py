@@ -139,6 +139,7 @@ def learn(
     curator: Queryable, task: ClassificationTask, chosen: Hyperparameters, rng: np.random.Generator
 ) -> list[LeafCounts]:
     """Grows the trees and counts their leaves; all of the budget is spent."""
+    # Before the number of rows is bought, so that a declared number gives trees of the same size.
     whole = curator.remaining()
     rows = _rows(curator, chosen)
     size = ForestSize.of(chosen, rows / whole.noise_scale(curator.count_sensitivity(whole)), len(task.columns))
@@ -162,6 +163,7 @@ def _rows(curator: Queryable, chosen: Hyperparameters) -> float:
     """The number of rows: declared, public, or noisy."""
     if chosen.rows is not None:
         return float(chosen.rows)
+    # Under replace-one the number of rows is public, and asking for it is free.
     price = None if curator.public_rows else curator.remaining().part(TOTAL_SHARE)
     return max(1.0, float(curator.ask(Total(price)).counts.sum()))
 
@@ -177,6 +179,7 @@ def _grow(
     if structure == RANDOM:
         splits = RandomSplits.of([task.domain[c] for c in task.columns])
         return draw_trees(splits, size.trees, depth=size.depth, leaves=size.leaves, rng=rng)
+    # What greedy trees leave of it, having stopped early, goes to their leaves: those get all that remains.
     share = curator.remaining().part(SELECTION_SHARE)
     if structure == EXPONENTIAL:
         greedy = GreedyGrower(

@@ -57,6 +57,7 @@ class PrivatePredictor(ScikitEstimator):
     seed_: int
     schema_: Schema
     target_: str
+    task_: ClassificationTask
     n_features_in_: int
 
     def hyperparameters(self) -> Hyperparameters:
@@ -72,9 +73,13 @@ class PrivatePredictor(ScikitEstimator):
         chosen, budget = self.hyperparameters(), Budget(self.epsilon, self.delta)
         data = training_data(self, X, y, target or self.target)
         data.table.schema.check_confirmed(self.accept_draft_as_public, "accept_draft_as_public=True")
+        # Refused before anything is spent, on a domain that stands in for what is still private.
         ClassificationTask(Domain.of(provisional(data.table.schema)), data.target).check()
         seed = check_seed(self.seed)
-        self.seed_ = secrets.randbelow(2**63) if seed is None else seed
+        if seed is None:
+            # Public: it is saved, and decides the structure of random trees but no noise.
+            seed = secrets.randbelow(2**63)
+        self.seed_ = seed
         self.schema_, self.target_ = data.table.schema, data.target
         self._learn(self._curator(data.table, budget, FIT, self.noise_seed), chosen)
         return self
@@ -89,7 +94,10 @@ class PrivatePredictor(ScikitEstimator):
         opened: Table = table if is_table(table) else open_table(table, self.schema_)
         if opened.schema != self.schema_:
             raise InputError("the table must have the schema that the predictor was fitted with", opened.schema)
-        later = None if self.noise_seed is None else self.noise_seed + len(self.rounds_)
+        later = None
+        if self.noise_seed is not None:
+            # The same noise on two counts of the same rows would cancel out of their difference.
+            later = self.noise_seed + len(self.rounds_)
         curator = self._curator(opened, Budget(epsilon, delta), UPDATE, later)
         self._count(curator, again)
         return self
@@ -115,7 +123,9 @@ class PrivatePredictor(ScikitEstimator):
 
     def _expected(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.float64]:
         shares = [s[leaves.tree.leaf_of(codes)] for s, leaves in zip(self._shares(), self.leaves_, strict=True)]
-        return votes(shares) if self.voting == VOTE else mean_shares(shares)
+        if self.voting == VOTE:
+            return votes(shares)
+        return mean_shares(shares)
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
         """The share of rows whose class is predicted."""
@@ -171,27 +181,23 @@ class PrivatePredictor(ScikitEstimator):
 
         return load(Path(path))
 
-    @property
-    def task_(self) -> ClassificationTask:
-        return self._task
-
     def _shares(self) -> list[NDArray[np.float64]]:
         count = len(self.classes_)
-        return [leaves.shares(count) if self.shrink else leaves.plain_shares(count) for leaves in self.leaves_]
+        if self.shrink:
+            return [leaves.shares(count) for leaves in self.leaves_]
+        return [leaves.plain_shares(count) for leaves in self.leaves_]
 
     def _learn(self, curator: Curator, chosen: Hyperparameters) -> None:
         rng = np.random.Generator(np.random.PCG64(self.seed_))
-        self._task = ClassificationTask(Domain.of(discover(self.schema_, curator)), self.target_)
-        self.leaves_ = learn(curator, self._task, chosen, rng)
-        self.classes_ = np.array(list(self._task.classes))
+        self.task_ = ClassificationTask(Domain.of(discover(self.schema_, curator)), self.target_)
+        self.leaves_ = learn(curator, self.task_, chosen, rng)
+        self.classes_ = np.array(list(self.task_.classes))
         self.rounds_ = (TrainingRound(curator.record, certificate_of(self, curator, FIT)),)
 
     def _count(self, curator: Curator, again: bool) -> None:
-        counted = count_leaves(curator, self._task, [leaves.tree for leaves in self.leaves_])
-        self.leaves_ = [
-            old.with_again(*new) if again else old.with_more(*new)
-            for old, new in zip(self.leaves_, counted, strict=True)
-        ]
+        counted = count_leaves(curator, self.task_, [leaves.tree for leaves in self.leaves_])
+        merge = LeafCounts.with_again if again else LeafCounts.with_more
+        self.leaves_ = [merge(old, *new) for old, new in zip(self.leaves_, counted, strict=True)]
         self.rounds_ += (TrainingRound(curator.record, certificate_of(self, curator, UPDATE), again),)
 
     def _replay(self, rounds: Sequence[TrainingRound]) -> None:
@@ -202,6 +208,7 @@ class PrivatePredictor(ScikitEstimator):
             self._count(each.curator(self.schema_), each.again)
         for recorded, now in zip(rounds, self.rounds_, strict=True):
             recorded.check(now)
+        # The certificates as they were saved: those made just now have today's date and versions.
         self.rounds_ = tuple(rounds)
 
     def _curator(self, table: Table, budget: Budget, purpose: str, noise_seed: int | None) -> Curator:
@@ -213,6 +220,7 @@ class PrivatePredictor(ScikitEstimator):
             purpose=f"{purpose} {type(self).__name__} on {table.name}",
             analyst=self.analyst,
             randomness=ExactRandomness.system() if seed is None else ExactRandomness.seeded(seed),
+            # An update counts in the categories that the fit has bought, so none of its δ is kept for keys.
             keys=() if purpose == UPDATE else None,
         )
 

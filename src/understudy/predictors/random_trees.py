@@ -80,6 +80,7 @@ def draw_trees(
         nodes.append(np.where(column < 0, LEAF, splits.first[column] + np.where(splits.ordered[column], cut - 1, 0)))
         frontier = _children(splits, frontier, column, cut)
     owner = np.concatenate([*owners, frontier.tree])
+    # Stable, so that the nodes of each tree stay in the order of their levels.
     order = np.argsort(owner, kind="stable")
     node = np.concatenate([*nodes, np.full(len(frontier.tree), LEAF)])[order]
     ends = np.cumsum(np.bincount(owner, minlength=count))[:-1]
@@ -89,6 +90,7 @@ def draw_trees(
 def _draw(splits: RandomSplits, frontier: _Frontier, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """A column for each node, -1 where none fits, and a cut between its bounds."""
     fits = (frontier.high - frontier.low > 1) & (splits.branches <= frontier.allowance[:, None]) & (splits.branches > 1)
+    # The largest of independent uniforms: every column that fits is as likely as any other.
     lots = np.where(fits, rng.random(fits.shape), -1.0)
     column = np.where(fits.any(axis=1), lots.argmax(axis=1), -1)
     rows = np.arange(len(column))

@@ -56,7 +56,9 @@ class ColumnSplit:
             return None
         starts = [groups.index(branch) for branch in range(self.branches)]
         found = tuple(zip(starts, [*starts[1:], len(groups)], strict=True))
-        return found[:1] if self.branches == 2 else found
+        if self.branches == 2:
+            return found[:1]
+        return found
 
     @cached_property
     def _single_code(self) -> int | None:
@@ -72,7 +74,9 @@ class ColumnSplit:
             return codes == self._single_code
         if self.branches == 2 and list(groups) == sorted(groups):
             return codes >= groups.index(1)
-        return np.array(groups, dtype=np.uint16 if len(groups) <= 1 << 16 else np.int64).take(codes, mode="clip")
+        narrow = np.uint16 if len(groups) <= 1 << 16 else np.int64
+        # Codes are within the domain; "clip" spares numpy the check of every one of them.
+        return np.array(groups, dtype=narrow).take(codes, mode="clip")
 
 
 def is_ordered(coding: Coding) -> bool:

@@ -155,6 +155,7 @@ def from_json(content: str) -> PrivatePredictor:
         sound = False
     if not sound:
         raise CheckFailed("the file is not a predictor, or was changed: its content does not match its digest", content)
+    # Only names of this table become classes: a file can't name any other.
     predictor = KINDS[body["kind"]](**body["parameters"])
     predictor.schema_, predictor.target_ = Schema.loads(body["schema"]), body["target"]
     predictor.seed_, predictor.n_features_in_ = body["seed"], body["features"]

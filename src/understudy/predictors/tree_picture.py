@@ -54,7 +54,11 @@ def branches(
 ) -> dict[int, list[Branch]]:
     """The children of each node; the root is the only child of -1. Branches that no row can take are left out."""
     tree = counted.tree
-    leaves = {int(node): _leaf(counted, shares, labels, leaf) for leaf, node in enumerate(tree.leaf_nodes)}
+    leaves = {}
+    for leaf, node in enumerate(tree.leaf_nodes.tolist()):
+        best = int(shares[leaf].argmax())
+        rows = float(counted.counts[leaf, : len(labels)].sum())
+        leaves[node] = Leaf(labels[best], float(shares[leaf, best]), rows)
     found = {-1: [Branch(0, 0, "", leaves.get(0))]}
     open_codes: dict[int, dict[str, NDArray[np.bool_]]] = {0: {}}
     for node, place in enumerate(tree.nodes):
@@ -70,12 +74,6 @@ def branches(
                 shown = Branch(child, int(tree.level[child]), condition(domain[split.column], taken), leaves.get(child))
                 found.setdefault(node, []).append(shown)
     return found
-
-
-def _leaf(counted: LeafCounts, shares: NDArray[np.float64], labels: Sequence[str], leaf: int) -> Leaf:
-    best = int(shares[leaf].argmax())
-    rows = float(counted.counts[leaf, : len(labels)].sum())
-    return Leaf(labels[best], float(shares[leaf, best]), rows)
 
 
 def tree_text(domain: Domain, counted: LeafCounts, shares: NDArray[np.float64], labels: Sequence[str]) -> str:
