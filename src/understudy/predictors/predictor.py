@@ -24,13 +24,14 @@ from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.sources import open as open_table
 from understudy.boundary.tables.table import Table, is_table
 from understudy.errors import InputError
+from understudy.files import write_atomically
 from understudy.inference.discovery import discover, provisional
 from understudy.parameters import seed_number
 from understudy.predictors.decision_tree import LeafCounts, mean_shares, votes
 from understudy.predictors.estimator import ScikitEstimator
 from understudy.predictors.input_data import codes_of, rows_frame, training_data
 from understudy.predictors.learning import ClassificationTask, Hyperparameters, count_leaves, learn
-from understudy.predictors.storage import FIT, UPDATE, TrainingRound, certificate_of
+from understudy.predictors.storage import FIT, UPDATE, TrainingRound, certificate_of, load, to_json
 from understudy.releases.certificate import Certificate
 
 MEAN, VOTE = "mean", "vote"
@@ -169,16 +170,12 @@ class PrivatePredictor(ScikitEstimator):
 
     def save(self, path: str | Path) -> None:
         """Writes parameters, schema, record and certificates as JSON."""
-        from understudy.predictors.storage import save
-
         self._demand_fitted()
-        save(self, Path(path))
+        write_atomically(Path(path), to_json(self).encode())
 
     @classmethod
     def load(cls, path: str | Path) -> PrivatePredictor:
         """Reads a predictor of any kind back; a file that was changed is a failed check."""
-        from understudy.predictors.storage import load
-
         return load(Path(path))
 
     def _shares(self) -> list[NDArray[np.float64]]:

@@ -20,7 +20,6 @@ from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import CheckFailed, ReleaseError
-from understudy.files import write_atomically
 from understudy.releases.certificate import FIRST_FORMAT, Certificate, provenance, versions
 
 if TYPE_CHECKING:
@@ -113,11 +112,6 @@ def certificate_of(predictor: PrivatePredictor, curator: Curator, what: str) -> 
         ledger=curator.receipt,
         schema_status=schema.status,
     )
-
-
-def save(predictor: PrivatePredictor, path: Path) -> None:
-    """Writes the file whole or not at all."""
-    write_atomically(path, to_json(predictor).encode())
 
 
 def load(path: Path) -> PrivatePredictor:

@@ -27,6 +27,7 @@ def _declared() -> dict[str, SpecimenKind]:
 
 
 SPECIMENS = _declared()
+# Methods may not import the lab. So the registry learns here which names it must refuse, for releases and for plug-ins.
 NOT_PRIVATE.update(SPECIMENS)
 
 
@@ -53,13 +54,10 @@ def specimen(
         raise InputError(f"epsilon ({epsilon}) must be a number greater than 0", epsilon)
     if rows is not None:
         whole_number("rows", rows, 1)
-    known = Schema.load(schema) if isinstance(schema, str | Path) else schema
-    kind = _named(method)
-    own = asdict(kind.params.of(method, {} if options is None else options))
-    return kind.make(data, known, float(epsilon), {"n": rows, "seed": seed} | own)
-
-
-def _named(name: str) -> SpecimenKind:
-    if name not in SPECIMENS:
-        raise MethodError(f"method {name!r} is not one without privacy; {suggestion(name, SPECIMENS)}", name)
-    return SPECIMENS[name]
+    if isinstance(schema, str | Path):
+        schema = Schema.load(schema)
+    if method not in SPECIMENS:
+        raise MethodError(f"method {method!r} is not one without privacy; {suggestion(method, SPECIMENS)}", method)
+    kind = SPECIMENS[method]
+    own = asdict(kind.params.of(method, options or {}))
+    return kind.make(data, schema, float(epsilon), {"n": rows, "seed": seed} | own)

@@ -132,7 +132,9 @@ def _label(value: Any, column: Column) -> Label:
     if isinstance(column, Boolean):
         if value in Boolean.TRUE:
             return True
-        return False if value in Boolean.FALSE else None
+        if value in Boolean.FALSE:
+            return False
+        return None
     if isinstance(column, Categorical) and column.numeric:
         return int(value) if np.isfinite(value) and value == int(value) else None
     return str(value)
@@ -154,7 +156,9 @@ def _step(column: Column, values: Floats) -> float:
     if column.decimals is not None:
         return 10.0**-column.decimals
     gaps = np.diff(np.unique(values[~np.isnan(values)]))
-    return float(gaps.min()) if len(gaps) else 1.0
+    if not len(gaps):
+        return 1.0
+    return float(gaps.min())
 
 
 def _decoded(values: Floats, column: Column, labels: Sequence[Label]) -> Values:

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 MARGINALS = 0.1
 """The share of all pairs that is taken."""
 DELTA_POWER = 1.1
+"""δ is |D| to minus this power."""
 BISECTIONS = 100
 
 
@@ -257,6 +258,7 @@ def known_schema(table: pa.Table, schema: Schema | None) -> Schema:
 def _decoded(codes: CodeColumns, domain: Domain, rng: np.random.Generator) -> pa.Table:
     values = decode(codes, domain, rng)
     rows = len(next(iter(codes.values())))
+    # Identifiers are no part of the domain, but the released table has them.
     values |= {c.name: made_up(c, rows) for c in domain.schema.released if c.name not in values}  # type: ignore[arg-type]
     return from_values(values, domain.schema)
 
