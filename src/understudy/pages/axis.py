@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from understudy.pages.figure import SMALL, TEXT, line, text, width_of
+from understudy.pages.figure import SMALL, line, text, width_of
 from understudy.pages.formatting import written
 from understudy.pages.palette import var
 
@@ -154,7 +154,3 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     for place, i in enumerate(order):
         placed[i] = max(min(starts[place], most), low) + place * gap
     return placed
-
-
-def line_height(size: float = TEXT) -> float:
-    return size + 3.0

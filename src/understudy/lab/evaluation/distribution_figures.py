@@ -132,7 +132,9 @@ def density(curve: DensityPicture) -> Figure:
     marks += _edge(synthetic, stroke=SYNTHETIC, stroke_width=2, stroke_dasharray="6 3")
     marks.append(line(across.start, bottom, across.end, bottom, var("quiet")))
     numbers = Numbers(("at", "real density", "synthetic density"), _thinned(curve, found))
-    return figure(marks, WIDTH, bottom + 20, curve.column, _density_words(curve), numbers)
+    ends = f" from {curve.labels[0]} to {curve.labels[-1]}" if curve.labels else ""
+    said = f"Density of {curve.column}{ends} in the real and the synthetic table, over the same line."
+    return figure(marks, WIDTH, bottom + 20, curve.column, said, numbers)
 
 
 def _curve(points: Sequence[tuple[float, float]], bottom: float, **style: str | float) -> list[str]:
@@ -190,11 +192,6 @@ def _place(curve: DensityPicture, index: int, found: Sequence[tuple[float, float
         return written(found[index][0])
     way = f"{100 * index / (len(found) - 1):.0f} %"
     return f"{way} of the way from {curve.labels[0]} to {curve.labels[-1]}"
-
-
-def _density_words(curve: DensityPicture) -> str:
-    ends = f" from {curve.labels[0]} to {curve.labels[-1]}" if curve.labels else ""
-    return f"Density of {curve.column}{ends} in the real and the synthetic table, over the same line."
 
 
 def scatter(cloud: ScatterPicture) -> Figure:

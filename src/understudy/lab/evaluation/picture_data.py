@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,9 +71,6 @@ class Pictures:
     cloud: ScatterPicture | None
     reasons: tuple[tuple[str, str], ...] = ()
 
-    def worst(self, most: int) -> Sequence[Column]:
-        return self.columns[:most]
-
 
 MOST_LABELS = 30
 POINTS = 128
@@ -111,15 +107,11 @@ def _column(comparison: Comparison, variable: Variable) -> Column:
     distance = total_variation(comparison, [variable])
     if not variable.on_line or len(variable.labels) <= MOST_LABELS:
         return _shares(comparison, variable, distance)
-    real, synthetic = (_finite(s, variable.name) for s in (comparison.real, comparison.synthetic))
+    values = (s.values[variable.name] for s in (comparison.real, comparison.synthetic))
+    real, synthetic = (v[np.isfinite(v)] for v in values)
     if _has_curve(real) and _has_curve(synthetic):
         return _density(variable, real, synthetic, distance)
     return _shares(comparison, variable, distance)
-
-
-def _finite(sample: RowSample, name: str) -> Numbers:
-    values = sample.values[name]
-    return values[np.isfinite(values)]
 
 
 def _has_curve(values: Numbers) -> bool:
@@ -207,7 +199,7 @@ def _rows(matrix: Numbers) -> tuple[tuple[float | None, ...], ...]:
 def _cloud(comparison: Comparison) -> ScatterPicture | None:
     """Principal components of the real rows: numbers standardised, an indicator for each category."""
     rng = np.random.Generator(np.random.PCG64(comparison.seed))
-    real, synthetic = (_some(s, rng) for s in (comparison.real, comparison.synthetic))
+    real, synthetic = (s.take(rng.permutation(s.rows)[:MOST_ROWS]) for s in (comparison.real, comparison.synthetic))
     features = [f for v in comparison.variables for f in _features(v, real, synthetic)]
     if not features:
         return None
@@ -221,10 +213,6 @@ def _cloud(comparison: Comparison) -> ScatterPicture | None:
     dots = np.pad(both @ axes.T, ((0, 0), (0, 2 - len(axes))))
     shown = _dots(dots[: real.rows]), _dots(dots[real.rows :])
     return ScatterPicture(*shown, (float(explained[0]), float(explained[1])))
-
-
-def _some(sample: RowSample, rng: np.random.Generator) -> RowSample:
-    return sample.take(rng.permutation(sample.rows)[:MOST_ROWS])
 
 
 def _features(variable: Variable, real: RowSample, synthetic: RowSample) -> list[Numbers]:

@@ -158,21 +158,18 @@ def _sensitive(
     np.add.at(counts, (group, codes), 1.0)
     different = (counts > 0).sum(axis=1)
     shares = counts / sizes[:, None]
+    logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)  # 0 · log 0 counts as 0
+    entropies = np.maximum(-(shares * logs).sum(axis=1), 0.0)
     ordered = variable.on_line or variable.column.ordered
     distances = _distances(shares, counts.sum(axis=0) / len(codes), ordered)
     return Sensitive(
         variable.name,
         int(different.min()),
-        float(np.exp(_entropies(shares).min())),
+        float(np.exp(entropies.min())),
         float(distances.max()),
         ORDERED if ordered else EQUAL,
         int(sizes[different == 1].sum()),
     )
-
-
-def _entropies(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
-    return np.maximum(-(shares * logs).sum(axis=1), 0.0)
 
 
 def _distances(shares: NDArray[np.float64], whole: NDArray[np.float64], ordered: bool) -> NDArray[np.float64]:

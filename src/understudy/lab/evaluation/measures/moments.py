@@ -12,7 +12,6 @@ from understudy.lab.evaluation.measure import INFINITY, LOWER, Measure, MeasureP
 from understudy.lab.evaluation.measures.distances import (
     SECTION,
     NoFigureError,
-    Numbers,
     OfColumn,
     deviation,
     in_deviations,
@@ -62,12 +61,7 @@ def _in_file_order(comparison: Comparison, variable: Variable, power: int) -> Me
     gaps = gaps[~np.isnan(gaps)]
     if not len(gaps):
         raise NoFigureError("no pair of rows has both values")
-    raw = _power_mean(gaps, power)
-    return in_deviations(variable, line, raw)
-
-
-def _power_mean(gaps: Numbers, power: int) -> float:
-    return float((gaps**power).mean() ** (1 / power))
+    return in_deviations(variable, line, float((gaps**power).mean() ** (1 / power)))
 
 
 def _sorted(comparison: Comparison, variable: Variable, power: int) -> MeasurePart:

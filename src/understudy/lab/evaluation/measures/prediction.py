@@ -60,7 +60,10 @@ class TrainingRows:
 
 
 def _train_on_real(comparison: Comparison) -> TrainingRows:
-    return _train(comparison, comparison.real, _tables(comparison))
+    tested = {SYNTHETIC: comparison.synthetic}
+    if comparison.holdout is not None:
+        tested = {HELD_OUT: comparison.holdout, **tested}
+    return _train(comparison, comparison.real, tested)
 
 
 def _train_on_synthetic(comparison: Comparison) -> TrainingRows:
@@ -68,11 +71,6 @@ def _train_on_synthetic(comparison: Comparison) -> TrainingRows:
 
 
 trained_on_real, trained_on_synthetic = SharedResult(_train_on_real), SharedResult(_train_on_synthetic)
-
-
-def _tables(comparison: Comparison) -> dict[str, RowSample]:
-    tested = {HELD_OUT: comparison.holdout, SYNTHETIC: comparison.synthetic}
-    return {role: table for role, table in tested.items() if table is not None}
 
 
 def _train(comparison: Comparison, table: RowSample, tested: Mapping[str, RowSample]) -> TrainingRows:
