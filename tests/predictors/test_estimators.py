@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import warnings
 from pathlib import Path
@@ -62,6 +63,13 @@ def test_random_predictors_beat_the_commonest_class(predictor: PrivatePredictor)
     classes = FRAME.column(TARGET).to_numpy()
     commonest = max((classes == c).mean() for c in "abc")
     assert np.mean([learned(predictor).score(FRAME, classes) for _ in range(3)]) > commonest + 0.03
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_only_the_budget_is_given_by_place(kind: type[PrivatePredictor]) -> None:
+    """A parameter that is added later must not change what an older call means."""
+    given = inspect.signature(kind).parameters.values()
+    assert [p.name for p in given if p.kind is not inspect.Parameter.KEYWORD_ONLY] == ["epsilon", "delta"]
 
 
 def test_the_same_from_every_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

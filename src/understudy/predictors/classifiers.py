@@ -57,6 +57,7 @@ class PrivateForest(_Parameters):
     array([ True, False])
     """
 
+    _: KW_ONLY
     trees: int | None = None
     structure: str = EXPONENTIAL
     voting: str = MEAN
@@ -92,6 +93,7 @@ class PrivateGreedyTree(_Parameters):
     PrivateGreedyTree(splits='noisy')
     """
 
+    _: KW_ONLY
     splits: str = EXPONENTIAL
 
     voting = MEAN
