@@ -30,3 +30,9 @@ def test_the_path_is_changed_in_one_place_only():
     known = {"sitecustomize.py", "test_rivals.py", "test_test_tree.py"}
     changing = {p.name for p in TESTS.rglob("*.py") if re.search(r"sys\.path\.(insert|append)", p.read_text())}
     assert changing <= known
+
+
+def test_no_two_test_modules_share_a_name():
+    """pytest would collect one of them and call the other an error."""
+    names = sorted(p.name for p in TESTS.rglob("test_*.py"))
+    assert len(names) == len(set(names)), [n for n in set(names) if names.count(n) > 1]

@@ -20,7 +20,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from understudy.methods.dp_arf.countable_trees import CandidateTree, PrunedTree
 
 import understudy
 from helpers.selection_law import candidates_of, law_of, schema_of, table_of
@@ -33,7 +32,7 @@ from understudy.boundary.schema.partition import Tree
 from understudy.errors import InternalError
 from understudy.inference.graphical.junction import JunctionTree
 from understudy.methods.dp_arf.dp_arf import TreesAndGrids
-from understudy.methods.dp_arf.proxy_trees import ProxyTree
+from understudy.methods.dp_arf.proxy_trees import CandidateTree, ProxyTree, PrunedTree
 from understudy.methods.parts.select_measure import Acyclic, ModelSizeLimit
 from understudy.methods.rake.rake import DisjointPairs, Option
 
