@@ -18,7 +18,7 @@ from understudy.lab.audits.audit import audit, audit_mutants
 from understudy.lab.audits.audit_plan import SETTINGS, AuditEffort
 from understudy.lab.audits.games import games
 from understudy.lab.audits.result import Audit
-from understudy.lab.audits.subjects.all_subjects import SPECIMENS, subjects, trained
+from understudy.lab.audits.subjects import SPECIMENS, subjects, trained
 
 CHEAP, LEVEL, AUDITS = "independent", 0.05, 200
 SHORT = AuditEffort("short", main=500, white=50, black=0, seconds=3_600.0, learners=1)

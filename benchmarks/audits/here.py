@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from understudy.lab.audits.games.game import Player, Run, rounds
-from understudy.lab.audits.games.rounds import RoundBatch, player_of
+from understudy.lab.audits.games.games import Player, RoundBatch, Run, player_of, rounds
 
 
 @lru_cache(maxsize=64)

@@ -21,7 +21,7 @@ def mst(frame: Any, epsilon: float, delta: float, seed: int) -> Any:
 def _release(method: str, frame: Any, epsilon: float, delta: float, seed: int) -> Any:
     """The seed is that of what follows the noise, never that of the noise."""
     import understudy as us
-    from understudy.lab.audits.pairs.pair import COLUMNS, SWITCHES
+    from understudy.lab.audits.pairs import COLUMNS, SWITCHES
 
     schema = us.Schema.loads('neighbours = "add-remove"\n' + (COLUMNS if "colour" in frame.columns else SWITCHES))
     table = us.open(frame, schema)

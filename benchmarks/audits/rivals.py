@@ -19,7 +19,7 @@ from typing import Any
 from marginals.environment import BENCH, PINS, ROOT, InstallError, python_of
 from places import RAW
 
-from understudy.lab.audits.games.game import cut
+from understudy.lab.audits.games.games import cut
 
 HERE = Path(__file__).resolve().parents[1]
 KEPT = RAW / "audits-rivals.json"

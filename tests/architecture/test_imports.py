@@ -69,7 +69,7 @@ STATED: dict[str, tuple[str, ...]] = {
     "understudy.lab.studies.documents.prediction_grid": ("cache.EncodedTable",),
     # The auditor's made-up tables, and the boundary broken on purpose.
     "understudy.lab.audits.checks.boundary": ("cache.CachedTable",),
-    "understudy.lab.audits.subjects.harness": ("cache.CachedTable",),
+    "understudy.lab.audits.harness": ("cache.CachedTable",),
     "understudy.lab.audits.mutants.broken_boundary": (
         "cache.CachedTable",
         "frame.FrameTable",

@@ -9,7 +9,7 @@ from typing import Any
 from helpers.tables import opened
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.table import Table
-from understudy.lab.audits.subjects.synthesizers import outside as plain_outside
+from understudy.lab.audits.subjects import outside as plain_outside
 from understudy.releases.release import Release
 from understudy.releases.synthetic_table import to_native
 

@@ -18,7 +18,7 @@ from understudy.lab.audits.bound_figures import at_least, claim_parameters
 from understudy.lab.audits.mutants.mutants import MUTANTS
 from understudy.lab.audits.report import claimed, matrix_summary, render_matrix, summary
 from understudy.lab.audits.result import DOES_NOT_APPLY, LIMITS, PASSED, Audit, AuditStep, Bound, MutantMatrix
-from understudy.lab.audits.subjects.all_subjects import mutants_of, subjects, trained
+from understudy.lab.audits.subjects import mutants_of, subjects, trained
 from understudy.pages.formatting import percent
 from understudy.pages.page import report_writer
 from understudy.parameters import known_name

@@ -9,10 +9,10 @@ from understudy.boundary.schema.schema import ADD_REMOVE
 from understudy.errors import TableError
 from understudy.lab.audits.checks import server
 from understudy.lab.audits.checks.boundary import SERVER, Boundary
+from understudy.lab.audits.harness import Harness
 from understudy.lab.audits.mutants.broken_boundary import by_raw_id
 from understudy.lab.audits.result import FAILED, PASSED
-from understudy.lab.audits.subjects.all_subjects import subject_of
-from understudy.lab.audits.subjects.harness import Harness
+from understudy.lab.audits.subjects import subject_of
 
 BUDGET = Budget(1.0, 1e-6)
 

@@ -20,19 +20,19 @@ from understudy.lab.audits.audit import audit, audit_mutants
 from understudy.lab.audits.audit_plan import SETTINGS, AuditEffort, AuditPlan
 from understudy.lab.audits.checks.conformance import choice_check, sample_check
 from understudy.lab.audits.checks.curator_checks import CuratorChecks
-from understudy.lab.audits.games.game import RATIO, MeteredPlayer, rounds, white_box_bound
+from understudy.lab.audits.games.games import RATIO, MeteredPlayer, rounds, white_box_bound
+from understudy.lab.audits.harness import Harness
 from understudy.lab.audits.mutants.mutants import MUTANTS, OF_TRAINING, RepeatedSeed, halved, harness_of
-from understudy.lab.audits.pairs.pair import named, pairs
+from understudy.lab.audits.pairs import named, pairs
 from understudy.lab.audits.result import BLACK_BOX, FAILED, PASSED, SKIPPED, WHITE_BOX, Audit
-from understudy.lab.audits.subjects.all_subjects import (
+from understudy.lab.audits.subjects import (
+    PREDICTORS,
+    QUERIES,
     applies,
     subject_of,
     subjects,
     syntheses,
 )
-from understudy.lab.audits.subjects.harness import Harness
-from understudy.lab.audits.subjects.predictors import PREDICTORS
-from understudy.lab.audits.subjects.queries import QUERIES
 
 TINY = AuditEffort("tiny", main=100, white=25, black=40, seconds=3600.0, learners=1)
 QUIET = 1e-6

@@ -15,16 +15,14 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.mechanisms.admission import Admission, OneOfEach
 from understudy.boundary.schema.schema import ADD_REMOVE, NEIGHBOURS, REPLACE_ONE
 from understudy.lab.audits.checks import boundary as module
-from understudy.lab.audits.checks.boundary import DRAFTS, FILES, SERVER, SPILLS, UNITS, Boundary
-from understudy.lab.audits.checks.leftover_files import Watch
+from understudy.lab.audits.checks.boundary import DRAFTS, FILES, SERVER, SPILLS, UNITS, Boundary, Watch
 from understudy.lab.audits.checks.paired_gate import Selection, late_picks
+from understudy.lab.audits.harness import Harness
 from understudy.lab.audits.mutants.broken_boundary import Hesitant
 from understudy.lab.audits.mutants.mutants import MUTANTS, harness_of
-from understudy.lab.audits.pairs.hostile import PERSON, odd_pair, people_pairs, undated_pair, wide_pair
-from understudy.lab.audits.pairs.pair import PANDAS, Pair, Row
+from understudy.lab.audits.pairs import PANDAS, PERSON, Pair, Row, odd_pair, people_pairs, undated_pair, wide_pair
 from understudy.lab.audits.result import FAILED, PASSED, SKIPPED
-from understudy.lab.audits.subjects.all_subjects import applies, subject_of
-from understudy.lab.audits.subjects.harness import Harness
+from understudy.lab.audits.subjects import applies, subject_of
 
 BUDGET = Budget(1.0, 1e-6)
 

@@ -14,9 +14,8 @@ from scipy.special import betaln, comb
 
 from understudy.boundary.privacy.budget import Spend
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
-from understudy.lab.audits.checks.law import gaussian, laplace, tail_bound
-from understudy.lab.audits.checks.loss import log_ratio
-from understudy.lab.audits.checks.paired_gate import Noise, PairedExchange, PosteriorSample, Selection
+from understudy.lab.audits.checks.conformance import gaussian, laplace, tail_bound
+from understudy.lab.audits.checks.paired_gate import Noise, PairedExchange, PosteriorSample, Selection, log_ratio
 
 
 def counts_ask(mechanism: str, here: list[int], there: list[int], value: list[int], scale: float) -> PairedExchange:

@@ -20,10 +20,10 @@ from understudy.lab.audits.checks.training_checks import (
     audit_training,
     training_checks,
 )
+from understudy.lab.audits.harness import Harness
 from understudy.lab.audits.mutants.mutants import MUTANTS, OF_TRAINING, harness_of
 from understudy.lab.audits.result import FAILED, PASSED
-from understudy.lab.audits.subjects.all_subjects import trained
-from understudy.lab.audits.subjects.harness import Harness
+from understudy.lab.audits.subjects import trained
 from understudy.methods.dp_ctgan import dp_ctgan
 from understudy.methods.dp_gan import dp_gan
 

@@ -15,10 +15,9 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.schema.domain import Domain
 from understudy.errors import InputError, MethodError, ReleaseError
 from understudy.inference.row_selection import Goal
-from understudy.lab.audits.games.game import black_box_bound, rounds
-from understudy.lab.audits.pairs.pair import pairs
+from understudy.lab.audits.games.games import SpecimenPlayer, black_box_bound, rounds
+from understudy.lab.audits.pairs import pairs
 from understudy.lab.audits.result import BLACK_BOX, Claim
-from understudy.lab.audits.subjects.specimens import SpecimenPlayer
 from understudy.lab.specimens import all_specimens as registry
 from understudy.lab.specimens.published_select import (
     SPECIMEN,

@@ -18,8 +18,7 @@ from understudy.lab.audits.audit_plan import LEVEL, SETTINGS, AuditPlan, setting
 from understudy.lab.audits.checks.curator_checks import BOUNDARY, CONFORMANCE, SENSITIVITY, TAINT, CuratorChecks
 from understudy.lab.audits.checks.paired_gate import PairedExchange
 from understudy.lab.audits.checks.training_checks import TrainingChecks
-from understudy.lab.audits.games.game import cut
-from understudy.lab.audits.games.games import Games
+from understudy.lab.audits.games.games import Games, cut
 from understudy.lab.audits.mutants.mutants import MUTANTS, OF_TRAINING, harness_of, revealed_by
 from understudy.lab.audits.result import (
     DOES_NOT_APPLY,
@@ -32,7 +31,7 @@ from understudy.lab.audits.result import (
     Claim,
     MutantMatrix,
 )
-from understudy.lab.audits.subjects.all_subjects import applies, is_opaque, mutants_of, subjects, trained
+from understudy.lab.audits.subjects import applies, is_opaque, mutants_of, subjects, trained
 from understudy.parameters import known_name, one_of, whole_number
 from understudy.progress import Listener, Progress, listening
 from understudy.releases.certificate import versions

@@ -9,9 +9,9 @@ from typing import Any
 
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.schema.schema import ADD_REMOVE
-from understudy.lab.audits.pairs.pair import Pair, pairs, switch_pair
-from understudy.lab.audits.subjects import foreign
-from understudy.lab.audits.subjects.all_subjects import is_opaque, kind_of, subject_of, trained
+from understudy.lab.audits.games import foreign
+from understudy.lab.audits.pairs import Pair, pairs, switch_pair
+from understudy.lab.audits.subjects import is_opaque, kind_of, subject_of, trained
 from understudy.parameters import known_name
 from understudy.releases.certificate import versions
 

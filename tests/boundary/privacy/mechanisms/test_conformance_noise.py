@@ -1,8 +1,8 @@
 """Noise conformance: residuals of real answers, through the curator, against the law that the spend declares.
 
-Each check is a Chernoff bound of `audits.law`, whose moments are tested in tests/lab/audits. A run makes five two-sided
-checks and refuses below 10⁻¹⁰ per side: false alarms are rarer than 10⁻⁹ a run, over the randomness of the operating
-system; no seed is needed. Mutants draw the same noise in every run.
+Each check is a Chernoff bound of `audits.checks.conformance`, whose moments are tested in tests/lab/audits. A run makes
+five two-sided checks and refuses below 10⁻¹⁰ per side: false alarms are rarer than 10⁻⁹ a run, over the randomness of
+the operating system; no seed is needed. Mutants draw the same noise in every run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Grid
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.table import Table
-from understudy.lab.audits.checks.law import LAWS, Moments, NoiseLaw, Residuals, hoeffding, signs, tail_bound
+from understudy.lab.audits.checks.conformance import LAWS, Moments, NoiseLaw, Residuals, hoeffding, signs, tail_bound
 
 SIDE = 1e-10
 SIDES = 10

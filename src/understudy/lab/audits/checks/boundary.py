@@ -11,9 +11,13 @@ import contextlib
 import dataclasses
 import gc
 import importlib.util
+import os
 import secrets
 import stat
+import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -31,14 +35,11 @@ from understudy.boundary.tables.cache import CachedTable
 from understudy.boundary.tables.table import Table
 from understudy.errors import TableError, UnderstudyError
 from understudy.lab.audits.checks import sensitivity, taint
-from understudy.lab.audits.checks.leftover_files import Watch
 from understudy.lab.audits.checks.paired_gate import TrainingReached
 from understudy.lab.audits.checks.server import served
-from understudy.lab.audits.pairs.hostile import ODD, odd_pair, people_pairs, undated_pair, wide_pair
-from understudy.lab.audits.pairs.pair import PANDAS, Pair, pairs
+from understudy.lab.audits.harness import Harness, RunContext, Subject
+from understudy.lab.audits.pairs import ODD, PANDAS, Pair, odd_pair, pairs, people_pairs, undated_pair, wide_pair
 from understudy.lab.audits.result import FAILED, PASSED, SKIPPED, Check
-from understudy.lab.audits.subjects.harness import Harness, RunContext
-from understudy.lab.audits.subjects.subject import Subject
 
 DRAFTS = "a schema that is a draft of the rows guarantees nothing"
 UNITS = "one ledger refuses claims about rows beside claims about people"
@@ -239,3 +240,77 @@ def _files_check(found: Sequence[str]) -> Check:
     if found:
         return Check(FILES, FAILED, f"ids of made-up people stand in {len(found)} files: {', '.join(found[:3])}.")
     return Check(FILES, PASSED, "no id of a made-up person stands in a new file of the working or temporary folder.")
+
+
+MOST_BYTES = 1 << 28
+"""A larger file is not searched."""
+OTHERS = 0o077
+CLOCK = 2 * 10**9
+"""How far, in nanoseconds, a file system's clock may lag behind."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Searches new files for a canary that stands in the rows.
+
+    Knows where files may be left, and what stood there when it began: of folders that were there, the first level only.
+    """
+
+    canary: bytes
+    folders: tuple[Path, ...]
+    before: dict[Path, int]
+    since: int
+    """In nanoseconds; files that were not written since then are not searched."""
+
+    @classmethod
+    @contextmanager
+    def begun(cls, canary: bytes) -> Iterator[Watch]:
+        folders = tuple(dict.fromkeys((Path.cwd(), Path(tempfile.gettempdir()).resolve())))
+        since = time.time_ns() - CLOCK
+        yield cls(canary, folders, {p: _changed(p) for f in folders for p in _entries(f)}, since)
+
+    def found(self, anywhere: bool) -> list[str]:
+        """Files that hold the canary: those that others than their owner can read, or all."""
+        new = [p for f in self.folders for p in _entries(f) if _changed(p) != self.before.get(p)]
+        files = [p for entry in new for p in _files(entry) if _changed(p) >= self.since]
+        return [p.name for p in files if (anywhere or _is_open(p, self.folders)) and _holds(p, self.canary)]
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return [Path(entry.path) for entry in os.scandir(folder)]
+    except OSError:
+        return []
+
+
+def _changed(path: Path) -> int:
+    try:
+        return path.lstat().st_mtime_ns
+    except OSError:
+        return -1
+
+
+def _files(entry: Path) -> Iterator[Path]:
+    """The file, or all files of the folder; links are not followed."""
+    if entry.is_symlink():
+        return
+    if entry.is_dir():
+        yield from (Path(top) / name for top, _, names in os.walk(entry) for name in names)
+    elif entry.is_file():
+        yield entry
+
+
+def _is_open(path: Path, folders: tuple[Path, ...]) -> bool:
+    """Whether others can read the file, and can pass all folders above it that were made for it."""
+    above = [p for p in path.parents if any(f in p.parents for f in folders)]
+    try:
+        return all(stat.S_IMODE(p.stat().st_mode) & OTHERS for p in (path, *above))
+    except OSError:
+        return False
+
+
+def _holds(path: Path, canary: bytes) -> bool:
+    try:
+        return path.stat().st_size <= MOST_BYTES and canary in path.read_bytes()
+    except OSError:
+        return False

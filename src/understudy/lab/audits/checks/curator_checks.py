@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from understudy.lab.audits.audit_plan import AuditPlan
 from understudy.lab.audits.checks import conformance, sensitivity, taint
 from understudy.lab.audits.checks.boundary import Boundary
-from understudy.lab.audits.checks.law import LAWS
+from understudy.lab.audits.checks.conformance import LAWS
 from understudy.lab.audits.checks.paired_gate import PairedExchange
+from understudy.lab.audits.harness import Harness, RunContext, Subject
 from understudy.lab.audits.mutants.mutants import halved, harness_of, revealed_by
-from understudy.lab.audits.pairs.pair import Pair
+from understudy.lab.audits.pairs import Pair
 from understudy.lab.audits.result import FAILED, AuditStep, Check
-from understudy.lab.audits.subjects.all_subjects import selects_wide, subject_of
-from understudy.lab.audits.subjects.harness import Harness, RunContext
-from understudy.lab.audits.subjects.subject import Subject
+from understudy.lab.audits.subjects import selects_wide, subject_of
 from understudy.progress import Progress
 
 POWER_TRIALS = 20

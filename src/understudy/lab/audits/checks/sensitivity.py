@@ -14,8 +14,16 @@ import numpy as np
 
 from understudy.boundary.privacy.asks import Ask, Consult, Draws, Keys, Ranks, Select, Train
 from understudy.boundary.privacy.budget import Budget, Spend, compose
-from understudy.lab.audits.checks.loss import CHOICES, COUNTS, NoisyHistogram, noisy_histograms
-from understudy.lab.audits.checks.paired_gate import Noise, PairedExchange, PosteriorSample, Selection
+from understudy.lab.audits.checks.paired_gate import (
+    CHOICES,
+    COUNTS,
+    Noise,
+    NoisyHistogram,
+    PairedExchange,
+    PosteriorSample,
+    Selection,
+    noisy_histograms,
+)
 from understudy.lab.audits.result import FAILED, PASSED, Check
 
 ROUNDING = 1 + 1e-12

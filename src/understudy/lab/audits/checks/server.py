@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.table import Table
 from understudy.errors import TableError
-from understudy.lab.audits.subjects.harness import opened
+from understudy.lab.audits.harness import opened
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,9 +15,8 @@ from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.tables.table import Table
 from understudy.errors import CheckFailed
+from understudy.lab.audits.harness import RunContext, RunOutput, Subject
 from understudy.lab.audits.result import FAILED, PASSED, Check
-from understudy.lab.audits.subjects.harness import RunContext
-from understudy.lab.audits.subjects.subject import RunOutput, Subject
 
 SEED = 11
 

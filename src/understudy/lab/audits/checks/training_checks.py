@@ -38,11 +38,11 @@ from understudy.lab.audits.checks.canaries import Canaries, Coins, GradientListe
 from understudy.lab.audits.checks.curator_checks import BOUNDARY, CONFORMANCE, SENSITIVITY, TAINT
 from understudy.lab.audits.checks.paired_gate import PairedExchange
 from understudy.lab.audits.games.bounds import Curve, least_epsilon
-from understudy.lab.audits.games.game import cut
+from understudy.lab.audits.games.games import cut
+from understudy.lab.audits.harness import Harness, opened
 from understudy.lab.audits.mutants.mutants import OF_TRAINING, harness_of, revealed_by
 from understudy.lab.audits.result import FAILED, PASSED, AuditStep, Check
-from understudy.lab.audits.subjects.all_subjects import applies, subject_of
-from understudy.lab.audits.subjects.harness import Harness, opened
+from understudy.lab.audits.subjects import applies, subject_of
 from understudy.methods.method import Options
 from understudy.methods.parts.networks import TRAINED_DELTA, TRAINED_EPSILON, Network
 from understudy.methods.pate_gan import PateGan

@@ -1,23 +1,230 @@
-"""All games of an audit: which are played, for how long, and what they prove."""
+"""Step 5. The distinguishing game: a coin chooses one of two tables, a method is run on it, and the coin is guessed.
+
+Rounds are played in worker processes, each of which keeps its tables open between rounds. With a folder the rounds are
+kept, and an audit that was stopped goes on where it was.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import math
+import secrets
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from understudy.errors import MethodError
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.boundary.privacy.budget import Budget
+from understudy.errors import MethodError, ReleaseError
 from understudy.lab.audits.audit_plan import AuditPlan
-from understudy.lab.audits.games import rounds as rounds_of_game
+from understudy.lab.audits.checks.paired_gate import log_ratio
+from understudy.lab.audits.games.bounds import LowerBounds, best_event, by_event, happened
 from understudy.lab.audits.games.features import features
-from understudy.lab.audits.games.game import Run, black_box_bound, white_box_bound
-from understudy.lab.audits.games.rounds import PlayedRounds, RoundBatch
-from understudy.lab.audits.pairs.pair import Pair
+from understudy.lab.audits.harness import Harness, RunContext, Subject
+from understudy.lab.audits.mutants.mutants import harness_of
+from understudy.lab.audits.pairs import Pair, named
 from understudy.lab.audits.result import BLACK_BOX, WHITE_BOX, Bound, Claim
-from understudy.lab.jobs.worker_pool import Broken, WorkerPool, python_command
+from understudy.lab.audits.subjects import is_opaque, subject_of
+from understudy.lab.jobs.job_record import JobRecord
+from understudy.lab.jobs.worker_pool import Broken, WorkerPool, python_command, serve
+from understudy.lab.specimens.all_specimens import specimen
 from understudy.progress import Advance, Progress
+
+RATIO = "log-likelihood ratio of the answers"
+Run = tuple[int, dict[str, float]]
+"""The coin, and what was seen."""
+
+
+class Player(Protocol):
+    """Plays rounds of one pair."""
+
+    def play(self, view: str, second: bool) -> dict[str, float]: ...
+
+
+@dataclass(frozen=True)
+class MeteredPlayer:
+    """Of a subject that learns through a curator: seen from inside, by its answers, or from outside, by its rows."""
+
+    subject: Subject
+    harness: Harness
+    pair: Pair
+    budget: Budget
+
+    @cached_property
+    def contexts(self) -> tuple[RunContext, RunContext]:
+        return self.harness.context(self.pair, second=False), self.harness.context(self.pair, second=True)
+
+    def play(self, view: str, second: bool) -> dict[str, float]:
+        context = self.contexts[second]
+        curator, gate = context.curator(self.budget)
+        if view == WHITE_BOX:
+            self.subject.learn(context, curator, secrets.randbelow(2**31))
+            towards = sum(map(log_ratio, gate.exchanges))
+            return {RATIO: towards if second else -towards}
+        shown = self.subject.show(context, curator, secrets.randbelow(2**31))
+        return shown.numbers if shown.rows is None else features(shown.rows.to_pydict(), self.pair.extra)
+
+
+def rounds(player: Player, view: str, number: int) -> list[Run]:
+    """Each with a coin of its own."""
+    coins = [secrets.randbits(1) for _ in range(number)]
+    return [(coin, player.play(view, bool(coin))) for coin in coins]
+
+
+def white_box_bound(pair: str, runs: Sequence[Run], level: float, claim: Claim) -> Bound:
+    """The likelier world is guessed: nothing is chosen by looking at the runs, so all of them test."""
+    coins = np.array([coin for coin, _ in runs])
+    guesses = np.array([seen[RATIO] > 0 for _, seen in runs])
+    right = int((coins == guesses).sum())
+    proved = LowerBounds.by_accuracy(right, len(runs), level, claim.delta)
+    return Bound(
+        pair,
+        WHITE_BOX,
+        statistic=RATIO,
+        runs=len(runs),
+        level=level,
+        accuracy=right / len(runs),
+        **dataclasses.asdict(proved),
+        refutes=refuted(proved, claim),
+    )
+
+
+def black_box_bound(pair: str, runs: Sequence[Run], level: float, claim: Claim) -> Bound:
+    """Half of the runs choose a statistic and a threshold, the other half test them."""
+    names = list(runs[0][1])
+    chosen, tested = (_by_world(half, names) for half in (runs[0::2], runs[1::2]))
+    column, at, above = best_event(*chosen, claim.delta, LowerBounds(claim.epsilon, claim.rho or 0.0))
+    hits = [int(happened(runs_of_one[:, column], at, above).sum()) for runs_of_one in tested]
+    sizes = [len(runs_of_one) for runs_of_one in tested]
+    proved, statistic, accuracy = LowerBounds(), names[column], 0.5
+    if all(sizes):  # unless the coin always fell the same way
+        if hits[0] / sizes[0] > hits[1] / sizes[1]:
+            above, hits = not above, [n - h for n, h in zip(sizes, hits, strict=True)]
+        proved = by_event((hits[0], hits[1]), (sizes[0], sizes[1]), level / 2, claim.delta)
+        statistic = f"{names[column]} {'at least' if above else 'below'} {at:.4g}"
+        accuracy = (hits[1] / sizes[1] + 1 - hits[0] / sizes[0]) / 2
+    return Bound(
+        pair,
+        BLACK_BOX,
+        statistic=statistic,
+        runs=len(runs),
+        level=level,
+        accuracy=accuracy,
+        **dataclasses.asdict(proved),
+        refutes=refuted(proved, claim),
+    )
+
+
+def _by_world(runs: Sequence[Run], names: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    first, second = ([[seen[n] for n in names] for c, seen in runs if c == coin] for coin in (0, 1))
+    return np.array(first, dtype=np.float64), np.array(second, dtype=np.float64)
+
+
+def refuted(proved: LowerBounds, claim: Claim) -> str:
+    """The part of a claim that can't be true, in words."""
+    if proved.epsilon > claim.epsilon:
+        return f"epsilon is at least {cut(proved.epsilon)} at delta {claim.delta:g}, claimed {claim.epsilon:.3g}"
+    if claim.mu is not None and proved.mu > claim.mu:
+        return f"mu is at least {cut(proved.mu)}, claimed {claim.mu:.3g}"
+    if claim.rho is not None and proved.rho > claim.rho:
+        return f"rho is at least {cut(proved.rho)}, claimed {claim.rho:.3g}"
+    return ""
+
+
+def cut(value: float) -> str:
+    """Three digits, rounded down: what is proved must not be said to be more."""
+    if value <= 0:
+        return "0"
+    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return f"{math.floor(value / unit) * unit:.3g}"
+
+
+@dataclass(frozen=True)
+class SpecimenPlayer:
+    """Of a specimen, which reads rows without a curator: only what it shows is looked at."""
+
+    name: str
+    pair: Pair
+    budget: Budget
+
+    def play(self, view: str, second: bool) -> dict[str, float]:
+        assert view == BLACK_BOX
+        rows = self.pair.tables[second]
+        shown = specimen(
+            rows, self.pair.schema, method=self.name, epsilon=self.budget.epsilon, seed=secrets.randbelow(2**31)
+        )
+        return features(shown.arrow.to_pydict(), self.pair.extra)
+
+
+FILE = "rounds.jsonl"
+
+
+@dataclass(frozen=True)
+class RoundBatch:
+    """Some rounds of one game: what a worker plays at a time."""
+
+    pair: str
+    view: str
+    rounds: int
+    number: int
+    """Of the batch within its game."""
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        return self.pair, self.view, self.number
+
+
+def main() -> None:
+    """In a worker: a batch comes, its runs go."""
+
+    def prepare(setup: dict[str, Any], attached: bytes) -> Callable[[dict[str, Any]], Any]:
+        player = lru_cache(maxsize=None)(lambda pair: player_of(setup, pair))
+        return lambda batch: rounds(player(batch["pair"]), batch["view"], batch["rounds"])
+
+    serve(prepare)
+
+
+def player_of(setup: dict[str, Any], name: str) -> Player:
+    budget, pair = Budget(setup["epsilon"], setup["delta"]), named(name, setup["neighbours"])
+    if is_opaque(setup["subject"]):
+        return SpecimenPlayer(setup["subject"], pair, budget)
+    return MeteredPlayer(subject_of(setup["subject"], budget), harness_of(setup["mutant"]), pair, budget)
+
+
+@dataclass(frozen=True)
+class PlayedRounds:
+    """What was played so far, by batch; `add` keeps one more."""
+
+    played: dict[tuple[str, str, int], list[Run]] = field(default_factory=dict)
+    _lines: JobRecord | None = None
+
+    @classmethod
+    @contextmanager
+    def open(cls, folder: Path | None, question: dict[str, Any]) -> Iterator[PlayedRounds]:
+        """In a folder, or nowhere. A folder that holds another audit is refused."""
+        if folder is None:
+            yield cls()
+            return
+        with JobRecord.open(folder / FILE) as lines:
+            if not lines.values:
+                lines.append(question)
+            elif lines.values[0] != json.loads(json.dumps(question)):
+                raise ReleaseError(f"{str(folder)!r} holds another audit; choose another folder", folder)
+            played = {RoundBatch(**x["task"]).key: [(coin, seen) for coin, seen in x["runs"]] for x in lines.values[1:]}
+            yield cls(played, lines)
+
+    def add(self, batch: RoundBatch, runs: list[Run]) -> None:
+        self.played[batch.key] = runs
+        if self._lines is not None:
+            self._lines.append({"task": asdict(batch), "runs": runs})
+
 
 MAIN_SHARE = 0.5
 """Of the level, for the white-box game of the worst pair; all other games share the rest."""
@@ -42,7 +249,7 @@ class Games:
         """Plays until all runs are made, or time is up."""
         begun, seconds = time.monotonic(), self.plan.setting.seconds
         others, main = self._tasks()
-        command = self.plan.command() or python_command(rounds_of_game.__name__)
+        command = self.plan.command() or python_command(__name__)
         pool: WorkerPool[RoundBatch] = WorkerPool(command, self.plan.setup(self.pairs), self.jobs)
         with PlayedRounds.open(self.out, self.plan.question()) as rounds:
             self._play(pool, others, rounds, begun + (OTHERS_SHARE if main else 1.0) * seconds)

@@ -34,7 +34,7 @@ from understudy.boundary.tables.frame import FrameTable
 from understudy.boundary.tables.sql import DUCKDB_FUNCTIONS
 from understudy.boundary.tables.table import Table
 from understudy.errors import TableError
-from understudy.lab.audits.subjects.harness import WithGuarantee, opened
+from understudy.lab.audits.harness import WithGuarantee, opened
 
 # --- how rows are read
 

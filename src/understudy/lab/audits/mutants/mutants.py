@@ -14,14 +14,19 @@ from understudy.boundary.privacy.asks.ask import Ask, Result
 from understudy.boundary.privacy.budget import Spend
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.entropy import SeededEntropy
+from understudy.boundary.privacy.mechanisms.gradient import Deep
 from understudy.boundary.privacy.mechanisms.posterior import Prior
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
+from understudy.boundary.privacy.mechanisms.subsampling import GRID_SCALE
+from understudy.boundary.privacy.mechanisms.teachers import ExactVotes
+from understudy.boundary.privacy.mechanisms.training import GradientSums
 from understudy.boundary.schema.column import Categorical, Integer, Number
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.grouped_sums import GroupedSums
 from understudy.boundary.schema.partition import Partition
 from understudy.boundary.schema.schema import Schema
 from understudy.lab.audits.checks.boundary import DRAFTS, FILES, UNITS
+from understudy.lab.audits.harness import Harness, opened
 from understudy.lab.audits.mutants.broken_boundary import (
     BrokenAsk,
     FreeTotal,
@@ -33,10 +38,7 @@ from understudy.lab.audits.mutants.broken_boundary import (
     left_in_files,
     spilled_beside,
 )
-from understudy.lab.audits.mutants.broken_training import HalfNoise, RawLaw, SharedTeachers, Shuffled, Unclipped
-from understudy.lab.audits.pairs.hostile import LOST, ODD, PADDED, WIDE
-from understudy.lab.audits.pairs.pair import Row
-from understudy.lab.audits.subjects.harness import Harness, opened
+from understudy.lab.audits.pairs import LOST, ODD, PADDED, WIDE, Row
 from understudy.parameters import known_name
 
 
@@ -172,6 +174,65 @@ def _between(column: Number | Integer, low: Any, high: Any) -> Number | Integer:
 
 def counted(rows: Sequence[Row]) -> int:
     return len(rows)
+
+
+class Unclipped(GradientSums):
+    """Sums gradients as long as they are."""
+
+    def clipped(self, critic: Deep, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        return critic.clipped_sum(rows, 1e9)
+
+
+class HalfNoise(GradientSums):
+    """Draws noise of half the scale."""
+
+    def noise(self, size: int) -> NDArray[np.int64]:
+        return self.randomness.noise("discrete-gaussian", GRID_SCALE / 2, size)
+
+
+class Shuffled(GradientSums):
+    """Goes through the shuffled rows in batches of one size, and is accounted as if rows had joined by coins."""
+
+    _order: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+
+    def batch(self) -> NDArray[np.intp]:
+        size = round(self.course.rate * len(self.codes))
+        if len(self._order) < size:
+            keys = self.randomness.noise("discrete-gaussian", GRID_SCALE, len(self.codes))
+            self._order = np.argsort(keys, kind="stable")
+        batch, self._order = self._order[:size], self._order[size:]
+        return batch
+
+
+class SharedTeachers(ExactVotes):
+    """Every row is known to three teachers."""
+
+    def taught(self, codes: NDArray[np.integer[Any]]) -> Any:
+        of = self.assigned(len(codes))
+        parts = [self.known(codes, (of + k) % self.teachers) for k in range(3)]
+        return sum(c for c, _ in parts), sum(n for _, n in parts)
+
+
+@dataclass(frozen=True)
+class RawLaw:
+    """No noise on the counts that make the law of conditions; all else is honest."""
+
+    honest: Randomness
+    secure: bool = True
+
+    @classmethod
+    def system(cls) -> RawLaw:
+        return cls(ExactRandomness.system())
+
+    def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
+        counted = mechanism == "discrete-gaussian" and scale < GRID_SCALE / 4
+        return np.zeros(size, dtype=np.int64) if counted else self.honest.noise(mechanism, scale, size)
+
+    def choose(self, scores: NDArray[np.float64], exponent: float, k: int) -> list[int]:
+        return self.honest.choose(scores, exponent, k)
+
+    def draw(self, counts: NDArray[np.int64], prior: Any, draws: int) -> NDArray[np.int64]:
+        return self.honest.draw(counts, prior, draws)
 
 
 MUTANTS: dict[str, Mutant] = {

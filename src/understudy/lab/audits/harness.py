@@ -1,14 +1,15 @@
 """Everything around a method that may be broken: how rows are opened, the schema, the curator, its randomness, what is
 debited and what is claimed.
 
-The honest harness is what every release uses. A mutant is a harness with one part replaced.
+The honest harness is what every release uses. A mutant is a harness with one part replaced. A subject is
+what is audited in it: anything that learns through a curator and shows something of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
@@ -22,7 +23,10 @@ from understudy.boundary.tables.cache import CachedTable
 from understudy.boundary.tables.sources import open as open_table
 from understudy.boundary.tables.table import Table
 from understudy.lab.audits.checks.paired_gate import PairedGate, RecordingRandomness
-from understudy.lab.audits.pairs.pair import Pair, Row
+from understudy.lab.audits.pairs import Pair, Row
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class WithGuarantee(Protocol):
@@ -102,3 +106,41 @@ class RunContext:
     def pinned(self, budget: Budget, gate: Gate) -> Curator:
         """A curator whose answers come from elsewhere."""
         return self.harness.curator(self.schema, budget, gate)
+
+
+@dataclass(frozen=True)
+class RunOutput:
+    """What a run makes public."""
+
+    outside: dict[str, Any]
+    """All but the values of measurements and what follows from them, each in a form that can be compared."""
+    rows: pa.Table | None = None
+    numbers: dict[str, float] = field(default_factory=dict)
+    """What somebody would look at where no rows are shown."""
+
+
+class Subject(Protocol):
+    """A method that is audited from both sides of the boundary."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def buys_keys(self) -> bool:
+        """Whether it can learn the values of a private column."""
+        ...
+
+    def learn(self, context: RunContext, curator: Curator, seed: int) -> None:
+        """Asks the curator all that the method asks, and shows nothing."""
+        ...
+
+    def show(self, context: RunContext, curator: Curator, seed: int) -> RunOutput:
+        """The whole run."""
+        ...
+
+    def claim(self, context: RunContext, curator: Curator) -> WithGuarantee:
+        """What it would hand out with a result, for the spends of the curator so far; nothing is asked of it."""
+        ...

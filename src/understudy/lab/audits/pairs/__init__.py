@@ -1,1 +1,0 @@
-"""Neighbouring tables made to betray mistakes."""
