@@ -90,6 +90,20 @@ def test_a_sound_release_passes(folder: Path):
     assert 0.98 * found.epsilon <= found.spent == certificate["spent"]["epsilon"] <= found.epsilon
 
 
+def test_a_certificate_has_a_line_for_each_spend_and_keeps_verifying_as_it_was_written_before(folder: Path):
+    path = folder / "certificate.json"
+    lines, body = path.read_text().splitlines(), json.loads(path.read_bytes())
+    assert len(body["spends"]) > 1 and all(
+        f"    {json.dumps(s)}" in {x.rstrip(",") for x in lines} for s in body["spends"]
+    )
+    path.write_text(json.dumps(body, indent=2, ensure_ascii=False) + "\n")
+    us.verify(folder)
+    us.replay(folder)
+    for layout in ({"indent": 4}, {"indent": None}, {"indent": 2, "sort_keys": True}):
+        path.write_text(json.dumps(body, ensure_ascii=False, **layout) + "\n")
+        assert "certificate.json" in complaint(folder), layout
+
+
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("where", [0.0, 0.13, 0.5, 0.77, 1.0])
 @pytest.mark.parametrize("bit", [0, 5])

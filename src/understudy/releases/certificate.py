@@ -6,7 +6,7 @@ import hashlib
 import json
 import platform
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any, Protocol
 
@@ -31,6 +31,8 @@ ARITHMETIC = (
 )
 """How the noise of a training is made; `secure_randomness` says which source the bits came from."""
 READ_TO_CAP = "read only to cap the rows of a person"
+LONG_LINE = 100
+"""Part of the format, as the order of keys is: another value writes other bytes, which nothing would accept."""
 
 
 class AuditedClaim(Protocol):
@@ -177,7 +179,7 @@ class Certificate:
         if self.format != FIRST_FORMAT:
             body["schema_status"] = self.schema_status
             body["ledger"] = None if self.ledger is None else self.ledger.to_dict()
-        # The order of the keys is part of the format: digest and file are bytes of this text.
+        # The order of the keys is part of the format: digest and file are made of the text in this order.
         return body | {"digest": digest(body)}
 
     def _head(self) -> dict[str, Any]:
@@ -191,7 +193,12 @@ class Certificate:
         return head | {"no_guarantee_because": self.void, "spent": spent}
 
     def to_bytes(self) -> bytes:
-        return _canonical(self.to_dict())
+        """The file `certificate.json`: a fact on each line, and so each spend, each column and each file on its own."""
+        return _by_facts(self.to_dict())
+
+    def is_written_as(self, content: bytes) -> bool:
+        """Whether a file holds this certificate to the byte, in today's layout or in the one before it."""
+        return content in _layouts(self.to_dict())
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Certificate:
@@ -200,9 +207,8 @@ class Certificate:
             raw = json.loads(content)
             body = {k: v for k, v in raw.items() if k != "digest"}
             # The digest is of what was parsed, which other spaces or a key given twice leave alone: compare bytes too.
-            sound = (
-                raw["format"] in (FIRST_FORMAT, FORMAT) and raw["digest"] == digest(body) and content == _canonical(raw)
-            )
+            sound = raw["format"] in (FIRST_FORMAT, FORMAT) and raw["digest"] == digest(body)
+            sound = sound and content in _layouts(raw)
         except (ValueError, KeyError, TypeError, AttributeError):
             sound = False
         if not sound:
@@ -263,8 +269,28 @@ def digest(body: dict[str, Any]) -> str:
     return hashlib.sha256(_canonical(body)).hexdigest()
 
 
+def _layouts(body: dict[str, Any]) -> tuple[bytes, bytes]:
+    """The bytes that a certificate may have: as it is written now, and as it was written before."""
+    return _by_facts(body), _canonical(body)
+
+
 def _canonical(body: dict[str, Any]) -> bytes:
+    """The text that the digest is of. Certificates were written like this too, with a line for every number."""
     return (json.dumps(body, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _by_facts(body: dict[str, Any]) -> bytes:
+    """A key on each line; where that line would be long, each entry of its value on a line of its own."""
+    write = partial(json.dumps, ensure_ascii=False, allow_nan=False)
+    facts = []
+    for key, value in body.items():
+        text = write(value)
+        if len(text) > LONG_LINE and isinstance(value, dict):
+            text = "{\n    " + ",\n    ".join(f"{write(k)}: {write(v)}" for k, v in value.items()) + "\n  }"
+        elif len(text) > LONG_LINE and isinstance(value, list):
+            text = "[\n    " + ",\n    ".join(map(write, value)) + "\n  ]"
+        facts.append(f"  {write(key)}: {text}")
+    return ("{\n" + ",\n".join(facts) + "\n}\n").encode()
 
 
 def _spend_record(spend: Spend) -> dict[str, Any]:

@@ -126,13 +126,13 @@ def read_certificate(folder: Path) -> Certificate:
     content = _read(folder / CERTIFICATE)
     try:
         certificate = Certificate.from_bytes(content)
-        again = certificate.to_bytes()  # with its claim, its stamp and the price of each spend computed anew
+        same = certificate.is_written_as(content)  # with its claim, its stamp and every price computed anew
     except CheckFailed:
         raise
     # Anybody may have edited the file: whatever its content breaks is a failed check, and no bug of ours.
     except (UnderstudyError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise CheckFailed(f"{CERTIFICATE} is not the certificate of a release", content) from error
-    if again != content:
+    if not same:
         raise CheckFailed(f"{CERTIFICATE} claims something else than its spends amount to", certificate)
     return certificate
 
