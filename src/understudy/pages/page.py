@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -34,9 +35,19 @@ TOGGLE = """
 """The only script of a page: it changes between light and dark."""
 
 
+# Spaces in these places show nowhere (HTML drops them between the parts of a table, SVG between shapes), and nothing
+# but our markup can match, since every text is escaped.
+_NEEDLESS_BREAKS = re.compile(r"\n+(?=<(?:td|/td|/tr|tr|/tbody|rect|line|text|g|title|path|svg x|/svg)[ />])")
+
+
 def fill(template: str, **context: Any) -> str:
     """A page from one of the templates; same input, same bytes."""
-    return _environment().get_template(template).render(**context)
+    return rendered(_environment().get_template(template), **context)
+
+
+def rendered(template: jinja2.Template, **context: Any) -> str:
+    """The page with each table and each drawing on one line: most of a long report would be line breaks otherwise."""
+    return _NEEDLESS_BREAKS.sub("", template.render(**context))
 
 
 @lru_cache(maxsize=1)

@@ -35,7 +35,7 @@ from understudy.methods.registry import METHODS
 from understudy.pages.dial import Slice, donut
 from understudy.pages.figure import Figure
 from understudy.pages.formatting import upward
-from understudy.pages.page import plain_environment
+from understudy.pages.page import plain_environment, rendered
 from understudy.pages.palette import DARK, LIGHT, SERIES
 from understudy.releases.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, UNCONFIRMED, Certificate
 from understudy.releases.report_figures import (
@@ -122,7 +122,8 @@ def render(
     """
     lines, curve = _lines(certificate), curve_of(record)
     margins = [line.margin for line in lines if line.margin is not None]
-    return _template().render(
+    return rendered(
+        _template(),
         certificate=certificate,
         claim=_Claim.of(certificate),
         lines=lines,
