@@ -1,4 +1,4 @@
-"""Runs a method of dpmm: `python -m marginals.dpmm JOB` in an environment that has it.
+"""Runs a method of dpmm: `python -m marginals.dpmm` in an environment that has it.
 
 The rows are codes already and their domain is declared, so its own preprocessing, which costs budget, is switched
 off. AIM has the model size that is the default of its class; the pipeline would lift the limit.

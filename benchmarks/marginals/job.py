@@ -1,17 +1,19 @@
-"""What every runner shares: it is given a job, times fit and sample together, and leaves a CSV of codes and a report.
+"""What every runner shares: it takes a job, times fit and sample together, leaves a CSV of codes, answers by a report.
 
-Runs in the rivals' environments too, so it imports nothing but the standard library.
+Runs in the rivals' environments too, so it imports nothing but the standard library, and not the worker's side of
+`understudy.lab.jobs.worker_pool` either: `run` speaks its lines.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import os
 import resource
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 LONGEST_REASON = 300
@@ -31,10 +33,6 @@ class Job:
     domain: str
     schema: str
     synthetic: str
-    report: str
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
 
     def sizes(self) -> dict[str, int]:
         """The declared number of codes of each column."""
@@ -58,7 +56,10 @@ class Table:
 
 def run(version: str, prepare: Callable[[Job], Callable[[], Table]]) -> None:
     """Prepares untimed (imports, reading the CSV), runs timed, writes untimed; an exception becomes the report."""
-    job = Job(**json.loads(sys.argv[1]))
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever a tool prints, it prints elsewhere
+    sys.stdin.readline()  # the setup, which says nothing to a runner
+    job = Job(**json.loads(sys.stdin.readline()))
     try:
         work = prepare(job)
         start, cpu = time.perf_counter(), cpu_seconds()
@@ -73,7 +74,7 @@ def run(version: str, prepare: Callable[[Job], Callable[[], Table]]) -> None:
             "failed": f"{type(error).__name__}: {error}"[:LONGEST_REASON],
             "peak_mb": round(peak_mb()),
         }
-    Path(job.report).write_text(json.dumps(report))
+    print(json.dumps(report), file=answers, flush=True)
 
 
 def cpu_seconds() -> float:

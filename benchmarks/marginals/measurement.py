@@ -1,11 +1,10 @@
-"""One measurement: a runner in a process of its own, killed at the time box, then the scorer on what it wrote."""
+"""One measurement: a runner as a worker of its own, ended at the time box, then the scorer on what it wrote."""
 
 from __future__ import annotations
 
 import ast
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from results_cache import Result
+
+from understudy.lab.jobs.worker_pool import Broken, WorkerPool
 
 from .cache import identity
 from .case import OURS, Case
@@ -29,7 +30,8 @@ def prepare_table(name: str) -> None:
     """The coded form of a table under .bench, made anew at each run since a schema may have changed."""
     _folder(name).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=_folder(name).parent) as new:
-        subprocess.run([sys.executable, "-m", "marginals.coded", name, new], cwd=ROOT, env=_environment(), check=True)
+        command = [sys.executable, "-m", "marginals.coded", name, new]
+        subprocess.run(command, cwd=ROOT, env=os.environ | _environment(), check=True)
         for file in Path(new).iterdir():  # each moved whole, for another run may be reading
             file.replace(_folder(name) / file.name)
 
@@ -45,8 +47,10 @@ def measure(case: Case, box: float) -> Result:
     with tempfile.TemporaryDirectory(prefix="marginals-") as folder:
         job = _job(case, Path(folder))
         try:
-            result = _run([str(python_of(case.tool)), "-m", f"marginals.{case.tool}", job.to_json()], job, box)
-            return conditions | result | ({} if "failed" in result else _score(case.table, job))
+            result = conditions | _run(case.tool, job, box)
+            if "failed" in result:
+                return result
+            return result | _score(case.table, job)
         except InstallError as error:
             return conditions | {"failed": f"not installed: {error}"[:LONGEST_REASON]}
 
@@ -61,34 +65,20 @@ def _job(case: Case, folder: Path) -> Job:
         facts["rows"],
         facts["target"],
         *(str(table / name) for name in ("train.csv", "domain.json", "schema.toml")),
-        *(str(folder / name) for name in ("synthetic.csv", "report.json")),
+        str(folder / "synthetic.csv"),
     )
 
 
-def _run(command: list[str], job: Job, box: float) -> Result:
+def _run(tool: str, job: Job, box: float) -> Result:
     start = time.monotonic()
-    with tempfile.TemporaryFile("w+") as said:
-        # A session of its own, so that the workers a rival starts are stopped with it.
-        process = subprocess.Popen(
-            command, cwd=ROOT, env=_environment(), stdout=said, stderr=said, start_new_session=True
-        )
-        try:
-            code = process.wait(timeout=box)
-        except subprocess.TimeoutExpired:
-            return {"failed": f"no result within {box:g} s, the time box", "wall": round(box, 1)}
-        finally:
-            _stop(process)
-        wall = {"wall": round(time.monotonic() - start, 1)}
-        if not Path(job.report).exists():
-            said.seek(0)
-            return {"failed": _last_words(said.read(), code)} | wall
-    return _read(Path(job.report)) | wall
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    command = [str(python_of(tool)), "-m", f"marginals.{tool}"]
+    # Not one thread, as other workers have: each tool is measured as its user would run it.
+    pool: WorkerPool[Job] = WorkerPool(command, {}, 1, fresh=True, limit=box, environment=_environment())
+    ((_, answer),) = pool.run([job])
+    result: Result = answer
+    if isinstance(answer, Broken):
+        result = {"failed": answer.reason if answer.overdue else _last_words(answer.last_words, answer.code)}
+    return result | {"wall": round(time.monotonic() - start, 1)}
 
 
 def _last_words(said: str, code: int) -> str:
@@ -112,7 +102,7 @@ def _score(table: str, job: Job) -> Result:
 
 def _environment() -> dict[str, str]:
     """The runners are modules of this package; their own folder must not be on the path, for one is called dpmm."""
-    return os.environ | {"PYTHONPATH": str(ROOT / "benchmarks")}
+    return {"PYTHONPATH": str(ROOT / "benchmarks")}
 
 
 def _folder(table: str) -> Path:

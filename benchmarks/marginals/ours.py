@@ -1,4 +1,4 @@
-"""Runs one of our methods: `python -m marginals.ours JOB` in the project's own environment.
+"""Runs one of our methods: `python -m marginals.ours` in the project's own environment.
 
 The time is that of the public call, from the CSV on disk to the finished release. The rivals are given a frame that
 was read before their clock started; what the library imports on first use is imported before ours.

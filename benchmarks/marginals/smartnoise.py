@@ -1,4 +1,4 @@
-"""Runs a method of smartnoise-synth: `python -m marginals.smartnoise JOB` in an environment that has it.
+"""Runs a method of smartnoise-synth: `python -m marginals.smartnoise` in an environment that has it.
 
 The domain is declared to its transformer from public facts, so no budget goes into preprocessing. Its noise comes
 from OpenDP and can't be seeded: for it a seed is only the number of the repetition. MWEM takes no delta.

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -57,10 +57,14 @@ class Broken:
     last_words: str
     """The last line that it printed. It may quote anything, a cell too: it is not for messages about private rows."""
     seconds: float = 0.0
+    overdue: bool = False
+    """Whether it was ended because it took longer than a job may."""
 
     @property
     def reason(self) -> str:
         """In one line that quotes nothing but the name of an error."""
+        if self.overdue:
+            return f"no result within {self.seconds:.0f} s, the time limit"
         if self.code == -signal.SIGKILL:
             return "the process was killed, most likely because the machine ran out of memory"
         if self.code < 0:
@@ -71,7 +75,11 @@ class Broken:
 
 
 class WorkerPool(Generic[Job]):
-    """At most so many workers at a time; each takes jobs until none is left, or only one if it must be `fresh`."""
+    """At most so many workers at a time; each takes jobs until none is left, or only one if it must be `fresh`.
+
+    A worker finds its own number, from 0 on, in its setup. A job may take `limit` seconds. `environment` is added to
+    the variables of this process.
+    """
 
     def __init__(
         self,
@@ -81,29 +89,28 @@ class WorkerPool(Generic[Job]):
         *,
         attached: bytes = b"",
         fresh: bool = False,
+        limit: float = threading.TIMEOUT_MAX,
+        environment: Mapping[str, str] = ONE_THREAD,
     ) -> None:
-        header = dict(setup) | {"parent": os.getpid(), "attached": len(attached)}
         self._command, self._workers, self._fresh = list(command), workers, fresh
-        self._setup = json.dumps(header).encode() + b"\n" + attached
+        self._header = dict(setup) | {"parent": os.getpid(), "attached": len(attached)}
+        self._attached, self._limit, self._environment = attached, limit, os.environ | environment
         self._running: set[_Worker] = set()
-        self._lock, self._stopped = threading.Lock(), False
+        self._lock, self._taking, self._stopped = threading.Lock(), threading.Lock(), False
 
-    def run(self, jobs: Sequence[Job], deadline: float = math.inf) -> Generator[tuple[Job, Any], None, None]:
+    def run(self, jobs: Iterable[Job], deadline: float = math.inf) -> Generator[tuple[Job, Any], None, None]:
         """Jobs with their answers as they come. A job that was begun is finished; none is begun after the deadline.
 
-        Closing the iterator, or an error, ends the workers that still run.
+        A job is taken from `jobs` when a worker is free for it. Closing the iterator, or an error, ends the workers
+        that still run.
         """
-        waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
         done: queue.SimpleQueue[tuple[Job, Any] | Exception | None] = queue.SimpleQueue()
-        for job in jobs:
-            waiting.put(job)
+        waiting, left = iter(jobs), self._workers
         self._stopped = False
-        count = min(self._workers, len(jobs))
-        threads = [threading.Thread(target=self._work, args=(waiting, done, deadline)) for _ in range(count)]
+        threads = [threading.Thread(target=self._work, args=(i, waiting, done, deadline)) for i in range(left)]
         try:  # from the first start on: an interrupt between two of them must end the workers, too
             for thread in threads:
                 thread.start()
-            left = count
             while left:
                 found = done.get()
                 if isinstance(found, Exception):
@@ -118,20 +125,23 @@ class WorkerPool(Generic[Job]):
                 if thread.ident is not None:
                     thread.join()
 
-    def _work(self, waiting: queue.SimpleQueue[Job], done: queue.SimpleQueue[Any], deadline: float) -> None:
+    def _work(self, number: int, waiting: Iterator[Job], done: queue.SimpleQueue[Any], deadline: float) -> None:
         """The life of one thread, which looks after one worker at a time."""
         worker = None
         try:
             while time.monotonic() < deadline and not self._stopped:
-                job = waiting.get_nowait()
-                worker = worker or self._start()
-                answer = worker.ask(dataclasses.asdict(job), last=self._fresh)
+                with self._taking:  # a generator refuses to be asked by two threads at once
+                    job = next(waiting, None)
+                if job is None:
+                    break
+                worker = worker or self._start(number)
+                if worker is None:
+                    break
+                answer = worker.ask(dataclasses.asdict(job), self._limit, last=self._fresh)
                 if self._fresh or isinstance(answer, Broken):
                     self._end(worker)
                     worker = None
                 done.put((job, answer))
-        except queue.Empty:
-            pass
         except Exception as error:
             done.put(error)
         finally:
@@ -139,11 +149,12 @@ class WorkerPool(Generic[Job]):
                 self._end(worker)
             done.put(None)
 
-    def _start(self) -> _Worker:
+    def _start(self, number: int) -> _Worker | None:
+        setup = json.dumps(self._header | {"number": number}).encode() + b"\n" + self._attached
         with self._lock:  # a worker that starts while the pool is stopped would outlive it
             if self._stopped:
-                raise queue.Empty
-            worker = _Worker(self._command, self._setup)
+                return None
+            worker = _Worker(self._command, setup, self._environment)
             self._running.add(worker)
             return worker
 
@@ -156,7 +167,7 @@ class WorkerPool(Generic[Job]):
         with self._lock:
             self._stopped = True
             for worker in self._running:
-                worker.process.kill()
+                worker.kill()
 
 
 class _Worker:
@@ -166,27 +177,31 @@ class _Worker:
     then whoever writes to it waits for ever, whatever the time limit is.
     """
 
-    def __init__(self, command: list[str], setup: bytes) -> None:
+    def __init__(self, command: list[str], setup: bytes, environment: Mapping[str, str]) -> None:
         try:
-            # In a session of its own: an interrupt from the keyboard reaches the parent alone, which ends its workers.
+            # In a session of its own: an interrupt from the keyboard reaches the parent alone, which ends its workers;
+            # and `kill` ends what a worker has started, too.
             self.process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=os.environ | ONE_THREAD,
+                env=environment,
                 start_new_session=True,
             )
         except OSError as error:
             raise InputError(f"{command[0]!r} can't be run: {error.strerror}; name another Python", command) from None
-        self._unsent = setup
+        self._unsent, self._overdue = setup, False
         self._printed: collections.deque[bytes] = collections.deque(maxlen=2)
         self._reader = threading.Thread(target=self._listen, daemon=True)
         self._reader.start()
 
-    def ask(self, job: dict[str, Any], last: bool) -> Any:
+    def ask(self, job: dict[str, Any], limit: float, last: bool) -> Any:
         begun = time.perf_counter()
         assert self.process.stdin and self.process.stdout
+        # A pipe can't be read with a time limit; the end of the process ends the reading.
+        timer = threading.Timer(limit, self._expire)
+        timer.start()
         try:
             self.process.stdin.write(self._unsent + json.dumps(job).encode() + b"\n")
             self.process.stdin.flush()
@@ -196,15 +211,27 @@ class _Worker:
             return json.loads(self.process.stdout.readline())
         except (OSError, ValueError):  # it reads no more, or what it wrote is no whole line
             pass
+        finally:
+            timer.cancel()
         try:
             self.process.wait(GRACE)
         except subprocess.TimeoutExpired:
-            self.process.kill()
+            self.kill()
         code = self.process.wait()
-        return Broken(code, self._last_line(), time.perf_counter() - begun)
+        return Broken(code, self._last_line(), time.perf_counter() - begun, self._overdue)
+
+    def _expire(self) -> None:
+        self._overdue = True
+        self.kill()
+
+    def kill(self) -> None:
+        # By `poll` as in `Popen.kill`: once the process was waited for, its number may be another's.
+        if self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
 
     def end(self) -> None:
-        self.process.kill()
+        self.kill()
         self.process.wait()
         self._reader.join()
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
