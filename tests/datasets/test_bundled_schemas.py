@@ -33,12 +33,11 @@ from understudy.boundary.schema.column import (
     Ordinal,
 )
 from understudy.boundary.schema.domain import Domain
-from understudy.boundary.schema.encoding import check_decodable, decode
-from understudy.boundary.schema.expression import Values
 from understudy.boundary.schema.schema import DECLARED, Schema
 from understudy.boundary.tables.sources import open as open_table
 from understudy.errors import InputError
 from understudy.inference.discovery import LARGEST_SHARE, SHARE_PER_COLUMN
+from understudy.inference.values import Values, check_decodable, decode, violations
 from understudy.releases.certificate import UNCONFIRMED
 
 NAMES = ("adult", "adult_coded", "covertype", "healthcare", "insurance", "mushroom", "nursery", "votes")
@@ -231,7 +230,7 @@ def test_nobody_leaves_the_hospital_before_they_come(shared_data):
     rows = len(admitted)
 
     def broken(a, d) -> int:
-        return int(schema.violations({"Date of Admission": Values(a), "Discharge Date": Values(d)}, rows).sum())
+        return int(violations(schema, {"Date of Admission": Values(a), "Discharge Date": Values(d)}, rows).sum())
 
     assert broken(admitted, discharged) == 0
     assert broken(discharged, admitted) == np.count_nonzero(discharged > admitted) > 0

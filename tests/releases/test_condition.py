@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import understudy as us
-from understudy.boundary.schema.encoding import decode
 from understudy.boundary.schema.expression import parse
 from understudy.errors import InputError
+from understudy.inference.values import decode, evaluate
 from understudy.releases.condition import Condition
 
 DOMAIN = us.Domain.of(
@@ -78,7 +78,7 @@ def drawn_shares(text: str, columns: tuple[str, ...]) -> np.ndarray:
     for cell in range(cells):
         place = np.unravel_index(cell, DOMAIN.shape(columns))
         codes = {c: np.full(DRAWS, p) for c, p in zip(columns, place, strict=True)}
-        found[cell] = predicate.evaluate(decode(codes, DOMAIN, rng), DRAWS).true.mean()
+        found[cell] = evaluate(predicate, decode(codes, DOMAIN, rng), DRAWS).true.mean()
     return found.reshape(DOMAIN.shape(columns))
 
 

@@ -15,9 +15,10 @@ from scipy.stats import binom
 
 import understudy as us
 from understudy.boundary.privacy.measurement import RecordedAnswer
-from understudy.boundary.schema.expression import Values, parse
+from understudy.boundary.schema.expression import parse
 from understudy.boundary.schema.partition import Grid
 from understudy.errors import InputError, SchemaError
+from understudy.inference.values import Values, evaluate
 from understudy.releases.condition import Condition
 from understudy.releases.interval import LIMITS_MISS, Counter, Statistics
 from understudy.releases.observation import RecordedTable
@@ -233,7 +234,7 @@ def test_estimates_from_exact_counts_are_exact(expression: str):
     statistics = small_statistics(exact, Condition.of(expression, SMALL))
     found = statistics.unbiased(statistics.condition.share.ravel())
     values = {"a": Values(rows["a"]), "b": Values(rows["b"]), "c": Values(rows["c"] == 1)}
-    true = parse(expression, SMALL.schema.kinds).evaluate(values, 900).true.sum()
+    true = evaluate(parse(expression, SMALL.schema.kinds), values, 900).true.sum()
     assert found is not None and found.value == pytest.approx(true, abs=1e-6)
 
 

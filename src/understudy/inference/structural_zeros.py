@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet, Domain
-from understudy.boundary.schema.encoding import decode
+from understudy.inference.values import decode, violated
 
 Mask: TypeAlias = NDArray[np.bool_]
 Zeros: TypeAlias = Mapping[ColumnSet, Mask]
@@ -35,7 +35,7 @@ def structural_zeros(domain: Domain) -> dict[ColumnSet, Mask]:
         rng = np.random.Generator(np.random.PCG64(0))  # public: the same cells whatever the release's seed
         forbidden = np.ones(cells, dtype=bool)
         for _ in range(TRIES):
-            forbidden &= constraint.violated(decode(codes, domain, rng), cells)
+            forbidden &= violated(constraint, decode(codes, domain, rng), cells)
         if forbidden.any():
             found[columns] = found.get(columns, False) | forbidden.reshape(domain.shape(columns))
     return found

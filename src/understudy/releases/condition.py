@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.column import Datetime, Label, Number
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
-from understudy.boundary.schema.encoding import decimals_of
-from understudy.boundary.schema.expression import Predicate, Values, parse
+from understudy.boundary.schema.expression import Predicate, parse
 from understudy.errors import InputError
+from understudy.inference.values import Values, decimals_of, evaluate
 
 MOST_COMBINATIONS = 4_000_000
 """Of atoms, for which an expression is evaluated at once."""
@@ -304,7 +304,7 @@ def _truth(predicate: Predicate, columns: ColumnSet, facets: Sequence[Facet]) ->
         c: Values(f.points.data[i], f.points.absent()[i]) for c, f, i in zip(columns, facets, places, strict=True)
     }
     # As in SQL, a comparison with a missing value is unknown, which is not true.
-    return predicate.evaluate(values, size).true.reshape(shape)
+    return evaluate(predicate, values, size).true.reshape(shape)
 
 
 def _along(matrix: Shares, tensor: Shares, axis: int) -> Shares:

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.column import Identifier
 from understudy.boundary.schema.domain import Domain
-from understudy.boundary.schema.encoding import decode, made_up
-from understudy.boundary.schema.expression import Values
 from understudy.boundary.tables.frame import kind_of, to_arrow
 from understudy.errors import SchemaError, TableError
 from understudy.inference.model import Model
 from understudy.inference.sampling import draw_rows
+from understudy.inference.values import Values, decode, made_up, violations
 from understudy.parameters import seed_number
 from understudy.releases.evidence import Evidence, take_rows
 from understudy.releases.synthetic_table import from_values, to_native
@@ -128,7 +127,7 @@ def _obedient_completions(
     """The first of some completions of each row that breaks no constraint, and which rows have one."""
     tried = given.at(np.repeat(rows, attempt.copies))
     values = _sampled(model if attempt.modelled else None, domain, tried, rng)
-    obeys = ~domain.schema.violations(values, tried.rows).reshape(len(rows), attempt.copies)
+    obeys = ~violations(domain.schema, values, tried.rows).reshape(len(rows), attempt.copies)
     done = np.flatnonzero(obeys.any(axis=1))
     return _take(values, done * attempt.copies + obeys[done].argmax(axis=1)), rows[done]
 
@@ -173,7 +172,7 @@ def _uniform_obedient(domain: Domain, rng: np.random.Generator, given: Evidence)
 
 
 def _obedient(values: Columns, domain: Domain) -> Columns:
-    return _take(values, np.flatnonzero(~domain.schema.violations(values, _size(values))))
+    return _take(values, np.flatnonzero(~violations(domain.schema, values, _size(values))))
 
 
 def _take(values: Columns, rows: Rows) -> Columns:

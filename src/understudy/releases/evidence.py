@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from understudy.boundary.schema.column import SPACES, Boolean, Categorical, Datetime, Integer, Number
 from understudy.boundary.schema.domain import Coding, Domain, units_between
 from understudy.boundary.schema.encoding import code_of, read_value, reads_numbers
-from understudy.boundary.schema.expression import Values
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.schema.spelling import spell
 from understudy.errors import InputError
+from understudy.inference.values import Values
 from understudy.parameters import close_names
 
 MOST_LISTED = 8

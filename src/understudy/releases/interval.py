@@ -21,8 +21,8 @@ import numpy as np
 from understudy.boundary.privacy.asks import Select, kind_of
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import ColumnSet, Domain
-from understudy.boundary.schema.encoding import decode
 from understudy.inference.model import CodeColumns, Model
+from understudy.inference.values import decode, violations
 from understudy.parameters import number_between
 from understudy.releases.condition import Condition
 from understudy.releases.observation import (
@@ -315,7 +315,7 @@ def _drawn(model: Model, domain: Domain, seed: int) -> CodeColumns:
     codes = model.sample(DRAWN, rng)
     if not domain.schema.rules:
         return codes
-    obedient = np.flatnonzero(~domain.schema.violations(decode(codes, domain, rng), DRAWN))
+    obedient = np.flatnonzero(~violations(domain.schema, decode(codes, domain, rng), DRAWN))
     if len(obedient) < FEWEST_OBEDIENT:
         return codes
     return {c: v[obedient] for c, v in codes.items()}

@@ -27,12 +27,12 @@ from understudy.boundary.privacy.queryable import Queryable, Wrapper
 from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import Domain
-from understudy.boundary.schema.encoding import check_decodable
 from understudy.boundary.schema.schema import DRAFT, Schema
 from understudy.boundary.tables.table import Table
 from understudy.errors import CheckFailed, InputError
 from understudy.inference.discovery import discover, provisional
 from understudy.inference.model import Model
+from understudy.inference.values import check_decodable
 from understudy.methods.method import BINS, NOISE, POLYA, Options, Recipe
 from understudy.methods.parts.bought_bins import with_bought_bins
 from understudy.methods.parts.workload import PAIRS, stated_targets, stated_weights

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
-from understudy.boundary.schema.expression import Values
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.connection import written_moments
+from understudy.inference.values import Values
 
 if TYPE_CHECKING:
     import pyarrow as pa

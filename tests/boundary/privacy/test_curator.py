@@ -27,11 +27,11 @@ from understudy.boundary.privacy.mechanisms.noise import LARGEST_SCALE
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.privacy.mechanisms.score import STEP, Candidate
 from understudy.boundary.schema.domain import Domain
-from understudy.boundary.schema.encoding import check_decodable
 from understudy.boundary.schema.partition import Grid
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import BudgetExhausted, CheckFailed, MethodError, SchemaError, TableError
 from understudy.inference.discovery import discover
+from understudy.inference.values import check_decodable
 
 COLUMNS = """
 [columns.person]

@@ -12,10 +12,10 @@ from understudy.boundary.schema import domain as domain_module
 from understudy.boundary.schema import partition as partition_module
 from understudy.boundary.schema.column import Boolean, Categorical, Datetime, Identifier, Integer, Number, Ordinal
 from understudy.boundary.schema.domain import Domain, units_between
-from understudy.boundary.schema.encoding import check_decodable, decimals_of, decode, made_up
 from understudy.boundary.schema.partition import Grid, Partition
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InternalError, SchemaError
+from understudy.inference.values import check_decodable, decimals_of, decode, made_up
 
 
 def coding_of(column):

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from understudy.boundary.schema.column import Boolean, Categorical, Datetime, Identifier, Integer, Number, Ordinal
 from understudy.boundary.schema.domain import Domain
-from understudy.boundary.schema.encoding import check_decodable, codes_of_column, decode
+from understudy.boundary.schema.encoding import codes_of_column
 from understudy.boundary.schema.partition import Grid
 from understudy.boundary.schema.schema import Schema, Unit
 from understudy.boundary.tables import sql
@@ -29,6 +29,7 @@ from understudy.boundary.tables.frame import to_arrow
 from understudy.boundary.tables.sources import open as open_table
 from understudy.boundary.tables.table import Table
 from understudy.errors import SchemaError, TableError
+from understudy.inference.values import check_decodable, decode
 from understudy.releases.synthetic_table import csv_bytes, from_values, to_native
 
 INJECTION = "'); DROP TABLE frame; --"

@@ -10,15 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from understudy.boundary.schema.column import Categorical, Column, Identifier, spelled_with_point
 from understudy.boundary.schema.expression import Constraint, Kind
 from understudy.errors import InputError, SchemaError
 from understudy.parameters import one_of, whole_number
-
-if TYPE_CHECKING:
-    from understudy.boundary.schema.expression import Values
 
 ADD_REMOVE = "add-remove"
 REPLACE_ONE = "replace-one"
@@ -172,15 +168,6 @@ class Schema:
     @property
     def constraints(self) -> tuple[Constraint, ...]:
         return tuple(Constraint.parse(rule.condition, rule.then, self.kinds) for rule in self.rules)
-
-    def violations(self, values: Mapping[str, Values], size: int) -> Any:
-        """A mask of the rows that break a constraint."""
-        import numpy as np
-
-        broken = np.zeros(size, dtype=bool)
-        for constraint in self.constraints:
-            broken |= constraint.violated(values, size)
-        return broken
 
     def with_columns(self, columns: Iterable[Column]) -> Schema:
         """The same schema with some columns put in place of those of the same name (say, with bought bounds)."""

@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Identifier, Integer, Number
-from understudy.boundary.schema.encoding import made_up
-from understudy.boundary.schema.expression import Values
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.draft import draft_schema
 from understudy.boundary.tables.rows import Rows
 from understudy.errors import InputError
+from understudy.inference.values import Values, made_up
 from understudy.releases.synthetic_table import from_values
 
 if TYPE_CHECKING:

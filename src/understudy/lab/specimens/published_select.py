@@ -32,7 +32,6 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.domain import ColumnSet, Domain
-from understudy.boundary.schema.encoding import decode, made_up
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.draft import draft_schema
 from understudy.boundary.tables.rows import Rows
@@ -42,6 +41,7 @@ from understudy.errors import InputError
 from understudy.inference.model import CodeColumns
 from understudy.inference.particles.particles import cells_of
 from understudy.inference.row_selection import DISTANCES, L1, Floats, Goal, Pick, Places, check_distance, choose
+from understudy.inference.values import decode, made_up
 from understudy.lab.specimens.specimen_result import Specimen, SpecimenKind
 from understudy.methods.independent import Independent
 from understudy.methods.method import Recipe

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
-from understudy.boundary.schema.expression import Kind, Values
+from understudy.boundary.schema.expression import Kind
 from understudy.boundary.schema.schema import Rule
+from understudy.inference.values import Values, violated
 from understudy.lab.evaluation.comparison import Comparison, RowSample, Variable
 from understudy.lab.evaluation.measure import HIGHER, LOWER, SCHEMA, Compute, Measure, MeasurePart, MeasureResult
 from understudy.lab.evaluation.measures.distances import NoFigureError, over_all, over_lines, over_lists
@@ -116,9 +117,9 @@ def _violations(comparison: Comparison) -> MeasureResult:
         if lacking:
             parts.append(MeasurePart(_written(rule), None, f"the tables do not share {', '.join(map(repr, lacking))}"))
             continue
-        violated = constraint.violated(values, rows)
-        broken |= violated
-        parts.append(_share(_written(rule), violated))
+        breaking = violated(constraint, values, rows)
+        broken |= breaking
+        parts.append(_share(_written(rule), breaking))
     if all(p.value is None for p in parts):
         return MeasureResult.undefined("no constraint can be checked; each says why", parts)
     whole = _share("rows", broken)
