@@ -180,52 +180,23 @@ def _reason(comparison: Comparison, pair: Pair, troubles: list[list[str]]) -> st
     return "one of the columns is constant in the rows where both have a value"
 
 
-def _measure(name: str, title: str, high: float, explanation: str, chosen: Chosen, nothing: str) -> Measure:
-    compute = partial(_figure, chosen=chosen, nothing=nothing)
-    return Measure(
-        name,
-        title,
-        section=SECTION,
-        direction=LOWER,
-        low=0.0,
-        high=high,
-        explanation=explanation,
-        compute=compute,
-        unit="pair",
-    )
-
+_measure = partial(Measure, section=SECTION, direction=LOWER, low=0.0, high=1.0, unit="pair")
 
 MEASURES: tuple[Measure, ...] = (
-    _measure(
-        "pearson",
-        "Correlation of numbers",
-        2.0,
-        "The mean difference of Pearson's correlations of numbers and dates between the two tables.",
-        _both_on_line,
-        "it needs two columns of numbers or dates",
-    ),
-    _measure(
-        "cramers-v",
-        "Cramér's V of categories",
-        1.0,
-        "The mean difference of Cramér's V (without bias correction) of two categories between the tables.",
-        _both_listed,
-        "it needs two columns of categories",
-    ),
-    _measure(
-        "correlation-ratio",
-        "Correlation ratio",
-        1.0,
-        "The mean difference of η, which says how much of a number a category explains, between the tables.",
-        _one_of_each,
-        "it needs a column of numbers or dates and one of categories",
-    ),
-    _measure(
-        "association",
-        "Association of all columns",
-        2.0,
-        "The mean difference over all pairs: correlation, Cramér's V or correlation ratio, as the columns are.",
-        _any,
-        "it needs two columns",
-    ),
-)
+    _measure("pearson", "Correlation of numbers", high=2.0,
+             compute=partial(_figure, chosen=_both_on_line, nothing="it needs two columns of numbers or dates"),
+             explanation="The mean difference of Pearson's correlations of numbers and dates between the two tables."),
+    _measure("cramers-v", "Cramér's V of categories",
+             compute=partial(_figure, chosen=_both_listed, nothing="it needs two columns of categories"),
+             explanation="The mean difference of Cramér's V (without bias correction) of two categories between the "
+             "tables."),
+    _measure("correlation-ratio", "Correlation ratio",
+             compute=partial(_figure, chosen=_one_of_each,
+                             nothing="it needs a column of numbers or dates and one of categories"),
+             explanation="The mean difference of η, which says how much of a number a category explains, between the "
+             "tables."),
+    _measure("association", "Association of all columns", high=2.0,
+             compute=partial(_figure, chosen=_any, nothing="it needs two columns"),
+             explanation="The mean difference over all pairs: correlation, Cramér's V or correlation ratio, as the "
+             "columns are."),
+)  # fmt: skip

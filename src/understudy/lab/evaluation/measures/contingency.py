@@ -98,51 +98,18 @@ def _marks(comparison: Comparison) -> MeasureResult:
     return MeasureResult(FULL_MARKS * (1 - figure.value), parts=parts, note=figure.note)
 
 
+_measure = partial(Measure, section=SECTION, direction=LOWER, low=0.0, high=1.0)
+
 MEASURES: tuple[Measure, ...] = (
-    Measure(
-        "tv1",
-        "Total variation of single columns",
-        section=SECTION,
-        direction=LOWER,
-        low=0.0,
-        high=1.0,
-        explanation="The share of the rows that would have to change for a column to be distributed as in the real "
-        "table.",
-        compute=partial(_figure, of=1, most=MOST_PAIRS),
-        unit="column",
-    ),
-    Measure(
-        "tv2",
-        "Total variation of pairs",
-        section=SECTION,
-        direction=LOWER,
-        low=0.0,
-        high=1.0,
-        explanation="The same for two columns together: it grows where an association was lost or made up.",
-        compute=partial(_figure, of=2, most=MOST_PAIRS),
-        unit="pair",
-    ),
-    Measure(
-        "tv3",
-        "Total variation of triples",
-        section=SECTION,
-        direction=LOWER,
-        low=0.0,
-        high=1.0,
-        explanation="The same for three columns together; small tables have some of it by chance alone.",
-        compute=partial(_figure, of=3, most=MOST_TRIPLES),
-        unit="triple",
-    ),
-    Measure(
-        "k-marginal",
-        "k-marginal score",
-        section=SECTION,
-        direction=HIGHER,
-        low=0.0,
-        high=FULL_MARKS,
-        explanation="Three columns at a time on the scale of NIST's challenges: 1000 where all triples have equal "
-        "counts.",
-        compute=_marks,
-        unit="triple",
-    ),
-)
+    _measure("tv1", "Total variation of single columns", unit="column",
+             compute=partial(_figure, of=1, most=MOST_PAIRS),
+             explanation="The share of the rows that would have to change for a column to be distributed as in the "
+             "real table."),
+    _measure("tv2", "Total variation of pairs", unit="pair", compute=partial(_figure, of=2, most=MOST_PAIRS),
+             explanation="The same for two columns together: it grows where an association was lost or made up."),
+    _measure("tv3", "Total variation of triples", unit="triple", compute=partial(_figure, of=3, most=MOST_TRIPLES),
+             explanation="The same for three columns together; small tables have some of it by chance alone."),
+    _measure("k-marginal", "k-marginal score", direction=HIGHER, high=FULL_MARKS, unit="triple", compute=_marks,
+             explanation="Three columns at a time on the scale of NIST's challenges: 1000 where all triples have "
+             "equal counts."),
+)  # fmt: skip

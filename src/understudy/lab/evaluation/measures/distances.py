@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.column import Datetime
 from understudy.lab.evaluation.comparison import Comparison, RowSample, Variable
-from understudy.lab.evaluation.measure import INFINITY, LOWER, Compute, Measure, MeasurePart, MeasureResult
+from understudy.lab.evaluation.measure import INFINITY, LOWER, Measure, MeasurePart, MeasureResult
 
 SECTION = "Single columns"
 NO_LINES = "no column holds numbers or dates"
@@ -215,76 +215,32 @@ def over_lists(comparison: Comparison, compute: OfColumn) -> MeasureResult:
     return mean_over(comparison, comparison.listed, NO_LISTS, compute)
 
 
-def _measure(name: str, title: str, high: float, explanation: str, compute: Compute) -> Measure:
-    return Measure(
-        name,
-        title,
-        section=SECTION,
-        direction=LOWER,
-        low=0.0,
-        high=high,
-        explanation=explanation,
-        compute=compute,
-        unit="column",
-    )
-
+_measure = partial(Measure, section=SECTION, direction=LOWER, low=0.0, high=1.0, unit="column")
 
 MEASURES: tuple[Measure, ...] = (
-    _measure(
-        "js",
-        "Jensen–Shannon distance",
-        1.0,
-        "0 where a column is distributed as in the real table, 1 where the tables have no value of it in common.",
-        partial(over_all, compute=_jensen_shannon),
-    ),
-    _measure(
-        "hellinger",
-        "Hellinger distance",
-        1.0,
-        "As Jensen–Shannon from 0 to 1; rare values weigh more than in total variation.",
-        partial(over_all, compute=_hellinger),
-    ),
-    _measure(
-        "l1-density",
-        "L1 distance of densities",
-        2.0,
-        "∫|p − q| of the densities of a number or date, by histograms over common cells; missing values are left out.",
-        partial(over_lines, compute=_density_distance),
-    ),
-    _measure(
-        "wasserstein-1",
-        "Wasserstein-1 distance",
-        INFINITY,
-        "How far a value must move on average, in standard deviations of the real column, to make the columns equal.",
-        partial(over_lines, compute=partial(_wasserstein, power=1)),
-    ),
-    _measure(
-        "wasserstein-2",
-        "Wasserstein-2 distance",
-        INFINITY,
-        "The same with squared ways, root of their mean: far outliers weigh more.",
-        partial(over_lines, compute=partial(_wasserstein, power=2)),
-    ),
-    _measure(
-        "ks",
-        "Kolmogorov–Smirnov distance",
-        1.0,
-        "The largest gap between the shares of real and of synthetic values below any one point.",
-        partial(over_lines, compute=_largest_gap),
-    ),
-    _measure(
-        "chi2",
-        "χ² per degree of freedom",
-        INFINITY,
-        "Test statistic of the counts of categories: about 1 if both tables come from one population; grows with rows.",
-        partial(over_lists, compute=_homogeneity),
-    ),
-    _measure(
-        "chi2-one-sided",
-        "χ² of real counts against synthetic ones",
-        INFINITY,
-        "As it has been printed: the synthetic counts are taken for the truth, so a rare category that they lack makes "
-        "it infinite; chi2 is the test that treats both tables alike.",
-        partial(over_lists, compute=_one_sided),
-    ),
-)
+    _measure("js", "Jensen–Shannon distance", compute=partial(over_all, compute=_jensen_shannon),
+             explanation="0 where a column is distributed as in the real table, 1 where the tables have no value of "
+             "it in common."),
+    _measure("hellinger", "Hellinger distance", compute=partial(over_all, compute=_hellinger),
+             explanation="As Jensen–Shannon from 0 to 1; rare values weigh more than in total variation."),
+    _measure("l1-density", "L1 distance of densities", high=2.0,
+             compute=partial(over_lines, compute=_density_distance),
+             explanation="∫|p − q| of the densities of a number or date, by histograms over common cells; missing "
+             "values are left out."),
+    _measure("wasserstein-1", "Wasserstein-1 distance", high=INFINITY,
+             compute=partial(over_lines, compute=partial(_wasserstein, power=1)),
+             explanation="How far a value must move on average, in standard deviations of the real column, to make "
+             "the columns equal."),
+    _measure("wasserstein-2", "Wasserstein-2 distance", high=INFINITY,
+             compute=partial(over_lines, compute=partial(_wasserstein, power=2)),
+             explanation="The same with squared ways, root of their mean: far outliers weigh more."),
+    _measure("ks", "Kolmogorov–Smirnov distance", compute=partial(over_lines, compute=_largest_gap),
+             explanation="The largest gap between the shares of real and of synthetic values below any one point."),
+    _measure("chi2", "χ² per degree of freedom", high=INFINITY, compute=partial(over_lists, compute=_homogeneity),
+             explanation="Test statistic of the counts of categories: about 1 if both tables come from one "
+             "population; grows with rows."),
+    _measure("chi2-one-sided", "χ² of real counts against synthetic ones", high=INFINITY,
+             compute=partial(over_lists, compute=_one_sided),
+             explanation="As it has been printed: the synthetic counts are taken for the truth, so a rare category "
+             "that they lack makes it infinite; chi2 is the test that treats both tables alike."),
+)  # fmt: skip

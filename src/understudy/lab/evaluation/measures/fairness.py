@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,56 +160,20 @@ def _accuracy_gap(group: Variable, training: TrainingRows) -> MeasurePart:
     return MeasurePart(group.name, rates.gap(large), note=note)
 
 
+_measure = partial(Measure, section=SECTION, direction=LOWER, low=0.0, high=1.0)
+
 MEASURES: tuple[Measure, ...] = (
-    Measure(
-        "group-tv",
-        "Distance within the worst group",
-        section=SECTION,
-        direction=LOWER,
-        low=0.0,
-        high=1.0,
-        explanation="Total variation within one group of people, mean over the other columns, for the group that "
-        "fares worst.",
-        compute=group_tv,
-        needs=(GROUPS,),
-        unit="group",
-    ),
-    Measure(
-        "group-size",
-        "Shares of the groups",
-        section=SECTION,
-        direction=LOWER,
-        low=0.0,
-        high=1.0,
-        explanation="How far the share of rows that a group has is off, for the group that fares worst.",
-        compute=group_size,
-        needs=(GROUPS,),
-        unit="group",
-    ),
-    Measure(
-        "parity-gap",
-        "Difference between groups in the target",
-        section=SECTION,
-        direction=LOWER,
-        low=0.0,
-        high=1.0,
-        explanation="How far the difference between groups in the rate of the rarer class (of all but the "
-        "commonest) is off.",
-        compute=parity_gap,
-        needs=(GROUPS, TARGET),
-        unit="column",
-    ),
-    Measure(
-        "tstr-gap-groups",
-        "Difference between groups in accuracy",
-        section=SECTION,
-        direction=LOWER,
-        low=0.0,
-        high=1.0,
-        explanation="How far apart groups of the hold-out are in the accuracy of boosting that learnt from "
-        "synthetic rows.",
-        compute=tstr_gap_groups,
-        needs=(HOLDOUT, TARGET, GROUPS),
-        unit="column",
-    ),
-)
+    _measure("group-tv", "Distance within the worst group", needs=(GROUPS,), unit="group", compute=group_tv,
+             explanation="Total variation within one group of people, mean over the other columns, for the group "
+             "that fares worst."),
+    _measure("group-size", "Shares of the groups", needs=(GROUPS,), unit="group", compute=group_size,
+             explanation="How far the share of rows that a group has is off, for the group that fares worst."),
+    _measure("parity-gap", "Difference between groups in the target", needs=(GROUPS, TARGET), unit="column",
+             compute=parity_gap,
+             explanation="How far the difference between groups in the rate of the rarer class (of all but the "
+             "commonest) is off."),
+    _measure("tstr-gap-groups", "Difference between groups in accuracy", needs=(HOLDOUT, TARGET, GROUPS),
+             unit="column", compute=tstr_gap_groups,
+             explanation="How far apart groups of the hold-out are in the accuracy of boosting that learnt from "
+             "synthetic rows."),
+)  # fmt: skip

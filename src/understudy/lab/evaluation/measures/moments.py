@@ -12,7 +12,6 @@ from understudy.lab.evaluation.measure import INFINITY, LOWER, Measure, MeasureP
 from understudy.lab.evaluation.measures.distances import (
     SECTION,
     NoFigureError,
-    OfColumn,
     deviation,
     in_deviations,
     line_of,
@@ -75,62 +74,28 @@ def _sorted(comparison: Comparison, variable: Variable, power: int) -> MeasurePa
     return in_deviations(variable, line, raw)
 
 
-def _measure(name: str, title: str, explanation: str, compute: OfColumn) -> Measure:
-    figure = partial(over_lines, compute=compute)
-    return Measure(
-        name,
-        title,
-        section=SECTION,
-        direction=LOWER,
-        low=0.0,
-        high=INFINITY,
-        explanation=explanation,
-        compute=figure,
-        unit="column",
-    )
-
+_measure = partial(Measure, section=SECTION, direction=LOWER, low=0.0, high=INFINITY, unit="column")
 
 MEASURES: tuple[Measure, ...] = (
-    _measure(
-        "mean",
-        "Difference of means",
-        "How far apart the means of a column are, in standard deviations of the real column.",
-        _mean,
-    ),
-    _measure(
-        "variance",
-        "Log ratio of variances",
-        "|log(synthetic variance / real variance)|: 0 where a column spreads as it should, 0.69 at twice or half.",
-        _variance,
-    ),
-    _measure(
-        "quantiles",
-        "Difference of quantiles",
-        "The mean difference at 5, 25, 50, 75 and 95 %, in standard deviations of the real column.",
-        _quantiles,
-    ),
-    _measure(
-        "rmse-paired",
-        "RMSE of rows in file order",
-        "Unrelated rows are paired, so it shows the spread of both tables only: two perfect samples have about 1.4.",
-        partial(_in_file_order, power=2),
-    ),
-    _measure(
-        "mae-paired",
-        "MAE of rows in file order",
-        "As before with absolute errors; it says nothing about fidelity, and a table of nothing but means does better.",
-        partial(_in_file_order, power=1),
-    ),
-    _measure(
-        "rmse-sorted",
-        "RMSE of sorted columns",
-        "The same rows with each column sorted first, so that quantiles meet; among as many rows it is Wasserstein-2.",
-        partial(_sorted, power=2),
-    ),
-    _measure(
-        "mae-sorted",
-        "MAE of sorted columns",
-        "The same rows with each column sorted first, so that quantiles meet; among as many rows it is Wasserstein-1.",
-        partial(_sorted, power=1),
-    ),
-)
+    _measure("mean", "Difference of means", compute=partial(over_lines, compute=_mean),
+             explanation="How far apart the means of a column are, in standard deviations of the real column."),
+    _measure("variance", "Log ratio of variances", compute=partial(over_lines, compute=_variance),
+             explanation="|log(synthetic variance / real variance)|: 0 where a column spreads as it should, 0.69 at "
+             "twice or half."),
+    _measure("quantiles", "Difference of quantiles", compute=partial(over_lines, compute=_quantiles),
+             explanation="The mean difference at 5, 25, 50, 75 and 95 %, in standard deviations of the real column."),
+    _measure("rmse-paired", "RMSE of rows in file order",
+             compute=partial(over_lines, compute=partial(_in_file_order, power=2)),
+             explanation="Unrelated rows are paired, so it shows the spread of both tables only: two perfect samples "
+             "have about 1.4."),
+    _measure("mae-paired", "MAE of rows in file order",
+             compute=partial(over_lines, compute=partial(_in_file_order, power=1)),
+             explanation="As before with absolute errors; it says nothing about fidelity, and a table of nothing but "
+             "means does better."),
+    _measure("rmse-sorted", "RMSE of sorted columns", compute=partial(over_lines, compute=partial(_sorted, power=2)),
+             explanation="The same rows with each column sorted first, so that quantiles meet; among as many rows it "
+             "is Wasserstein-2."),
+    _measure("mae-sorted", "MAE of sorted columns", compute=partial(over_lines, compute=partial(_sorted, power=1)),
+             explanation="The same rows with each column sorted first, so that quantiles meet; among as many rows it "
+             "is Wasserstein-1."),
+)  # fmt: skip

@@ -71,27 +71,14 @@ def nearest(rows: Floats, among: Floats, count: int) -> Floats:
     return np.column_stack(distances)
 
 
+_measure = partial(Measure, section=SECTION, direction=HIGHER, low=0.0, high=INFINITY)
+
 MEASURES: tuple[Measure, ...] = (
-    Measure(
-        "reconstruction",
-        "Distance to the nearest synthetic rows",
-        section=SECTION,
-        direction=HIGHER,
-        low=0.0,
-        high=INFINITY,
-        explanation="Mean distance from a real row to its three nearest synthetic ones, numbers in their own units. It "
-        "has been printed as a risk of reconstruction, but it is no measure of privacy.",
-        compute=partial(reconstruction, scaled=False),
-    ),
-    Measure(
-        "reconstruction-scaled",
-        "The same distance, standardised",
-        section=SECTION,
-        direction=HIGHER,
-        low=0.0,
-        high=INFINITY,
-        explanation="The same with numbers in standard deviations, so that no column counts for its unit; it is no "
-        "measure of privacy either.",
-        compute=partial(reconstruction, scaled=True),
-    ),
-)
+    _measure("reconstruction", "Distance to the nearest synthetic rows",
+             compute=partial(reconstruction, scaled=False),
+             explanation="Mean distance from a real row to its three nearest synthetic ones, numbers in their own "
+             "units. It has been printed as a risk of reconstruction, but it is no measure of privacy."),
+    _measure("reconstruction-scaled", "The same distance, standardised", compute=partial(reconstruction, scaled=True),
+             explanation="The same with numbers in standard deviations, so that no column counts for its unit; it is "
+             "no measure of privacy either."),
+)  # fmt: skip

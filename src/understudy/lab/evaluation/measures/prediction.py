@@ -193,33 +193,17 @@ def r2(target: Target, answers: Predictions, model: str) -> float | None:
 
 
 SCORES = (
-    PredictionScore("accuracy", "accuracy", False, accuracy, "", "The share of rows whose class is predicted rightly"),
-    PredictionScore(
-        "f1",
-        "F1",
-        on_line=False,
-        of=f1,
-        lacking="neither a tested row nor an answer is of the rarer class",
-        about="The balance of found and rightly named rows of the rarer class (with more than two classes, of all)",
-    ),
-    PredictionScore(
-        "auc",
-        "AUC",
-        on_line=False,
-        of=auc,
-        lacking="the tested rows are all of one class",
-        about="How often a row of a class is ranked before one of another, where 0.5 is chance",
-    ),
-    PredictionScore(
-        "r2",
-        "R²",
-        on_line=True,
-        of=r2,
-        lacking="the target is the same in all tested rows",
-        about="The part of the target's variance that is predicted, where 0 is no better than the mean",
-        low=-INFINITY,
-    ),
-)
+    PredictionScore("accuracy", "accuracy", on_line=False, of=accuracy, lacking="",
+                    about="The share of rows whose class is predicted rightly"),
+    PredictionScore("f1", "F1", on_line=False, of=f1,
+                    lacking="neither a tested row nor an answer is of the rarer class",
+                    about="The balance of found and rightly named rows of the rarer class (with more than two classes, "
+                    "of all)"),
+    PredictionScore("auc", "AUC", on_line=False, of=auc, lacking="the tested rows are all of one class",
+                    about="How often a row of a class is ranked before one of another, where 0.5 is chance"),
+    PredictionScore("r2", "R²", on_line=True, of=r2, lacking="the target is the same in all tested rows", low=-INFINITY,
+                    about="The part of the target's variance that is predicted, where 0 is no better than the mean"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -282,34 +266,15 @@ TSTR, TRTR, TRTS = ROUTES
 AUC = SCORES[2]
 
 
-def _measure(route: Route, score: PredictionScore) -> Measure:
-    return Measure(
-        f"{route.name}-{score.name}",
-        f"{route.title}: {score.title}",
-        section=SECTION,
-        direction=HIGHER,
-        low=score.low,
-        high=1.0,
-        explanation=f"{score.about}: {route.about}.",
-        compute=partial(scored, route=route, score=score),
-        needs=(HOLDOUT, TARGET) if route.tested == HELD_OUT else (TARGET,),
-        unit="model",
-    )
-
+_measure = partial(Measure, section=SECTION, high=1.0, unit="model")
 
 MEASURES: tuple[Measure, ...] = (
-    *(_measure(route, score) for route in ROUTES for score in SCORES),
-    Measure(
-        "tstr-gap",
-        "AUC lost by training on synthetic rows",
-        section=SECTION,
-        direction=LOWER,
-        low=-1.0,
-        high=1.0,
-        explanation="The AUC of gradient boosting that learnt from real rows, less that of the same model on "
-        "synthetic ones.",
-        compute=tstr_gap,
-        needs=(HOLDOUT, TARGET),
-        unit="model",
-    ),
-)
+    *(_measure(f"{route.name}-{score.name}", f"{route.title}: {score.title}", direction=HIGHER, low=score.low,
+               needs=(HOLDOUT, TARGET) if route.tested == HELD_OUT else (TARGET,),
+               compute=partial(scored, route=route, score=score), explanation=f"{score.about}: {route.about}.")
+      for route in ROUTES for score in SCORES),
+    _measure("tstr-gap", "AUC lost by training on synthetic rows", direction=LOWER, low=-1.0, needs=(HOLDOUT, TARGET),
+             compute=tstr_gap,
+             explanation="The AUC of gradient boosting that learnt from real rows, less that of the same model on "
+             "synthetic ones."),
+)  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,27 +102,12 @@ def pca_variance(comparison: Comparison) -> MeasureResult:
     return MeasureResult.mean(parts, CONSTANT)
 
 
+_measure = partial(Measure, section=SECTION, low=0.0, high=1.0)
+
 MEASURES: tuple[Measure, ...] = (
-    Measure(
-        "pca-overlap",
-        "Overlap on the principal axes",
-        section=SECTION,
-        direction=HIGHER,
-        low=0.0,
-        high=1.0,
-        explanation="The part of both tables that falls into the same cells of the plane along which the real rows "
-        "vary most.",
-        compute=pca_overlap,
-    ),
-    Measure(
-        "pca-variance",
-        "Variance along the principal axes",
-        section=SECTION,
-        direction=LOWER,
-        low=0.0,
-        high=1.0,
-        explanation="How far the shares of variance on the five leading axes of each table differ, on average.",
-        compute=pca_variance,
-        unit="axis",
-    ),
-)
+    _measure("pca-overlap", "Overlap on the principal axes", direction=HIGHER, compute=pca_overlap,
+             explanation="The part of both tables that falls into the same cells of the plane along which the real "
+             "rows vary most."),
+    _measure("pca-variance", "Variance along the principal axes", direction=LOWER, unit="axis", compute=pca_variance,
+             explanation="How far the shares of variance on the five leading axes of each table differ, on average."),
+)  # fmt: skip

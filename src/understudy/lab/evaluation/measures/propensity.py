@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -123,38 +124,16 @@ def _half(origin: NDArray[np.int64], seed: int) -> NDArray[np.bool_]:
     return chosen
 
 
+_measure = partial(Measure, section=SECTION, direction=LOWER, low=0.0)
+
 MEASURES: tuple[Measure, ...] = (
-    Measure(
-        "pmse",
-        "Propensity error (pMSE)",
-        section=SECTION,
-        direction=LOWER,
-        low=0.0,
-        high=0.25,
-        explanation="How far a logistic regression moves from knowing nothing when it guesses which table a row is "
-        "from.",
-        compute=pmse,
-    ),
-    Measure(
-        "pmse-ratio",
-        "pMSE against chance",
-        section=SECTION,
-        direction=LOWER,
-        low=0.0,
-        high=INFINITY,
-        explanation="The same error over that of rows from a right model fitted to the real ones; other real rows "
-        "have about 2.",
-        compute=pmse_ratio,
-    ),
-    Measure(
-        "propensity-auc",
-        "AUC of telling rows apart",
-        section=SECTION,
-        direction=LOWER,
-        low=0.5,
-        high=1.0,
-        explanation="How well gradient boosting tells synthetic rows from real ones that it has not seen; 0.5 is "
-        "chance.",
-        compute=propensity_auc,
-    ),
-)
+    _measure("pmse", "Propensity error (pMSE)", high=0.25, compute=pmse,
+             explanation="How far a logistic regression moves from knowing nothing when it guesses which table a row "
+             "is from."),
+    _measure("pmse-ratio", "pMSE against chance", high=INFINITY, compute=pmse_ratio,
+             explanation="The same error over that of rows from a right model fitted to the real ones; other real "
+             "rows have about 2."),
+    _measure("propensity-auc", "AUC of telling rows apart", low=0.5, high=1.0, compute=propensity_auc,
+             explanation="How well gradient boosting tells synthetic rows from real ones that it has not seen; 0.5 "
+             "is chance."),
+)  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,29 +127,13 @@ def _summed_up(found: QueryAnswers, errors: Floats, middle: Callable[[Floats], n
     return MeasureResult(float(middle(errors)), parts=tuple(parts), note=f"{len(errors)} random queries")
 
 
+_measure = partial(Measure, section=SECTION, direction=LOWER, low=0.0, unit="number of columns")
+
 MEASURES: tuple[Measure, ...] = (
-    Measure(
-        "query-error",
-        "Error of random counts",
-        section=SECTION,
-        direction=LOWER,
-        low=0.0,
-        high=1.0,
-        explanation="How far the share of rows that satisfy a random condition on one to three columns is off, on "
-        "average.",
-        compute=query_error,
-        unit="number of columns",
-    ),
-    Measure(
-        "query-relative",
-        "Relative error of random counts",
-        section=SECTION,
-        direction=LOWER,
-        low=0.0,
-        high=INFINITY,
-        explanation="The same error as a part of the true share, in the median; a share below 0.1 % of the rows "
-        "counts as 0.1 %.",
-        compute=query_relative,
-        unit="number of columns",
-    ),
-)
+    _measure("query-error", "Error of random counts", high=1.0, compute=query_error,
+             explanation="How far the share of rows that satisfy a random condition on one to three columns is off, "
+             "on average."),
+    _measure("query-relative", "Relative error of random counts", high=INFINITY, compute=query_relative,
+             explanation="The same error as a part of the true share, in the median; a share below 0.1 % of the rows "
+             "counts as 0.1 %."),
+)  # fmt: skip

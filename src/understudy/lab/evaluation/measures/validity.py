@@ -13,7 +13,7 @@ from understudy.boundary.schema.expression import Kind
 from understudy.boundary.schema.schema import Rule
 from understudy.inference.values import Values, violated
 from understudy.lab.evaluation.comparison import Comparison, RowSample, Variable
-from understudy.lab.evaluation.measure import HIGHER, LOWER, SCHEMA, Compute, Measure, MeasurePart, MeasureResult
+from understudy.lab.evaluation.measure import HIGHER, LOWER, SCHEMA, Measure, MeasurePart, MeasureResult
 from understudy.lab.evaluation.measures.distances import NoFigureError, over_all, over_lines, over_lists
 
 SECTION = "Validity"
@@ -168,68 +168,26 @@ def _missing_difference(comparison: Comparison, variable: Variable) -> MeasurePa
     return MeasurePart(variable.name, abs(real - synthetic), note=note, raw=synthetic, reference=real)
 
 
-def _measure(
-    name: str, title: str, direction: str, explanation: str, compute: Compute, needs: tuple[str, ...] = ()
-) -> Measure:
-    unit = "constraint" if name == "violations" else "column"
-    return Measure(
-        name,
-        title,
-        section=SECTION,
-        direction=direction,
-        low=0.0,
-        high=1.0,
-        explanation=explanation,
-        compute=compute,
-        needs=needs,
-        unit=unit,
-    )
-
+_measure = partial(Measure, section=SECTION, low=0.0, high=1.0, unit="column")
 
 MEASURES: tuple[Measure, ...] = (
-    _measure(
-        "category-coverage",
-        "Categories that occur",
-        HIGHER,
-        "The share of the categories of the real column, rare ones too, that the synthetic one has.",
-        partial(over_lists, compute=_covered_categories),
-    ),
-    _measure(
-        "range-coverage",
-        "Ranges that are spanned",
-        HIGHER,
-        "The share of the real range, from the least to the greatest value, that the synthetic values span.",
-        partial(over_lines, compute=_covered_range),
-    ),
-    _measure(
-        "out-of-range",
-        "Values out of bounds",
-        LOWER,
-        "The share of synthetic numbers and dates outside the bounds that the schema declares.",
-        partial(over_lines, compute=_outside),
-        (SCHEMA,),
-    ),
-    _measure(
-        "undeclared",
-        "Categories not declared",
-        LOWER,
-        "The share of synthetic categories that are not among the values that the schema declares.",
-        partial(over_lists, compute=_unlisted),
-        (SCHEMA,),
-    ),
-    _measure(
-        "violations",
-        "Rows that break a constraint",
-        LOWER,
-        "The share of synthetic rows that break at least one constraint of the schema.",
-        _violations,
-        (SCHEMA,),
-    ),
-    _measure(
-        "missingness",
-        "Difference of missing values",
-        LOWER,
-        "The mean difference of the shares of missing values of a column.",
-        partial(over_all, compute=_missing_difference),
-    ),
-)
+    _measure("category-coverage", "Categories that occur", direction=HIGHER,
+             compute=partial(over_lists, compute=_covered_categories),
+             explanation="The share of the categories of the real column, rare ones too, that the synthetic one has."),
+    _measure("range-coverage", "Ranges that are spanned", direction=HIGHER,
+             compute=partial(over_lines, compute=_covered_range),
+             explanation="The share of the real range, from the least to the greatest value, that the synthetic "
+             "values span."),
+    _measure("out-of-range", "Values out of bounds", direction=LOWER, needs=(SCHEMA,),
+             compute=partial(over_lines, compute=_outside),
+             explanation="The share of synthetic numbers and dates outside the bounds that the schema declares."),
+    _measure("undeclared", "Categories not declared", direction=LOWER, needs=(SCHEMA,),
+             compute=partial(over_lists, compute=_unlisted),
+             explanation="The share of synthetic categories that are not among the values that the schema declares."),
+    _measure("violations", "Rows that break a constraint", direction=LOWER, needs=(SCHEMA,), unit="constraint",
+             compute=_violations,
+             explanation="The share of synthetic rows that break at least one constraint of the schema."),
+    _measure("missingness", "Difference of missing values", direction=LOWER,
+             compute=partial(over_all, compute=_missing_difference),
+             explanation="The mean difference of the shares of missing values of a column."),
+)  # fmt: skip
