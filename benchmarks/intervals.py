@@ -137,7 +137,7 @@ def is_code(coding: Coding, code: int) -> str:
 def cell_query(table: RecordedTable, domain: Domain, rng: np.random.Generator) -> str:
     """A random cell of a measured table."""
     parts = []
-    for column, groups in zip(table.columns, table.grid.groups, strict=True):
+    for column, groups in zip(table.columns, table.groups, strict=True):
         group = rng.integers(0, max(groups) + 1)
         parts.append(any_of(domain[column], [c for c, g in enumerate(groups) if g == group]))
     return " AND ".join(parts)

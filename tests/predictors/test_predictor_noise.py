@@ -76,7 +76,7 @@ def residuals_of(budget: Budget, chosen: Hyperparameters, factor: float) -> list
     from understudy.predictors.learning import count_leaves
 
     counted = count_leaves(exact, task, [each.tree for each in leaves])
-    return [((a.counts - b).ravel(), s) for a, (b, _), s in zip(leaves, counted, scales, strict=True)]
+    return [((a.counts - b.counts).ravel(), s) for a, b, s in zip(leaves, counted, scales, strict=True)]
 
 
 @pytest.mark.noise(false_alarm=FALSE_ALARM, why="a Chernoff bound for each side of each of at most four trees")

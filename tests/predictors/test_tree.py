@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from helpers.orchard import ADD_REMOVE, TARGET
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import CrossTable, Partition
+from understudy.inference.noisy_table import NoisyTable
 from understudy.predictors.decision_tree import LEAF, DecisionTree, LeafClasses, LeafCounts, sums_of_children
 from understudy.predictors.random_trees import RandomSplits, draw_trees
 from understudy.predictors.splits import ColumnSplit, below_and_above, cuts, every_value, options
@@ -70,7 +71,7 @@ def test_a_random_tree_is_walked_as_by_hand_and_keeps_to_its_bounds(seed: int, d
 def test_a_path_uses_a_category_once_and_a_cut_only_where_there_is_room(seed: int) -> None:
     tree = draw_tree(6, 4000, np.random.default_rng(seed))
     shares = np.full((tree.leaves, 3), 1 / 3)
-    shown = branches(DOMAIN, LeafCounts(tree, np.zeros((tree.leaves, 3)), 1.0), shares, ["a", "b", "c"])
+    shown = branches(DOMAIN, leaf_counts(tree, np.zeros((tree.leaves, 3))), shares, ["a", "b", "c"])
     assert sum(len(found) for found in shown.values()) == len(tree.nodes)  # so that no branch is impossible
 
 
@@ -125,6 +126,10 @@ def test_cuts_are_rising_and_inside() -> None:
             assert sorted(set(split.groups)) == list(range(split.branches)) and len(split.groups) == coding.size
 
 
+def leaf_counts(tree: DecisionTree, counts: np.ndarray) -> LeafCounts:
+    return LeafCounts(tree, NoisyTable(tree.columns, counts, 1.0))
+
+
 def test_words_for_branches() -> None:
     assert condition(DOMAIN["age"], np.array([True] * 3 + [False] * 8)) == "age < 39"
     assert condition(DOMAIN["job"], np.array([True, False, True, False, True])) == "job is clerk or nurse or is missing"
@@ -133,5 +138,5 @@ def test_words_for_branches() -> None:
     assert condition(DOMAIN["grade"], np.array([True, False, True])) == "grade is low or high"
     tree = DecisionTree.of_levels([every_value(DOMAIN["well"])])
     counts = np.array([[8.0, 2.0, 0.0], [0.0, 0.0, 5.0]])
-    text = tree_text(DOMAIN, LeafCounts(tree, counts, 1.0), counts / counts.sum(axis=1)[:, None], ["a", "b", "c"])
+    text = tree_text(DOMAIN, leaf_counts(tree, counts), counts / counts.sum(axis=1)[:, None], ["a", "b", "c"])
     assert text.splitlines() == ["well is False: a (80% of about 10)", "well is True: c (100% of about 5)"]

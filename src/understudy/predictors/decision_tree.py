@@ -7,7 +7,7 @@ curator, and the shares of the classes are estimated from it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.boundary.schema.partition import cell_type
+from understudy.inference.noisy_table import NoisyTable
 from understudy.predictors.splits import ColumnSplit
 
 LEAF = -1
@@ -240,22 +241,32 @@ class LeafClasses:
 
 @dataclass(frozen=True)
 class LeafCounts:
-    """A tree with the noisy counts of its leaves by class, each with the same noise variance."""
+    """A tree, and the noisy table of its leaves (rows) by class (columns)."""
 
     tree: DecisionTree
-    counts: Floats
-    variance: float
+    table: NoisyTable
 
-    def with_more(self, counts: Floats, variance: float) -> LeafCounts:
+    @property
+    def counts(self) -> Floats:
+        return self.table.counts
+
+    @property
+    def variance(self) -> float:
+        """Of every count: they were all asked for at once, with the same noise."""
+        return float(self.table.variance)
+
+    def with_more(self, more: NoisyTable) -> LeafCounts:
         """Other rows counted in the same leaves: counts add up, and so does their noise."""
-        return LeafCounts(self.tree, self.counts + counts, self.variance + variance)
+        added = replace(more, counts=self.counts + more.counts, variance=self.variance + more.variance)
+        return LeafCounts(self.tree, added)
 
-    def with_again(self, counts: Floats, variance: float) -> LeafCounts:
+    def with_again(self, again: NoisyTable) -> LeafCounts:
         """The same rows counted once more: the mean, weighted by what each count is worth."""
-        # Weights inverse to the variances have the least variance of all: v·w/(v + w).
-        kept = variance / (self.variance + variance)
-        mixed = kept * self.counts + (1.0 - kept) * counts
-        return LeafCounts(self.tree, mixed, self.variance * kept)
+        # Weights inverse to the variances have the least variance of all: v·w/(v + w). `NoisyTable.averaged_with` is
+        # the same but for the last digits, which saved predictors have to keep.
+        kept = again.variance / (self.variance + again.variance)
+        mixed = kept * self.counts + (1.0 - kept) * again.counts
+        return LeafCounts(self.tree, replace(again, counts=mixed, variance=self.variance * kept))
 
     def shares(self, classes: int) -> Floats:
         """The share of each class in each leaf; where a leaf holds little evidence, that of the nodes above it."""

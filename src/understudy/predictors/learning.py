@@ -20,8 +20,9 @@ from understudy.boundary.privacy.asks import Partitions, Total
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Coding, Domain
 from understudy.errors import InputError
+from understudy.inference.noisy_table import NoisyTable
 from understudy.parameters import one_of, whole_number
-from understudy.predictors.decision_tree import DecisionTree, Floats, LeafClasses, LeafCounts
+from understudy.predictors.decision_tree import DecisionTree, LeafClasses, LeafCounts
 from understudy.predictors.greedy import GreedyGrower
 from understudy.predictors.id3 import Id3Grower
 from understudy.predictors.random_trees import RandomSplits, draw_trees
@@ -144,19 +145,15 @@ def learn(
     rows = _rows(curator, chosen)
     size = ForestSize.of(chosen, rows / whole.noise_scale(curator.count_sensitivity(whole)), len(task.columns))
     trees = _grow(curator, task, chosen.structure, size, rows, rng)
-    return [
-        LeafCounts(tree, counts, variance)
-        for tree, (counts, variance) in zip(trees, count_leaves(curator, task, trees), strict=True)
-    ]
+    return [LeafCounts(*pair) for pair in zip(trees, count_leaves(curator, task, trees), strict=True)]
 
 
-def count_leaves(
-    curator: Queryable, task: ClassificationTask, trees: Sequence[DecisionTree]
-) -> list[tuple[Floats, float]]:
-    """Noisy counts of each tree's leaves by class, with all that is left of the budget, and their noise variance."""
+def count_leaves(curator: Queryable, task: ClassificationTask, trees: Sequence[DecisionTree]) -> list[NoisyTable]:
+    """Each tree's leaves by class, counted with all that is left of the budget."""
     cells = [LeafClasses(tree, task.target, task.coding.size) for tree in trees]
     measured = curator.ask(Partitions(task.domain, cells, curator.remaining()))
-    return [(m.counts.reshape(c.shape).astype(np.float64), m.variance) for c, m in zip(cells, measured, strict=True)]
+    pairs = zip(cells, measured, strict=True)
+    return [NoisyTable(c.columns, m.counts.reshape(c.shape).astype(np.float64), m.variance) for c, m in pairs]
 
 
 def _rows(curator: Queryable, chosen: Hyperparameters) -> float:

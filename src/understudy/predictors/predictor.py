@@ -194,7 +194,7 @@ class PrivatePredictor(ScikitEstimator):
     def _count(self, curator: Curator, again: bool) -> None:
         counted = count_leaves(curator, self.task_, [leaves.tree for leaves in self.leaves_])
         merge = LeafCounts.with_again if again else LeafCounts.with_more
-        self.leaves_ = [merge(old, *new) for old, new in zip(self.leaves_, counted, strict=True)]
+        self.leaves_ = [merge(old, new) for old, new in zip(self.leaves_, counted, strict=True)]
         self.rounds_ += (TrainingRound(curator.record, certificate_of(self, curator, UPDATE), again),)
 
     def _replay(self, rounds: Sequence[TrainingRound]) -> None:

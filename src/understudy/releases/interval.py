@@ -28,7 +28,7 @@ from understudy.releases.condition import Condition
 from understudy.releases.observation import (
     MOST_CELLS,
     Array,
-    CellSums,
+    LinearObservation,
     RecordedTable,
     association,
     mass,
@@ -110,7 +110,7 @@ class Statistics:
     """All that the record and the model say of the cells of one condition."""
 
     condition: Condition
-    seen: Sequence[CellSums]
+    seen: Sequence[LinearObservation]
     whole: int
     """How many tables hold all columns of the condition."""
     masses: Sequence[Array]

@@ -20,7 +20,9 @@ from understudy.boundary.privacy.measurement import Measurement, RecordedAnswer
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import Grid
 from understudy.inference.graphical.graphical_model import marginalise
+from understudy.inference.grouping import Groups
 from understudy.inference.model import CodeColumns
+from understudy.inference.noisy_table import NoisyTable
 from understudy.releases.condition import Classes, Condition
 
 MOST_CELLS = 256
@@ -39,19 +41,12 @@ TRIED_SETS, FEW_VALUES = 64, 8
 Array: TypeAlias = NDArray[Any]
 
 
-@dataclass(frozen=True)
-class RecordedTable:
-    """One noisy table of the record, by groups of codes."""
+@dataclass(frozen=True, eq=False)
+class RecordedTable(NoisyTable):
+    """A noisy table of the record, by groups of codes, with the one variance of all its cells."""
 
-    grid: Grid
-    counts: Array
-    variance: float
-    fourth: float
-    """The fourth cumulant of the noise of one cell: 0 for a Gaussian."""
-
-    @property
-    def columns(self) -> ColumnSet:
-        return self.grid.columns
+    fourth: float = 0.0
+    """The fourth cumulant of the noise of one cell: 0 for a Gaussian. The intervals need it for Laplace noise."""
 
 
 def tables_of(
@@ -92,12 +87,16 @@ def _table(answer: RecordedAnswer, grid: Grid, pure: bool) -> RecordedTable:
     if mechanism == "discrete-laplace":
         # It is the difference of two geometric variables, whose cumulants are known.
         fourth = variance * (1 + 3 * variance)
-    return RecordedTable(grid, answer.value.reshape(grid.shape).astype(np.float64), variance, fourth)
+    groups = tuple(np.array(g, dtype=np.intp) for g in grid.groups)
+    return RecordedTable(grid.columns, answer.value.reshape(grid.shape).astype(np.float64), variance, groups, fourth)
 
 
 @dataclass(frozen=True)
-class CellSums:
-    """A table as seen from the cells of a condition: sums of its noisy cells, and which cells each is the sum of."""
+class LinearObservation:
+    """What a table says of the cells x of a condition: counts = design @ x + noise, a part of a linear model.
+
+    It has no grid: its sums may overlap, and which cells each of them adds up is what `design` says.
+    """
 
     columns: ColumnSet
     design: Array
@@ -106,7 +105,7 @@ class CellSums:
     fourths: Array
 
 
-def observe(table: RecordedTable, condition: Condition) -> CellSums:
+def observe(table: RecordedTable, condition: Condition) -> LinearObservation:
     """The table summed over all columns but those of the condition, and over groups that belong to the same classes."""
     shared = tuple(c for c in condition.columns if c in table.columns)
     counts, cells = margin_of(table, shared)
@@ -117,11 +116,11 @@ def observe(table: RecordedTable, condition: Condition) -> CellSums:
             design = np.kron(design, np.ones((1, condition.share.shape[axis])))
             continue
         place = shared.index(column)
-        by_group, by_class = _blocks(table.grid.groups[table.columns.index(column)], condition.classes[axis])
+        by_group, by_class = _blocks(table.groups[table.columns.index(column)], condition.classes[axis])
         counts = np.moveaxis(np.tensordot(by_group, counts, axes=(1, place)), 0, place)
         design, number = np.kron(design, by_class), np.kron(number, by_group.sum(axis=1))
     cells_summed = number * cells
-    return CellSums(shared, design, counts.ravel(), cells_summed * table.variance, cells_summed * table.fourth)
+    return LinearObservation(shared, design, counts.ravel(), cells_summed * table.variance, cells_summed * table.fourth)
 
 
 def margin_of(table: RecordedTable, shared: ColumnSet) -> tuple[Array, int]:
@@ -130,30 +129,30 @@ def margin_of(table: RecordedTable, shared: ColumnSet) -> tuple[Array, int]:
     return counts, table.counts.size // max(counts.size, 1)
 
 
-def _blocks(groups: Sequence[int], classes: Classes) -> tuple[Array, Array]:
+def _blocks(groups: Groups, classes: Classes) -> tuple[Array, Array]:
     """Which groups, and which classes, each block is made of: a class, or the classes that one group has codes of."""
-    links = np.zeros((max(groups) + 1, int(classes.max()) + 1))
-    links[np.array(groups), classes] = 1.0
+    links = np.zeros((int(groups.max()) + 1, int(classes.max()) + 1))
+    links[groups, classes] = 1.0
     straddling = links.sum(axis=1) > 1
     by_class = np.unique(np.concatenate([links[~straddling], links[straddling]]), axis=0)
     by_group = ((links @ by_class.T) > 0).T.astype(np.float64)
     return by_group, by_class
 
 
-def pooled(seen: Sequence[CellSums]) -> list[CellSums]:
+def pooled(seen: Sequence[LinearObservation]) -> list[LinearObservation]:
     """Tables that show the same sums as one, by inverse variance: it loses nothing, and saves most of the work."""
-    alike: dict[tuple[ColumnSet, bytes], list[CellSums]] = {}
+    alike: dict[tuple[ColumnSet, bytes], list[LinearObservation]] = {}
     for observed in seen:
         alike.setdefault((observed.columns, observed.design.tobytes()), []).append(observed)
     return [_pool(same) for same in alike.values()]
 
 
-def _pool(same: Sequence[CellSums]) -> CellSums:
+def _pool(same: Sequence[LinearObservation]) -> LinearObservation:
     counts, fourths = np.stack([o.counts for o in same]), np.stack([o.fourths for o in same])
     precisions = 1 / np.stack([o.variances for o in same])
     weights = precisions / precisions.sum(axis=0)
     summed = (weights * counts).sum(axis=0), 1 / precisions.sum(axis=0), (weights**4 * fourths).sum(axis=0)
-    return CellSums(same[0].columns, same[0].design, *summed)
+    return LinearObservation(same[0].columns, same[0].design, *summed)
 
 
 def refine(condition: Condition, tables: Sequence[RecordedTable]) -> tuple[Condition, list[RecordedTable]]:
@@ -161,7 +160,7 @@ def refine(condition: Condition, tables: Sequence[RecordedTable]) -> tuple[Condi
     unfit: set[tuple[str, tuple[int, ...]]] = set()
     for axis, column in enumerate(condition.columns):
         kept: list[Classes] = []
-        groupings = [t.grid.groups[t.columns.index(column)] for t in tables if column in t.columns]
+        groupings = [_labels(t)[t.columns.index(column)] for t in tables if column in t.columns]
         # The finest first: where all codes are told apart, no coarser grouping can be unfit.
         for groups in dict.fromkeys(sorted(groupings, key=lambda groups: -max(groups))):
             finer = _closed(condition, axis, [*kept, np.array(groups)])
@@ -169,7 +168,12 @@ def refine(condition: Condition, tables: Sequence[RecordedTable]) -> tuple[Condi
                 condition, kept = finer, [*kept, np.array(groups)]
             else:
                 unfit.add((column, groups))
-    return condition, [t for t in tables if not unfit & set(zip(t.columns, t.grid.groups, strict=True))]
+    return condition, [t for t in tables if not unfit & set(zip(t.columns, _labels(t), strict=True))]
+
+
+def _labels(table: RecordedTable) -> list[tuple[int, ...]]:
+    """Its groups as plain numbers, by which two of them can be told to be the same."""
+    return [tuple(g.tolist()) for g in table.groups]
 
 
 def _closed(condition: Condition, axis: int, groupings: Sequence[Classes]) -> Condition:
@@ -215,7 +219,7 @@ def _association(
 ) -> tuple[float, float]:
     """The mean square correlation of random conditions on two columns net of noise, and what noise adds to it."""
     counts, cells = margin_of(table, pair)
-    groups = [np.array(table.grid.groups[table.columns.index(c)]) for c in pair]
+    groups = [table.groups[table.columns.index(c)] for c in pair]
     masses = [mass(weights_of(g[drawn[c]], int(g.max()) + 1)) for c, g in zip(pair, groups, strict=True)]
     first, second = (_random_sets(len(m), rng) for m in masses)
     error = ((first @ (counts - total * np.outer(*masses))) * second).sum(axis=1)
