@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.measurement import RecordedAnswer
@@ -66,9 +63,7 @@ class TrainingRound:
     def to_dict(self) -> dict[str, Any]:
         return {
             "again": self.again,
-            "record": [
-                {"question": a.question, "kind": a.value.dtype.kind, "value": a.value.tolist()} for a in self.record
-            ],
+            "record": [a.to_dict() for a in self.record],
             "certificate": self.certificate.to_dict(),
         }
 
@@ -77,17 +72,10 @@ class TrainingRound:
         # Certificates are read from the bytes that they are written as.
         written = json.dumps(data["certificate"], indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         return cls(
-            tuple(RecordedAnswer(a["question"], _values(a["kind"], a["value"])) for a in data["record"]),
+            tuple(map(RecordedAnswer.from_dict, data["record"])),
             Certificate.from_bytes(written.encode()),
             bool(data["again"]),
         )
-
-
-def _values(kind: str, values: Sequence[Any]) -> Any:
-    types = {"i": np.int64, "f": np.float64, "U": np.str_}
-    if kind not in types:
-        raise CheckFailed(f"an answer of kind {kind!r} can't be read; the file was changed", kind)
-    return np.array(values, dtype=types[kind])
 
 
 def certificate_of(predictor: PrivatePredictor, curator: Curator, what: str) -> Certificate:

@@ -12,7 +12,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -215,15 +215,9 @@ def _remembered(
     """What the ledger keeps: of two processes that asked at once, both give the answer that was there first."""
     if key is None or ledger is None:
         return answers
-    plain = [{"question": a.question, "kind": a.value.dtype.kind, "value": a.value.tolist()} for a in answers]
+    plain = [a.to_dict() for a in answers]
     return _unpacked(Ledger.at(ledger).remember(key, json.dumps(plain, ensure_ascii=False).encode()))
 
 
 def _unpacked(content: bytes) -> tuple[RecordedAnswer, ...]:
-    return tuple(RecordedAnswer(a["question"], _array(a)) for a in json.loads(content))
-
-
-def _array(answer: dict[str, Any]) -> Any:
-    if answer["kind"] == "U":
-        return np.array(answer["value"], dtype=np.str_).reshape(len(answer["value"]), 2)
-    return np.array(answer["value"], dtype=np.int64)
+    return tuple(RecordedAnswer.from_dict(a) for a in json.loads(content))

@@ -15,6 +15,9 @@ from understudy.boundary.schema.partition import Partition
 LEAST_VARIANCE = 1e-100
 """Of noise that is as good as never there; its inverse is still a number to weight with."""
 
+KINDS_OF_ANSWER: dict[str, type[np.generic]] = {"i": np.int64, "f": np.float64, "U": np.str_}
+"""By numpy's letter, what an answer may be made of."""
+
 
 @dataclass(frozen=True)
 class Measurement:
@@ -49,6 +52,19 @@ class RecordedAnswer:
 
     question: dict[str, Any]
     value: NDArray[Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ledgers and files of predictors keep it, in JSON."""
+        return {"question": self.question, "kind": self.value.dtype.kind, "value": self.value.tolist()}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> RecordedAnswer:
+        """Reads back what `to_dict` made; of another kind of array it is a KeyError."""
+        value = np.array(data["value"], dtype=KINDS_OF_ANSWER[data["kind"]])
+        if data["kind"] == "U":
+            # Keys and their counts, two texts a line: a list without lines has forgotten that.
+            value = value.reshape(len(value), 2)
+        return cls(data["question"], value)
 
 
 @dataclass(frozen=True)
