@@ -19,7 +19,7 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.domain import Domain
-from understudy.predictors.learning import EXPONENTIAL, RANDOM, ClassificationTask, Hyperparameters, learn
+from understudy.predictors.tree_induction import EXPONENTIAL, RANDOM, ClassificationTask, Hyperparameters, learn
 
 FALSE_ALARM, TREES = 1e-9, 4
 SIDE = FALSE_ALARM / (2 * TREES)
@@ -73,7 +73,7 @@ def residuals_of(budget: Budget, chosen: Hyperparameters, factor: float) -> list
     leaves = learn(curator, task, chosen, np.random.default_rng(7))
     scales = [s.scale for s in curator.spends][-len(leaves) :]
     exact = Curator.on(opened(ROWS), budget, randomness=SilentRandomness())
-    from understudy.predictors.learning import count_leaves
+    from understudy.predictors.tree_induction import count_leaves
 
     counted = count_leaves(exact, task, [each.tree for each in leaves])
     return [((a.counts - b.counts).ravel(), s) for a, b, s in zip(leaves, counted, scales, strict=True)]

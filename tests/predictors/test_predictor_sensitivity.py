@@ -22,10 +22,10 @@ from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import Domain
-from understudy.predictors import learning
+from understudy.predictors import tree_induction
 from understudy.predictors.decision_tree import LeafClasses
 from understudy.predictors.greedy import Purity
-from understudy.predictors.learning import (
+from understudy.predictors.tree_induction import (
     EXPONENTIAL,
     NOISY,
     RANDOM,
@@ -223,7 +223,7 @@ def test_mutant_leaves_that_overlap_are_refused(monkeypatch: pytest.MonkeyPatch)
             cells = super().assign(codes)
             return np.concatenate([cells, (cells + 1) % self.cells])
 
-    monkeypatch.setattr(learning, "LeafClasses", Doubled)
+    monkeypatch.setattr(tree_induction, "LeafClasses", Doubled)
     schema = SCHEMAS["add-remove"]
     curator, found = twins(*neighbours("add-remove", ROWS, ROWS[0]), schema, BUDGETS["pure"])
     learn(curator, ClassificationTask(Domain.of(schema), TARGET), SETTINGS["random forest"], np.random.default_rng(0))

@@ -17,9 +17,9 @@ from understudy.methods.parts.networks import MUTANTS, TRAITS, USUAL, Network, N
 from understudy.methods.rake import rake
 
 
-def dp_ctgan(targets: ColumnSet = (), school: TrainingConfig = USUAL, report: Report | None = None) -> Network:
+def dp_ctgan(targets: ColumnSet = (), config: TrainingConfig = USUAL, report: Report | None = None) -> Network:
     """The recipe: half of the conditions are values of the targets, where there are any."""
-    return Network(school, targets, conditional=True, report=report)
+    return Network(config, targets, conditional=True, report=report)
 
 
 METHOD = Method(
@@ -27,7 +27,7 @@ METHOD = Method(
     guarantee="(ε, δ) by the privacy loss distribution of its training",
     good_for="the best of the networks: a generator that is asked for rows with a value",
     limits="needs the extra gan, a delta above 0 and minutes; statistics first are better",
-    build=lambda options, params: replace(dp_ctgan(options.targets, params.school()), rate=params.rate),
+    build=lambda options, params: replace(dp_ctgan(options.targets, params.training()), rate=params.rate),
     params=NetworkParams,
     traits=TRAITS,
     spending=rake.spending,

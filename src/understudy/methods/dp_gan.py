@@ -11,9 +11,9 @@ from understudy.methods.parts.networks import MUTANTS, TRAITS, USUAL, Network, N
 from understudy.methods.rake import rake
 
 
-def dp_gan(targets: ColumnSet = (), school: TrainingConfig = USUAL, report: Report | None = None) -> Network:
+def dp_gan(targets: ColumnSet = (), config: TrainingConfig = USUAL, report: Report | None = None) -> Network:
     """The recipe; targets make no difference to it."""
-    return Network(school, targets, conditional=False, report=report)
+    return Network(config, targets, conditional=False, report=report)
 
 
 METHOD = Method(
@@ -21,7 +21,7 @@ METHOD = Method(
     guarantee="(ε, δ) by the privacy loss distribution of its training",
     good_for="what networks can do: a generator against a critic that learns by noisy gradients",
     limits="needs the extra gan, a delta above 0 and minutes; statistics first are better",
-    build=lambda options, params: replace(dp_gan(options.targets, params.school()), rate=params.rate),
+    build=lambda options, params: replace(dp_gan(options.targets, params.training()), rate=params.rate),
     params=NetworkParams,
     traits=TRAITS,
     spending=rake.spending,

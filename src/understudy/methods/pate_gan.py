@@ -42,8 +42,7 @@ MOST_VOTES = 10_000
 """Of all rounds together: the student fits a kernel with as many rows and columns, of 800 MB then."""
 ROWS_PER_TEACHER, FEWEST_TEACHERS, MOST_TEACHERS = 60.0, 10, 1_000
 
-
-SCHOOL = TrainingConfig(hidden=0, deep_share=0.0, pace=2e-3)
+TRAINING = TrainingConfig(hidden=0, deep_share=0.0, pace=2e-3)
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,8 @@ class PateParams(Params):
     votes: int = parameter(PateConfig.votes, "made rows that are voted on in each round", low=2, high=10_000)
     lessons: int = parameter(PateConfig.lessons, "steps of the generator in each round", low=1, high=10_000)
     ridge: float = parameter(PateConfig.ridge, "votes until the student believes them half", low=0.001, high=1e6)
-    batch: int = parameter(SCHOOL.batch, "rows that the generator makes in a step", low=1, high=20_000)
-    pace: float = parameter(SCHOOL.pace, "how fast the generator learns", low=1e-6, high=1.0)
+    batch: int = parameter(TRAINING.batch, "rows that the generator makes in a step", low=1, high=20_000)
+    pace: float = parameter(TRAINING.pace, "how fast the generator learns", low=1e-6, high=1.0)
 
     def check(self) -> None:
         """The student compares every two rows that were voted on."""
@@ -79,16 +78,16 @@ class PateParams(Params):
             )
 
     def recipe(self) -> PateGan:
-        seminar = PateConfig(self.rounds, self.votes, self.lessons, self.ridge)
-        return PateGan(seminar, replace(SCHOOL, batch=self.batch, pace=self.pace))
+        config = PateConfig(self.rounds, self.votes, self.lessons, self.ridge)
+        return PateGan(config, replace(TRAINING, batch=self.batch, pace=self.pace))
 
 
 @dataclass(frozen=True)
 class PateGan:
     """The recipe."""
 
-    seminar: PateConfig = PateConfig()
-    school: TrainingConfig = SCHOOL
+    config: PateConfig = PateConfig()
+    training: TrainingConfig = TRAINING
     report: Report | None = field(default=None, compare=False)
 
     def reporting(self, watch: Watch) -> PateGan:
@@ -122,7 +121,7 @@ class CalibratedPateGan:
     def _consult(
         self, curator: Queryable, compression: Compression, total: float, rng: np.random.Generator
     ) -> GeneratedModel:
-        seminar, grid = self.recipe.seminar, compression.grid(self.domain.names)
+        config, grid = self.recipe.config, compression.grid(self.domain.names)
         laws = tuple(law / law.sum() for law in compression.base().values())
         teachers = int(np.clip(total / ROWS_PER_TEACHER, FEWEST_TEACHERS, MOST_TEACHERS))
         seed, plan = int(rng.integers(2**63)), GeneratorLayout(grid.shape)
@@ -131,12 +130,13 @@ class CalibratedPateGan:
 
         def learn(asked: Teachers) -> list[NDArray[np.float32]]:
             trainer = GanTrainer(
-                self.recipe.school, plan, laws=laws, choices=even, batch=total, seed=seed, tell=lambda step: None
+                self.recipe.training, plan, laws=laws, choices=even, batch=total, seed=seed, tell=lambda step: None
             )
-            return trainer.taught(lambda maker: _seminar(maker, asked, seminar, tell))
+            return trainer.taught(lambda maker: _teach_student(maker, asked, config, tell))
 
-        question = {"seed": seed, "seminar": seminar.describe(), "school": self.recipe.school.describe()}
-        votes = seminar.rounds * seminar.votes
+        # The keys are those of the first releases: a question has to be asked in the very words of the record.
+        question = {"seed": seed, "seminar": config.describe(), "school": self.recipe.training.describe()}
+        votes = config.rounds * config.votes
         (vector,) = curator.ask(
             Consult(
                 self.domain,
@@ -152,25 +152,25 @@ class CalibratedPateGan:
         return GeneratedModel(Generator(plan, vector), self.domain.names, laws, even, total)
 
     def _telling(self, curator: Queryable) -> Callable[[int, Teachers], None]:
-        report, epsilon, seminar = self.recipe.report, curator.ahead(), self.recipe.seminar
+        report, epsilon, config = self.recipe.report, curator.ahead(), self.recipe.config
 
         def tell(votes: int, asked: Teachers) -> None:
             if report is not None:
                 so_far = votes_spend(votes, asked.scale, asked.teachers)
-                report(votes, seminar.rounds * seminar.votes, epsilon(so_far))
+                report(votes, config.rounds * config.votes, epsilon(so_far))
 
         return tell
 
 
-def _seminar(maker: Any, teachers: Teachers, seminar: PateConfig, tell: Callable[[int, Teachers], None]) -> None:
+def _teach_student(maker: Any, teachers: Teachers, config: PateConfig, tell: Callable[[int, Teachers], None]) -> None:
     groups = teachers.groups
     seen, said = np.zeros((0, groups.width)), np.zeros(0)
-    for _ in range(seminar.rounds):
-        rows = maker.rows(seminar.votes)
+    for _ in range(config.rounds):
+        rows = maker.rows(config.votes)
         heard = teachers.votes(rows, maker.shares()[groups.upper]) / teachers.teachers - 0.5
         seen, said = np.concatenate([seen, rows]), np.concatenate([said, heard])
-        wishes = student(groups, seen, said, seminar.ridge)
-        for _ in range(seminar.lessons):
+        wishes = student(groups, seen, said, config.ridge)
+        for _ in range(config.lessons):
             maker.please(wishes)
         tell(len(said), teachers)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from understudy.boundary.privacy.ledger.beside import Debited
 from understudy.boundary.schema.schema import Schema
 from understudy.predictors.estimator import UnusableInputError
-from understudy.predictors.learning import EXPONENTIAL, NOISY, RANDOM, Hyperparameters
 from understudy.predictors.predictor import MEAN, VOTE, PrivatePredictor
+from understudy.predictors.tree_induction import EXPONENTIAL, NOISY, RANDOM, Hyperparameters
 
 
 @dataclass(repr=False, eq=False)
@@ -42,7 +42,7 @@ class PrivateForest(_Parameters):
 
     With `structure="exponential"` their splits are chosen by the exponential mechanism, a level at a time; with
     `"random"` they are drawn from the schema without looking at a row, so that only the leaves are paid for. What is
-    None is settled by a public rule (`predictors.learning`) from the budget, the schema and the number of rows. That
+    None follows from the budget, the schema and the number of rows by a public rule (`predictors.tree_induction`). That
     number is bought with a twentieth of the budget unless `rows` declares it or replace-one makes it public.
 
     `voting="vote"` and `shrink=False` give the printed form of the literature: trees vote, and a leaf is what its own

@@ -30,8 +30,8 @@ from understudy.parameters import seed_number
 from understudy.predictors.decision_tree import LeafCounts, mean_shares, votes
 from understudy.predictors.estimator import ScikitEstimator
 from understudy.predictors.input_data import codes_of, rows_frame, training_data
-from understudy.predictors.learning import ClassificationTask, Hyperparameters, count_leaves, learn
 from understudy.predictors.storage import FIT, UPDATE, TrainingRound, certificate_of, load, to_json
+from understudy.predictors.tree_induction import ClassificationTask, Hyperparameters, count_leaves, learn
 from understudy.releases.certificate import Certificate
 
 MEAN, VOTE = "mean", "vote"

@@ -57,7 +57,7 @@ class GanTrainer:
 
     def __init__(
         self,
-        school: TrainingConfig,
+        config: TrainingConfig,
         plan: GeneratorLayout,
         laws: Sequence[Floats],
         choices: Sequence[float],
@@ -65,7 +65,7 @@ class GanTrainer:
         seed: int,
         tell: Callable[[int], None],
     ) -> None:
-        self.school, self.plan, self.laws, self.batch, self.tell = school, plan, laws, batch, tell
+        self.config, self.plan, self.laws, self.batch, self.tell = config, plan, laws, batch, tell
         self.choices = np.asarray(choices)
         self.rng = np.random.Generator(np.random.PCG64(seed))
         self.seed = seed % 2**63
@@ -89,14 +89,14 @@ class GanTrainer:
         try:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(self.seed)
-                generator = GeneratorModule(self.school, self.plan, self.laws, self.choices, self.rng)
+                generator = GeneratorModule(self.config, self.plan, self.laws, self.choices, self.rng)
                 teach(generator)
                 return [self._settled(generator.vector())]
         finally:
             torch.set_num_threads(before)
 
     def _play(self, generator: Any, training: Training, curve: list[tuple[float, float]]) -> None:
-        critic = WideAndDeep(self.school, training, self.batch, self.rng)
+        critic = WideAndDeep(self.config, training, self.batch, self.rng)
         steps = training.course.steps
         for step in range(steps):
             critic.meet(generator)
@@ -106,8 +106,8 @@ class GanTrainer:
                 self.tell(step + 1)
 
     def _teach(self, generator: Any, critic: WideAndDeep, done: float) -> None:
-        pace = self.school.pace * min(1.0, 2.0 * (1.0 - done))
-        for _ in range(self.school.lessons):
+        pace = self.config.pace * min(1.0, 2.0 * (1.0 - done))
+        for _ in range(self.config.lessons):
             generator.step(critic.wanted(), critic.deep_weights(), pace)
 
     def _settled(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -151,19 +151,19 @@ def calibrated(scores: Floats, law: Floats) -> Floats:
 class WideAndDeep:
     """The critic: all that is known of the rows is in the noisy sums that it met."""
 
-    def __init__(self, school: TrainingConfig, training: Training, batch: float, rng: np.random.Generator) -> None:
-        self.school, self.training, self.batch = school, training, batch
+    def __init__(self, config: TrainingConfig, training: Training, batch: float, rng: np.random.Generator) -> None:
+        self.config, self.training, self.batch = config, training, batch
         groups = training.shape.groups
         self.groups, self.met = groups, 0
         self.pairs = np.zeros(len(groups.upper[0]))
         scale = 1.0 / np.sqrt(len(groups.sizes))
         # It changed nothing that could be measured, and stays because it sees what pairs do not (decision 11).
         self.deep: Deep | None = None
-        if school.hidden:
+        if config.hidden:
             self.deep = Deep(
-                rng.standard_normal((groups.width, school.hidden)) * scale,
-                rng.standard_normal(school.hidden) * 0.5,
-                rng.standard_normal(school.hidden) / np.sqrt(school.hidden),
+                rng.standard_normal((groups.width, config.hidden)) * scale,
+                rng.standard_normal(config.hidden) * 0.5,
+                rng.standard_normal(config.hidden) / np.sqrt(config.hidden),
             )
 
     def meet(self, generator: Any) -> None:
@@ -177,10 +177,10 @@ class WideAndDeep:
             self.deep = self._moved(self.deep, noisy, generator)
 
     def _moved(self, deep: Deep, noisy: Noisy, generator: Any) -> Deep:
-        made = generator.rows(self.school.batch)
+        made = generator.rows(self.config.batch)
         slope = noisy.deep / self.batch - deep.clipped_sum(made, 1.0) / len(made)
-        vector = deep.flat() * (1.0 - self.school.deep_decay) + self.school.deep_pace * slope
-        return Deep.of(vector, self.groups.width, self.school.hidden)
+        vector = deep.flat() * (1.0 - self.config.deep_decay) + self.config.deep_pace * slope
+        return Deep.of(vector, self.groups.width, self.config.hidden)
 
     def wanted(self) -> Floats:
         """The estimated share of rows with each pair of groups, as a table."""

@@ -43,18 +43,18 @@ class GeneratorModule:
 
     def __init__(
         self,
-        school: TrainingConfig,
+        config: TrainingConfig,
         plan: GeneratorLayout,
         laws: Sequence[Floats],
         choices: Floats,
         rng: np.random.Generator,
     ) -> None:
-        self.school, self.plan, self.rng, self.choices = school, plan, rng, choices
+        self.config, self.plan, self.rng, self.choices = config, plan, rng, choices
         self.laws = laws
         shares = torch.tensor(np.concatenate(laws), dtype=torch.float32)
         self.layers = nn.ModuleList([nn.Linear(i, o) for i, o in plan.layers])
         with torch.no_grad():
-            self.layers[-1].weight.mul_(school.start)
+            self.layers[-1].weight.mul_(config.start)
             self.layers[-1].bias.copy_(torch.log(shares.clamp(min=LEAST_SHARE)))
         self.average = [p.detach().clone() for p in self.layers.parameters()]
         self.adam = Adam(list(self.layers.parameters()))
@@ -63,23 +63,23 @@ class GeneratorModule:
     def _price(self, shares: Tensor) -> Tensor:
         """What a unit of error in each pair of groups costs; nothing within a column."""
         column = torch.repeat_interleave(torch.arange(len(self.plan.sizes)), torch.tensor(self.plan.sizes))
-        expected = torch.outer(shares, shares).clamp(min=self.school.rarest)
-        return (column[:, None] != column[None, :]) / expected**self.school.evenness
+        expected = torch.outer(shares, shares).clamp(min=self.config.rarest)
+        return (column[:, None] != column[None, :]) / expected**self.config.evenness
 
     def step(self, wanted: Floats, deep: Deep | None, pace: float) -> None:
-        laws = self._laws(self.school.batch)
+        laws = self._laws(self.config.batch)
         error = laws.T @ laws / len(laws) - torch.tensor(wanted, dtype=torch.float32)
         loss = (self.price * error**2).sum()
         if deep is not None:
-            loss = loss - self.school.deep_weight * _score(deep, self._drawn(laws)).mean()
+            loss = loss - self.config.deep_weight * _score(deep, self._drawn(laws)).mean()
         self.adam.move(torch.autograd.grad(loss, self.adam.weights), pace)
         self._remember()
 
     def please(self, wishes: Floats) -> None:
         """One step towards rows whose pairs of groups weigh more."""
-        laws = self._laws(self.school.batch)
+        laws = self._laws(self.config.batch)
         gain = (torch.tensor(wishes, dtype=torch.float32) * (laws.T @ laws)).sum() / len(laws)
-        self.adam.move(torch.autograd.grad(-gain, self.adam.weights), self.school.pace)
+        self.adam.move(torch.autograd.grad(-gain, self.adam.weights), self.config.pace)
         self._remember()
 
     def shares(self) -> Floats:
@@ -89,7 +89,7 @@ class GeneratorModule:
 
     def _remember(self) -> None:
         for kept, now in zip(self.average, self.layers.parameters(), strict=True):
-            kept.lerp_(now.detach(), 1.0 - self.school.memory)
+            kept.lerp_(now.detach(), 1.0 - self.config.memory)
 
     def rows(self, count: int) -> Floats:
         """Drawn rows of ones and zeros."""

@@ -65,7 +65,7 @@ class NetworkParams(Params):
     batch: int = parameter(USUAL.batch, "rows that the generator makes in a step", low=1, high=20_000)
     pace: float = parameter(USUAL.pace, "how fast the generator learns", low=1e-6, high=1.0)
 
-    def school(self) -> TrainingConfig:
+    def training(self) -> TrainingConfig:
         """The rules of a training; without hidden units there is nothing for the deep part to share."""
         deep_share = USUAL.deep_share if self.hidden else 0.0
         return TrainingConfig(
@@ -82,7 +82,7 @@ class NetworkParams(Params):
 class Network:
     """The recipe. `conditions` names the columns whose values a conditional generator is asked for most."""
 
-    school: TrainingConfig
+    config: TrainingConfig
     targets: ColumnSet = ()
     conditional: bool = False
     report: Report | None = field(default=None, compare=False)
@@ -120,23 +120,24 @@ class CalibratedNetwork:
     def _train(
         self, curator: Queryable, budget: Budget, compression: Compression, total: float, rng: np.random.Generator
     ) -> GeneratedModel:
-        school, grid = self.recipe.school, compression.grid(self.domain.names)
+        config, grid = self.recipe.config, compression.grid(self.domain.names)
         laws = tuple(law / law.sum() for law in compression.base().values())
-        shape = GradientShape(grid.shape, school.hidden, school.deep_share)
+        shape = GradientShape(grid.shape, config.hidden, config.deep_share)
         # `total` is noisy, so that the rate is public. The noise is that of all steps together, by their privacy loss
         # distribution: it is settled before the first of them.
         rate = min(self.recipe.rate, LARGEST_BATCH / total)
-        noise = noise_for(rate, school.steps, budget.epsilon, budget.delta, curator.replaced, shape.cells)
-        course = Course(rate, noise, school.steps, curator.replaced)
+        noise = noise_for(rate, config.steps, budget.epsilon, budget.delta, curator.replaced, shape.cells)
+        course = Course(rate, noise, config.steps, curator.replaced)
         plan = GeneratorLayout(grid.shape, conditional=self.recipe.conditional)
         choices = self._choices(plan)
         seed, tell = int(rng.integers(2**63)), self._telling(curator, budget, course, shape.cells)
 
         def learn(training: Training) -> list[NDArray[np.float32]]:
-            trainer = GanTrainer(school, plan, laws=laws, choices=choices, batch=total * rate, seed=seed, tell=tell)
+            trainer = GanTrainer(config, plan, laws=laws, choices=choices, batch=total * rate, seed=seed, tell=tell)
             return trainer.learn(training)
 
-        question = {"seed": seed, "school": school.describe(), "conditional": plan.conditional, "targets": [*choices]}
+        # The keys are those of the first releases: a question has to be asked in the very words of the record.
+        question = {"seed": seed, "school": config.describe(), "conditional": plan.conditional, "targets": [*choices]}
         vector, _ = curator.ask(
             Train(
                 self.domain,

@@ -262,7 +262,7 @@ def played(
     """Each canary in by its coin, beside rows that are always in."""
     coins = tossed(len(CANARIES.rows))
     rows = np.concatenate([CANARIES.rows[coins], CANARIES.company(_company(budget))])
-    watched = run(replace(recipe, school=CANARY_TRAINING), budget, harness, rows, rng, neighbours)
+    watched = run(replace(recipe, config=CANARY_TRAINING), budget, harness, rows, rng, neighbours)
     return watched.law_check(rows), watched.outcome(coins)
 
 

@@ -53,8 +53,8 @@ from understudy.lab.studies.documents.prediction_page import (
 from understudy.parameters import one_of
 from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
 from understudy.predictors.input_data import codes_of
-from understudy.predictors.learning import MOST_LEAVES
 from understudy.predictors.predictor import PrivatePredictor
+from understudy.predictors.tree_induction import MOST_LEAVES
 from understudy.progress import Listener, listening
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
-"""Learning: how large the trees are, what is asked of the curator, in which order, and with which part of the budget.
+"""Tree induction: how large the trees are, what is asked of the curator, and with which part of the budget.
 
-How deep, how many trees and how many leaves is size by a public rule. It looks at the budget, the schema and the
-number of rows, which is declared or bought with a small part of the budget, and at nothing else. The *signal* is the
-number of rows over the noise that the whole budget would put on one count.
+How deep the trees are, how many there are and how many leaves they have follows from a public rule. It looks at the
+budget, the schema and the number of rows, which is declared or bought with a small part of the budget, and at nothing
+else. The *signal* is the number of rows over the noise that the whole budget would put on one count.
 
 On a curator of rows `learn` learns; on a curator of recorded answers the same code rebuilds the same trees.
 """
