@@ -14,8 +14,7 @@ from helpers.graphs import COLUMNS, SIZES, dense, fitted, random_potentials, sha
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
-from understudy.inference import conditional
-from understudy.inference.conditional import ConditionedModel, resample
+from understudy.inference.conditional import LIMITS, ConditionedModel, ConditioningLimits, complete, resample
 from understudy.inference.graphical.graphical_model import GraphicalModel, flat_cells, marginalise
 from understudy.inference.graphical.junction import JunctionTree
 from understudy.inference.marginal_model import MarginalModel
@@ -31,9 +30,11 @@ def only(columns: tuple[str, ...], rows: Codes) -> dict[str, np.ndarray]:
     return {c: rows[c] for c in columns}
 
 
-def law(model: GraphicalModel, columns: tuple[str, ...], rows: Codes) -> np.ndarray:
+def law(
+    model: GraphicalModel, columns: tuple[str, ...], rows: Codes, limits: ConditioningLimits = LIMITS
+) -> np.ndarray:
     """P(the row | its codes in these columns) for each row, by the weights that the draw goes by."""
-    posterior = ConditionedModel.of(model, only(columns, rows))
+    posterior = ConditionedModel.of(model, only(columns, rows), limits)
     found = np.ones(posterior.rows)
     for step in posterior.steps.values():
         numbers, states = posterior.parents(step, dict(rows))
@@ -73,12 +74,11 @@ def test_the_law_of_a_row_does_not_depend_on_the_other_rows(shape: str, seed: in
     assert np.abs(law(model, columns, rows) - brute_force(joint, columns)[some]).max() < 1e-9
 
 
-def test_small_blocks_give_the_same_law(monkeypatch: pytest.MonkeyPatch):
-    potentials = random_potentials("cycle", 2.0, 5)
-    monkeypatch.setattr(conditional, "LARGEST_BLOCK", 40)
+def test_small_blocks_give_the_same_law():
+    potentials, small = random_potentials("cycle", 2.0, 5), ConditioningLimits(block=40)
     model, joint = fitted("cycle", potentials), dense(SIZES, potentials, 1.0)
     for columns in EVIDENCE:
-        assert np.abs(law(model, columns, EVERY_ROW) - brute_force(joint, columns)).max() < 1e-9, columns
+        assert np.abs(law(model, columns, EVERY_ROW, small) - brute_force(joint, columns)).max() < 1e-9, columns
 
 
 @pytest.mark.parametrize("shape", ["chain", "star", "tree", "cycle"])
@@ -141,14 +141,13 @@ def test_mutant_that_keeps_the_evidence_but_draws_without_it_is_rejected(columns
     assert np.abs(blind - expected).sum() > float(np.sqrt(expected).sum()) + 9 * np.sqrt(rows)
 
 
-def test_messages_in_parts_give_the_same_law(monkeypatch: pytest.MonkeyPatch):
+def test_messages_in_parts_give_the_same_law():
     """A few numbers at a time: rows of equal evidence are still drawn together, so counts stay within rounding."""
     potentials = random_potentials("chain", 1.0, 3)
     model, joint = fitted("chain", potentials), dense(SIZES, potentials, 1.0)
     pair = marginalise(joint, COLUMNS, ("a", "b"))
     evidence = {"a": np.tile(np.arange(2, dtype=np.int32), 5000)}
-    monkeypatch.setattr(conditional, "LARGEST_MESSAGES", 3)
-    drawn = model.complete(evidence, np.random.default_rng(0))
+    drawn = complete(model, evidence, np.random.default_rng(0), ConditioningLimits(messages=3))
     assert np.array_equal(drawn["a"], evidence["a"]) and drawn.keys() == set(COLUMNS)
     for a in range(2):
         counts = np.bincount(drawn["b"][drawn["a"] == a], minlength=SIZES["b"])
@@ -207,14 +206,14 @@ def three_columns(seed: int) -> np.ndarray:
     return np.random.default_rng(seed).dirichlet(np.ones(24)).reshape(2, 3, 4)
 
 
-def network(joint: np.ndarray) -> BayesianNetwork:
+def network(joint: np.ndarray, limits: ConditioningLimits = LIMITS) -> BayesianNetwork:
     """c, then b given c, then a given both: any joint table can be written like that."""
     families = [
         Family("c", (), joint.sum(axis=(0, 1))[None, :]),
         Family("b", ("c",), joint.sum(axis=0).T),
         Family("a", ("c", "b"), joint.transpose(2, 1, 0).reshape(12, 2)),
     ]
-    return BayesianNetwork({"a": 2, "b": 3, "c": 4}, families, 100.0)
+    return BayesianNetwork({"a": 2, "b": 3, "c": 4}, families, 100.0, limits)
 
 
 def joint_of(model: GraphicalModel) -> np.ndarray:
@@ -266,12 +265,11 @@ def test_independent_columns_learn_nothing():
     assert np.abs(shares(drawn, "c", 4) - joint.sum(axis=(0, 1))).max() <= 1 / 20_000 and set(drawn["a"]) == {1}
 
 
-def test_too_large_a_network_is_resampled(monkeypatch: pytest.MonkeyPatch):
+def test_too_large_a_network_is_resampled():
     """By Hoeffding, a share of at least 5,000 ordinary matches is off by 0.05 with a chance below 4e-11; what would be
     drawn without the evidence is off by more."""
-    monkeypatch.setattr(conditional, "EXACT_CELLS", 10)
     joint = three_columns(5)
-    model = network(joint)
+    model = network(joint, ConditioningLimits(exact_cells=10))
     assert model.graph is None
     wanted = joint[1].sum(axis=0) / joint[1].sum()
     drawn = model.complete({"a": np.ones(20_000, dtype=np.int32)}, np.random.default_rng(1))

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 import understudy as us
+from helpers.tuning import tune
 from understudy.boundary.schema.column import Categorical
-from understudy.methods import aim
 
 
 def wide(columns: int, rows: int = 4000) -> tuple[pa.Table, us.Schema]:
@@ -27,7 +27,7 @@ def selections(release: us.Release) -> list[int]:
 
 
 def test_with_many_columns_a_round_of_aim_picks_several_sets(monkeypatch: pytest.MonkeyPatch, tmp_path):
-    monkeypatch.setattr(aim, "COLUMNS_PER_PICK", 12)
+    tune(monkeypatch, "aim", columns_per_pick=12)
     table, schema = wide(24)
     release = us.synthesize(us.open(table, schema), epsilon=3.0, method="aim", seed=1)
     assert set(selections(release)) == {3} and len(selections(release)) == 8

@@ -33,29 +33,40 @@ from understudy.inference.graphical.junction import JunctionTree
 from understudy.inference.model import CodeColumns, Model
 from understudy.inference.sampling import CODE, draw_given
 
-EXACT_CELLS = 2_000_000
-"""A model of another form is conditioned exactly, as a graphical model, when its junction tree has at most these."""
-LARGEST_BLOCK = 5_000_000
-"""How many weights are worked out at once; for more combinations of evidence, it is done in blocks."""
-LARGEST_MESSAGES = 50_000_000
-"""How many numbers all messages may hold together; with more combinations, the rows are drawn part by part."""
-POOL = 100_000
-"""How many rows are drawn to choose from where the model can only be sampled."""
-
 Numbers = NDArray[np.integer[Any]]
 
 
-def complete(model: GraphicalModel, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
+@dataclass(frozen=True)
+class ConditioningLimits:
+    """How much memory conditioning may take. The law of the rows is the same whatever the blocks and parts are."""
+
+    exact_cells: int = 2_000_000
+    """A model of another form is conditioned exactly, as a graphical model, when its tree has at most these."""
+    block: int = 5_000_000
+    """How many weights are worked out at once; for more combinations of evidence, it is done in blocks."""
+    messages: int = 50_000_000
+    """How many numbers all messages may hold together; with more combinations, the rows are drawn part by part."""
+    pool: int = 100_000
+    """How many rows are drawn to choose from where the model can only be sampled."""
+
+
+LIMITS = ConditioningLimits()
+
+
+def complete(
+    model: GraphicalModel, given: CodeColumns, rng: np.random.Generator, limits: ConditioningLimits = LIMITS
+) -> CodeColumns:
     """For each row of evidence a whole row, from the exact conditional; rows of equal evidence are drawn together."""
     shared = [math.prod(model.sizes[c] for c in link.shared if c not in given) for link in model.tree.links]
     key = _combine([(codes, model.sizes[c]) for c, codes in given.items()])
-    parts = list(_blocks(len(key.row), sum(shared), LARGEST_MESSAGES))
+    parts = list(_blocks(len(key.row), sum(shared), limits.messages))
     if len(parts) == 1:
-        return ConditionedModel.of(model, given).draw(rng)
+        return ConditionedModel.of(model, given, limits).draw(rng)
     whole: CodeColumns = {c: np.empty(len(key.of_row), dtype=CODE) for c in model.sizes}
     for start, stop in parts:
         inside = _within(key.of_row, start, stop, len(key.row))
-        for column, codes in ConditionedModel.of(model, {c: v[inside] for c, v in given.items()}).draw(rng).items():
+        part = ConditionedModel.of(model, {c: v[inside] for c, v in given.items()}, limits)
+        for column, codes in part.draw(rng).items():
             whole[column][inside] = codes
     return whole
 
@@ -88,13 +99,14 @@ class ConditionedModel:
     given: CodeColumns
     steps: Mapping[int, CliqueStep]
     """By clique, in the order of the walk: parents first."""
+    limits: ConditioningLimits = LIMITS
     keys: dict[int, _Key] = field(default_factory=dict)
     messages: dict[int, Table] = field(default_factory=dict)
     """By clique: both are there only where there is evidence in it or below it."""
 
     @classmethod
-    def of(cls, model: GraphicalModel, given: CodeColumns) -> ConditionedModel:
-        posterior = cls(model, given, {step.clique: step for step in _walk(model, given)})
+    def of(cls, model: GraphicalModel, given: CodeColumns, limits: ConditioningLimits = LIMITS) -> ConditionedModel:
+        posterior = cls(model, given, {step.clique: step for step in _walk(model, given)}, limits)
         root, *others = posterior.steps.values()
         for step in reversed(others):
             posterior._gather(step)
@@ -115,7 +127,7 @@ class ConditionedModel:
                 continue
             numbers, parents = self.parents(step, codes)
             cells = np.empty(self.rows, dtype=CODE)
-            for start, stop in _blocks(len(numbers), self._cells(step.new), LARGEST_BLOCK):
+            for start, stop in _blocks(len(numbers), self._cells(step.new), self.limits.block):
                 inside = _within(parents, start, stop, len(numbers))
                 weights = self.weights(step, numbers[start:stop])
                 cells[inside] = draw_given(parents[inside] - start, weights, rng)
@@ -184,7 +196,7 @@ class ConditionedModel:
         share = marginalise(share, clique, step.evidence + free)
         axes = {c: i + 1 for i, c in enumerate(free)}
         message = np.empty((len(key.row), *self._shape(step.drawn)))
-        for start, stop in _blocks(len(key.row), self._cells(free), LARGEST_BLOCK):
+        for start, stop in _blocks(len(key.row), self._cells(free), self.limits.block):
             rows = key.row[start:stop]
             at = tuple(self.given[c][rows] for c in step.evidence)
             operands: list[Any] = [share, list(axes.values())]
@@ -223,27 +235,33 @@ class ConditionalTable:
 
 
 def product(
-    sizes: Mapping[str, int], factors: Sequence[ConditionalTable], total: float, sets: Sequence[ColumnSet] = ()
+    sizes: Mapping[str, int],
+    factors: Sequence[ConditionalTable],
+    total: float,
+    sets: Sequence[ColumnSet] = (),
+    limits: ConditioningLimits = LIMITS,
 ) -> GraphicalModel | None:
     """The product of the factors as a graphical model whose cliques also hold `sets`; None where it is too large."""
     joined = {factor.given + factor.new: factor.potential() for factor in factors}
     tree = JunctionTree.over([*joined, *sets], sizes)
-    if tree.cells(sizes) > EXACT_CELLS:
+    if tree.cells(sizes) > limits.exact_cells:
         return None
     return GraphicalModel.from_potentials(sizes, tree, joined, total)
 
 
-def resample(model: Model, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
+def resample(
+    model: Model, given: CodeColumns, rng: np.random.Generator, limits: ConditioningLimits = LIMITS
+) -> CodeColumns:
     """For a model that can only be sampled: from a large draw, rows that agree with the evidence, or do so most.
 
     Each row of evidence takes one of the drawn rows that agree with it in as many columns as any does.
     """
     rows = len(next(iter(given.values())))
-    pool = model.sample(max(rows, POOL), rng)
+    pool = model.sample(max(rows, limits.pool), rng)
     size = len(next(iter(pool.values())))
     key = _combine([(codes, int(codes.max()) + 1) for codes in given.values()])
     chosen = np.empty(rows, dtype=np.int64)
-    for start, stop in _blocks(len(key.row), size, LARGEST_BLOCK):
+    for start, stop in _blocks(len(key.row), size, limits.block):
         agree = np.zeros((stop - start, size), dtype=np.int16)
         for column, codes in given.items():
             agree += pool[column] == codes[key.row[start:stop], None]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import ColumnSet
-from understudy.inference.conditional import ConditionalTable, product, resample
+from understudy.inference.conditional import LIMITS, ConditionalTable, ConditioningLimits, product, resample
 from understudy.inference.graphical.graphical_model import GraphicalModel, flat_cells
 from understudy.inference.histogram import estimate_total, project_to_simplex
 from understudy.inference.model import CodeColumns
@@ -34,6 +34,7 @@ class BayesianNetwork:
     sizes: Mapping[str, int]
     families: Sequence[Family]
     total: float
+    limits: ConditioningLimits = LIMITS
 
     def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:
         drawn: CodeColumns = {}
@@ -44,17 +45,17 @@ class BayesianNetwork:
 
     def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
         if self.graph is None:
-            return resample(self, given, rng)
+            return resample(self, given, rng, self.limits)
         return self.graph.complete(given, rng)
 
     @cached_property
     def graph(self) -> GraphicalModel | None:
         """The same distribution on a junction tree, unless that would be too large."""
-        return product(self.sizes, [self._factor(family) for family in self.families], self.total)
-
-    def _factor(self, family: Family) -> ConditionalTable:
-        shape = [self.sizes[c] for c in (*family.parents, family.column)]
-        return ConditionalTable(family.parents, (family.column,), family.weights.reshape(shape))
+        factors = []
+        for family in self.families:
+            shape = [self.sizes[c] for c in (*family.parents, family.column)]
+            factors.append(ConditionalTable(family.parents, (family.column,), family.weights.reshape(shape)))
+        return product(self.sizes, factors, self.total, limits=self.limits)
 
 
 @dataclass(frozen=True)

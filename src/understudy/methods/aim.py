@@ -27,15 +27,39 @@ from understudy.methods.parts.workload import MOST_TRIPLES, PAIRS, Stated, Workl
 TARGET_SHARE, SELECTION_SHARE = 0.2, 0.1
 TARGET_SHARE_OF_REST = TARGET_SHARE / (1 - FIRST_SHARE)
 """Of what single columns left: a fifth of all, or less where they took more."""
-ROUNDS_PER_SIGNAL, MOST_ROUNDS_PER_COLUMN = 0.4, 16
-"""Decision 7, chosen on the five tables that it names; sixteen rounds per column are the paper's."""
 PENALTY = 0.6
 """The share of its noise that a measurement really costs: estimation shrinks the rest away. Decision 7."""
 SWEEPS = 5
-COLUMNS_PER_PICK, ROUNDS_PER_COLUMN = 50, 4
-"""Beyond so many columns, or so many rounds for each of them, a round picks several sets: few concern each other."""
 MEGABYTE = 1_000_000 // 8
 """Cells of eight bytes."""
+
+
+@dataclass(frozen=True)
+class AimTuning:
+    """How many sets are picked, and how many in a round; no user's options, but tests and benchmarks set them."""
+
+    rounds_per_signal: float = 0.4
+    """Decision 7, chosen on the five tables that it names."""
+    most_rounds_per_column: float = 16
+    """As in the paper."""
+    columns_per_pick: int = 50
+    """With so many columns more, a round picks one set more: few of them concern each other."""
+    rounds_per_column: int = 4
+    """With more rounds for each column, a round picks several sets, too."""
+
+    def count_picks(self, signal: float, columns: int) -> int:
+        """As many picks as the signal can feed, but at least one and at most sixteen for each column."""
+        return round(
+            min(max(self.rounds_per_signal * math.sqrt(signal), columns), self.most_rounds_per_column * columns)
+        )
+
+    def picks_per_round(self, picks: int, columns: int) -> int:
+        """More than one where there are many columns, or many picks for each of them; never for a few columns."""
+        wanted = max(1 + columns // self.columns_per_pick, math.ceil(picks / (self.rounds_per_column * columns)))
+        return min(wanted, 1 + columns // 8)
+
+
+TUNING = AimTuning()
 
 
 @dataclass(frozen=True)
@@ -53,6 +77,7 @@ class Aim:
     weights: Stated = ()
     workload: str = PAIRS
     model_megabytes: float = AimParams.model_megabytes
+    tuning: AimTuning = TUNING
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedAim:
         AimParams(self.model_megabytes)
@@ -95,8 +120,9 @@ class CalibratedAim:
     def _rounds(self, state: SelectMeasureState, curator: Queryable) -> None:
         # Counted in advance and not annealed as in the paper: to an estimator that shrinks noise every round on a small
         # table seems to have taught little, and the budget was gone after a few of them (decision 7).
-        picks = count_picks(state.signal, len(self.domain.names))
-        at_once = self._picks_per_round(picks)
+        tuning, columns = self.recipe.tuning, len(self.domain.names)
+        picks = tuning.count_picks(state.signal, columns)
+        at_once = tuning.picks_per_round(picks, columns)
         rounds = math.ceil(picks / at_once)
         for i, amount in enumerate(curator.remaining().split([1.0] * rounds)):
             select, measure = amount.split([SELECTION_SHARE, 1 - SELECTION_SHARE])
@@ -108,26 +134,15 @@ class CalibratedAim:
             )
             state.measure(worst, measure, SWEEPS)
 
-    def _picks_per_round(self, picks: int) -> int:
-        """More than one where there are many columns, or many picks for each of them; never for a few columns."""
-        columns = len(self.domain.names)
-        wanted = max(1 + columns // COLUMNS_PER_PICK, math.ceil(picks / (ROUNDS_PER_COLUMN * columns)))
-        return min(wanted, 1 + columns // 8)
-
     def _noise(self, curator: Queryable, amount: Amount) -> float:
         """The expected absolute noise of one cell: √(2/π)·σ for Gaussian noise, about b for Laplace."""
         scale = amount.noise_scale(curator.count_sensitivity(amount))
         return scale if amount.pure else math.sqrt(2 / math.pi) * scale
 
 
-def count_picks(signal: float, columns: int) -> int:
-    """As many picks as the signal can feed, but at least one and at most sixteen for each column."""
-    return round(min(max(ROUNDS_PER_SIGNAL * math.sqrt(signal), columns), MOST_ROUNDS_PER_COLUMN * columns))
-
-
 def spending(public: Public) -> Spending:
     first, left = after_columns(public)
-    picks = count_picks(public.rows / left.noise_scale(public.change), len(public.domain.names))
+    picks = TUNING.count_picks(public.rows / left.noise_scale(public.change), len(public.domain.names))
     return spend_equally(public, first, left.part(1 - SELECTION_SHARE), picks)
 
 

@@ -83,7 +83,6 @@ def test_as_many_rows_as_asked(shape: str):
 def test_with_too_many_pairs_a_random_choice_of_them_counts(monkeypatch: pytest.MonkeyPatch):
     particles = weighted(3, (3,) * 12, 500)
     counted = []
-    monkeypatch.setattr(rounding, "MOST_CELLS", 10 * 500)
 
     class Spied(RowExchange):
         def __init__(self, particles: Particles, pairs: list[tuple[str, ...]], chosen: np.ndarray) -> None:
@@ -92,11 +91,10 @@ def test_with_too_many_pairs_a_random_choice_of_them_counts(monkeypatch: pytest.
 
     monkeypatch.setattr(rounding, "RowExchange", Spied)
     plain = loss(particles, particles.draw(200, np.random.default_rng(3)))
-    chosen = choose_rows(particles, 200, np.random.default_rng(3))
+    chosen = choose_rows(particles, 200, np.random.default_rng(3), most_cells=10 * 500)
     assert len(chosen) == 200 and len(set(counted[0])) == 10 and set(counted[0]) < set(pairs(particles))
     assert loss(particles, chosen) < plain
-    monkeypatch.setattr(rounding, "MOST_CELLS", 1)
-    assert len(choose_rows(particles, 200, np.random.default_rng(3))) == 200 and len(counted[-1]) == 1
+    assert len(choose_rows(particles, 200, np.random.default_rng(3), most_cells=1)) == 200 and len(counted[-1]) == 1
 
 
 def whole(columns: int = 9, seed: int = 1) -> tuple[Particles, np.ndarray]:

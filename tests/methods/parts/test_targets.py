@@ -22,8 +22,7 @@ from understudy.boundary.privacy.mechanisms.score import STEP
 from understudy.boundary.schema.domain import Domain
 from understudy.cli import run
 from understudy.errors import InputError, MethodError, SchemaError
-from understudy.methods import aim
-from understudy.methods.aim import Aim
+from understudy.methods.aim import Aim, AimTuning
 from understudy.methods.method import Options
 from understudy.methods.parts.workload import Workload, stated_targets, stated_weights, triples_with
 from understudy.methods.rake import rake
@@ -151,9 +150,12 @@ def fine_table(rows: int = 4000) -> pa.Table:
 
 def fitted(silent: Callable[..., us.Release], targets: Any, megabytes: float, monkeypatch: pytest.MonkeyPatch):
     """A release of `aim` in two rounds, whose model may have so many megabytes, a fifth of it for these pairs."""
-    small = replace(METHODS["aim"], build=lambda options, params: Aim(options.targets, model_megabytes=megabytes))
+    tuning = AimTuning(most_rounds_per_column=0.4)
+    small = replace(
+        METHODS["aim"],
+        build=lambda options, params: Aim(options.targets, model_megabytes=megabytes, tuning=tuning),
+    )
     monkeypatch.setitem(METHODS, "aim", small)
-    monkeypatch.setattr(aim, "MOST_ROUNDS_PER_COLUMN", 0.4)
     return silent(fine_table(), schema_of(FINE), "aim", target=targets, epsilon=20.0, rows=10)
 
 

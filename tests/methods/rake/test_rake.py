@@ -19,7 +19,7 @@ import understudy as us
 from helpers.related_columns import COPIES, along, counts, distance, mean_distance, measured, schema_of, tangled
 from helpers.tuning import tune
 from understudy.boundary.privacy.mechanisms.admission import first_admissible
-from understudy.inference import conditional
+from understudy.inference.conditional import ConditioningLimits
 from understudy.inference.grouping import coarser, merged, refine
 from understudy.inference.particles import kernels, vectorised
 from understudy.inference.particles.gibbs import sweep as honest_sweep
@@ -396,7 +396,7 @@ def test_rules_hold_in_every_row():
 
 
 def test_given_values_are_kept_and_the_others_follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(conditional, "POOL", 5000)
+    tune(monkeypatch, "rake", conditioning=ConditioningLimits(pool=5000))
     release = made(people(), us.Schema.loads(KINDS), epsilon=20.0, rows=800, given={"job": "cook"})
     assert share(release.table, "job", "cook") == 1.0
     cooks = people().filter(np.array(people()["job"].to_pylist()) == "cook")

@@ -8,20 +8,19 @@ rest).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.partition import Crossed, Partition, Tree
-from understudy.inference.conditional import resample
 from understudy.inference.grouping import Floats, Groups, sum_by_group
 from understudy.inference.model import CodeColumns
 from understudy.inference.noisy_table import NoisyTable
 from understudy.inference.particles.gibbs import DEEPEST, EXPONENTIALS, GRID, sweep
 from understudy.inference.particles.particles import Block, LogFactor, Particles
 from understudy.inference.particles.particles import Snapshot as GridSnapshot
-from understudy.inference.particles.rounding import COMPLETING_SWEEPS, ROUNDS, choose_rows
+from understudy.inference.particles.rounding import ParticleModel
 
 
 @dataclass(eq=False)
@@ -175,33 +174,20 @@ class LeafyParticles(Particles):
 
 
 @dataclass(frozen=True)
-class LeafyModel:
+class LeafyModel(ParticleModel):
     """Fitted particles with leaves, to draw rows from."""
 
     particles: LeafyParticles
-    rounds: int = ROUNDS
-    """In which chosen rows are exchanged for better ones."""
 
-    @property
-    def total(self) -> float:
-        return self.particles.total
-
-    def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:
-        chosen = rng.permutation(choose_rows(self.particles, rows, rng, self.rounds))
-        return {c: v[chosen] for c, v in self.particles.codes.items()}
-
-    def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
-        """Particles that agree with the evidence best, moved by sampling of the columns that are not given."""
-        start = resample(self, given, rng)
-        rows = len(next(iter(start.values())))
-        moving = LeafyParticles(self.particles.sizes, self.total, start, np.full(rows, self.total / rows))
-        for factor in self.particles.factors:
-            moving.add(replace(factor, seen=None))
+    def _moving(self, codes: CodeColumns) -> LeafyParticles:
+        moving = LeafyParticles.of(super()._moving(codes))
         for leaves in self.particles.leaves:
             moving.fix(leaves.partition, leaves.theta())
-        for _ in range(COMPLETING_SWEEPS):
-            moving.sweep(rng, fixed=frozenset(given))
-        return moving.codes
+        return moving
+
+    def _sweep(self, moving: Particles, rng: np.random.Generator, fixed: frozenset[str]) -> None:
+        assert isinstance(moving, LeafyParticles)
+        moving.sweep(rng, fixed)
 
 
 def nested(fine: Groups, coarse: Groups, across: int = 1) -> Groups:

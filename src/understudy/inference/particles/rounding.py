@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet
-from understudy.inference.conditional import resample
+from understudy.inference.conditional import LIMITS, ConditioningLimits, resample
 from understudy.inference.histogram import settled
 from understudy.inference.model import CodeColumns
 from understudy.inference.particles import kernels
@@ -35,23 +35,25 @@ MOST_CELLS = 20_000_000
 """How many cell numbers are held in memory; with more pairs of columns than that, a random choice of them counts."""
 
 
-def choose_rows(particles: Particles, rows: int, rng: np.random.Generator, rounds: int = ROUNDS) -> NDArray[np.intp]:
+def choose_rows(
+    particles: Particles,
+    rows: int,
+    rng: np.random.Generator,
+    rounds: int = ROUNDS,
+    most_cells: int = MOST_CELLS,
+) -> NDArray[np.intp]:
     """That many indices of particles."""
     chosen = particles.draw(rows, rng)
-    pairs = _affordable(list(itertools.combinations(particles.sizes, 2)), particles.count, rng)
+    pairs: list[ColumnSet] = list(itertools.combinations(particles.sizes, 2))
+    affordable = max(1, most_cells // particles.count)
+    if len(pairs) > affordable:
+        pairs = [pairs[i] for i in np.sort(rng.choice(len(pairs), affordable, replace=False))]
     if not pairs:
         return chosen
     exchange = RowExchange(particles, pairs, chosen)
     for share in np.geomspace(FIRST_SHARE, LAST_SHARE, rounds):
         exchange.improve(max(1, round(share * rows)), rng)
     return exchange.chosen
-
-
-def _affordable(pairs: list[ColumnSet], count: int, rng: np.random.Generator) -> list[ColumnSet]:
-    most = max(1, MOST_CELLS // count)
-    if len(pairs) <= most:
-        return pairs
-    return [pairs[i] for i in np.sort(rng.choice(len(pairs), most, replace=False))]
 
 
 class RowExchange:
@@ -110,6 +112,7 @@ class ParticleModel:
     particles: Particles
     rounds: int = ROUNDS
     """In which chosen rows are exchanged for better ones."""
+    limits: ConditioningLimits = LIMITS
 
     @property
     def total(self) -> float:
@@ -121,11 +124,18 @@ class ParticleModel:
 
     def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
         """Particles that agree with the evidence best, moved by Gibbs sampling of the columns that are not given."""
-        start = resample(self, given, rng)
-        rows = len(next(iter(start.values())))
-        moving = Particles(self.particles.sizes, self.total, start, np.full(rows, self.total / rows))
+        moving = self._moving(resample(self, given, rng, self.limits))
+        for _ in range(COMPLETING_SWEEPS):
+            self._sweep(moving, rng, frozenset(given))
+        return moving.codes
+
+    def _moving(self, codes: CodeColumns) -> Particles:
+        """Other rows under the same factors, which no evidence moves any more."""
+        rows = len(next(iter(codes.values())))
+        moving = Particles(self.particles.sizes, self.total, codes, np.full(rows, self.total / rows))
         for factor in self.particles.factors:
             moving.add(replace(factor, seen=None))
-        for _ in range(COMPLETING_SWEEPS):
-            sweep(moving, rng, fixed=frozenset(given))
-        return moving.codes
+        return moving
+
+    def _sweep(self, moving: Particles, rng: np.random.Generator, fixed: frozenset[str]) -> None:
+        sweep(moving, rng, fixed)

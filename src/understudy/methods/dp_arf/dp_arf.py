@@ -240,7 +240,7 @@ class DpArfState(RakeState):
 
     def finish(self) -> Model:
         super().finish()
-        return LeafyModel(self.particles, self.tuning.exchange_rounds)
+        return LeafyModel(self.particles, self.tuning.exchange_rounds, self.tuning.conditioning)
 
 
 @dataclass(frozen=True)

@@ -67,19 +67,20 @@ class PrivBayesParams(Params):
 
 @dataclass(frozen=True)
 class PrivBayes:
-    """The recipe."""
+    """The recipe. `more_share` of the budget measures columns again where the first counts were mostly noise."""
 
     usefulness: float = USEFULNESS
+    more_share: float = MORE_SHARE
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedPrivBayes:
-        return CalibratedPrivBayes(domain, amount, self.usefulness)
+        return CalibratedPrivBayes(domain, amount, self)
 
 
 @dataclass(frozen=True)
 class CalibratedPrivBayes:
     domain: Domain
     amount: Amount
-    usefulness: float
+    recipe: PrivBayes
 
     def fit(self, curator: Queryable, rng: np.random.Generator) -> Model:
         counts = PrivBayesState.begin(self.domain, curator)
@@ -87,7 +88,7 @@ class CalibratedPrivBayes:
             return counts.unrelated(self.amount)
         counts.measure_columns(self.amount.part(FIRST_SHARE))
         if counts.expected_error() > NOISY:
-            counts.measure_columns(self.amount.part(MORE_SHARE))
+            counts.measure_columns(self.amount.part(self.recipe.more_share))
         largest = self._largest_table(counts.total, curator)
         if largest < SMALLEST_TABLE:
             return counts.unrelated(curator.remaining())
@@ -100,7 +101,7 @@ class CalibratedPrivBayes:
         """θ-usefulness: rows/cells ≥ θ × noise, for the noise that one of d−1 equal parts of the rest buys."""
         part = curator.remaining().part(1 - TREE_SHARE).split([1.0] * (len(self.domain.names) - 1))[0]
         noise = part.noise_scale(curator.count_sensitivity(part)) * (1.0 if part.pure else math.sqrt(2 / math.pi))
-        return total / (self.usefulness * noise)
+        return total / (self.recipe.usefulness * noise)
 
 
 @dataclass(frozen=True)

@@ -303,7 +303,7 @@ class RakeState:
         for _ in range(tuning.final_refreshes):
             self.refresh(count, tuning.refresh_passes)
         self.particles.rake(tuning.final_passes, sampling=False)
-        return ParticleModel(self.particles, self.tuning.exchange_rounds)
+        return ParticleModel(self.particles, self.tuning.exchange_rounds, self.tuning.conditioning)
 
     def _independent(self, columns: ColumnSet, groups: Sequence[Groups]) -> NDArray[np.float64]:
         """What two columns that have nothing to do with each other would give."""
