@@ -19,9 +19,9 @@ from fractions import Fraction
 from pathlib import Path
 
 from understudy.boundary.privacy.budget import Budget, Cost
+from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.ledger.allowance import fits, share_fits
 from understudy.boundary.privacy.ledger.ledger import Ledger
-from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.errors import BudgetExhausted, UnderstudyError
 
 LIMIT = Budget(1.5, 1e-6)

@@ -12,7 +12,7 @@ import numpy as np
 
 from helpers.randomness import MutantRandomness
 from helpers.tables import CodeTable
-from understudy.boundary.privacy.mechanisms.admission import Admission
+from understudy.boundary.privacy.mechanisms.exponential import Admission
 from understudy.boundary.privacy.mechanisms.score import Candidate
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema

@@ -12,7 +12,7 @@ import pytest
 
 import understudy as us
 from helpers.related_columns import ROWS, SIZES, TREE, along, distance, mean_distance, measured, schema_of
-from understudy.boundary.privacy.mechanisms.admission import first_admissible
+from understudy.boundary.privacy.mechanisms.exponential import first_admissible
 from understudy.boundary.schema.column import Boolean, Categorical
 from understudy.boundary.schema.domain import Domain
 from understudy.errors import SchemaError

@@ -12,9 +12,9 @@ pytest.importorskip("torch", reason="the extra gan is not installed")
 import understudy as us
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
-from understudy.boundary.privacy.mechanisms.gradient import Groups
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.privacy.mechanisms.teachers import ExactVotes, Teachers, votes_sensitivity
+from understudy.boundary.privacy.mechanisms.training import Groups
 from understudy.boundary.schema.domain import Domain
 from understudy.errors import InternalError, MethodError
 from understudy.methods.pate_gan import PateConfig, PateGan, student

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import understudy as us
-from understudy.boundary.privacy.mechanisms.rank import Rank, rank_exponent, rank_reach
+from understudy.boundary.privacy.mechanisms.score import Rank, rank_exponent, rank_reach
 from understudy.boundary.schema.expression import parse
 from understudy.boundary.schema.grouped_sums import GroupedSums, PersonCount, RowCount, Summand, SumNeighbours, ValueSum
 from understudy.queries.discretization import centred_sum, fine_coding, plain_sum

@@ -15,7 +15,7 @@ import pytest
 
 import understudy as us
 from understudy.boundary.privacy.journal import Journal
-from understudy.boundary.privacy.ledger.beside import ledger_beside, ledger_for
+from understudy.boundary.privacy.ledger.ledger import ledger_beside, ledger_for
 from understudy.boundary.tables.table import Table
 from understudy.cli import run
 from understudy.errors import BudgetExhausted, InputError

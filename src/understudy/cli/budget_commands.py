@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from understudy.boundary.privacy.budget import Budget
-from understudy.boundary.privacy.ledger.beside import is_server
+from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.ledger.entries import Account
-from understudy.boundary.privacy.ledger.ledger import NEIGHBOURS, Ledger, Standing
-from understudy.boundary.privacy.unit import PrivacyUnit
+from understudy.boundary.privacy.ledger.ledger import NEIGHBOURS, Ledger, Standing, is_server
 from understudy.boundary.schema.schema import ADD_REMOVE, Schema
 from understudy.cli.locations import beside, ledger_of, schema_of
 from understudy.cli.screen import bar, print_facts, print_json, print_table

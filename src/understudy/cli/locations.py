@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from understudy.boundary.privacy.ledger.beside import is_server, ledger_beside
+from understudy.boundary.privacy.ledger.ledger import is_server, ledger_beside
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError, SchemaError
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from understudy.boundary.privacy.ledger.beside import is_server
+from understudy.boundary.privacy.ledger.ledger import is_server
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.sources import open as open_table
 from understudy.cli.failures import journal_path, resumable

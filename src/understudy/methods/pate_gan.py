@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.privacy.asks import Consult
-from understudy.boundary.privacy.asks.consult import votes_spend
+from understudy.boundary.privacy.asks.learning import votes_spend
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.mechanisms.gradient import Floats, Groups, symmetric
 from understudy.boundary.privacy.mechanisms.subsampling import check_trainable
 from understudy.boundary.privacy.mechanisms.teachers import Teachers
+from understudy.boundary.privacy.mechanisms.training import Floats, Groups, symmetric
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Domain
 from understudy.errors import MethodError

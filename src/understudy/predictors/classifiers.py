@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
-from understudy.boundary.privacy.ledger.beside import Debited
+from understudy.boundary.privacy.ledger.ledger import Debited
 from understudy.boundary.schema.schema import Schema
 from understudy.predictors.estimator import UnusableInputError
 from understudy.predictors.predictor import MEAN, VOTE, PrivatePredictor

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from understudy.boundary.privacy.asks import Select
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.mechanisms.admission import OneOfEach
+from understudy.boundary.privacy.mechanisms.exponential import OneOfEach
 from understudy.boundary.privacy.mechanisms.score import GRID, STEP
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import ColumnSet, Domain

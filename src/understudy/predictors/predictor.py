@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from understudy.boundary.privacy.budget import Budget, Spend, claim, total
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.facts import PublicFacts
-from understudy.boundary.privacy.ledger.beside import Debited, ledger_for
+from understudy.boundary.privacy.ledger.ledger import Debited, ledger_for
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema

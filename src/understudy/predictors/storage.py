@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.measurement import RecordedAnswer
-from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import CheckFailed, ReleaseError
 from understudy.releases.certificate import FIRST_FORMAT, Certificate, provenance, versions

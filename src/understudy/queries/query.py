@@ -17,11 +17,10 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.privacy.asks.keys import no_pure_keys
+from understudy.boundary.privacy.asks.counts import no_pure_keys
 from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 from understudy.boundary.privacy.curator import Curator
-from understudy.boundary.privacy.ledger.beside import Debited, ledger_for
-from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
+from understudy.boundary.privacy.ledger.ledger import Debited, Ledger, Receipt, ledger_for
 from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness, randomness_of
 from understudy.boundary.schema.domain import ColumnSet, Domain

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from understudy.boundary.privacy.asks import Ranks, Tally
 from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.measurement import Measurement
-from understudy.boundary.privacy.mechanisms.rank import Rank, rank_reach
+from understudy.boundary.privacy.mechanisms.score import Rank, rank_reach
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.column import Categorical, Column
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain

@@ -16,15 +16,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from understudy.boundary.privacy.asks.ask import Ask, Result
-from understudy.boundary.privacy.asks.keys import no_pure_keys
+from understudy.boundary.privacy.asks.counts import no_pure_keys
 from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.journal import Journal
-from understudy.boundary.privacy.ledger.beside import Debited, ledger_for
-from understudy.boundary.privacy.ledger.ledger import Ledger
+from understudy.boundary.privacy.ledger.ledger import Debited, Ledger, ledger_for
 from understudy.boundary.privacy.mechanisms.randomness import Randomness, randomness_of
 from understudy.boundary.privacy.queryable import Queryable, Wrapper
-from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import DRAFT, Schema

@@ -23,11 +23,11 @@ import understudy as us
 from understudy.boundary.privacy.asks import Marginals
 from understudy.boundary.privacy.budget import Budget, Cost
 from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.gates import JournalGate, Payer
 from understudy.boundary.privacy.journal import ANSWER, MAGIC, STEP, Journal
 from understudy.boundary.privacy.ledger.claims import FINISHED, HEAD, Overtaken, put
 from understudy.boundary.privacy.ledger.ledger import Ledger
-from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.boundary.schema.domain import Domain
 from understudy.errors import BudgetExhausted, InputError, InternalError
 

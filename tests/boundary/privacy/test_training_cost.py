@@ -17,10 +17,9 @@ from understudy.boundary.privacy.accountant import epsilon_from_rho, round_up
 from understudy.boundary.privacy.asks import Total
 from understudy.boundary.privacy.budget import Budget, Cost, Meter, Spend, claim, compose, covers, total
 from understudy.boundary.privacy.curator import Curator
-from understudy.boundary.privacy.facts import PublicFacts
+from understudy.boundary.privacy.facts import PrivacyUnit, PublicFacts
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.boundary.privacy.mechanisms.subsampling import Course, epsilon_of_course
-from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.errors import BudgetExhausted, InternalError, MethodError
 
 SCHEMA = us.Schema.loads('[columns.a]\ntype = "boolean"\n[columns.b]\ntype = "boolean"')

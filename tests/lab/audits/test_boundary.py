@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from understudy.boundary.privacy.budget import Budget
-from understudy.boundary.privacy.mechanisms.admission import Admission, OneOfEach
+from understudy.boundary.privacy.mechanisms.exponential import Admission, OneOfEach
 from understudy.boundary.schema.schema import ADD_REMOVE, NEIGHBOURS, REPLACE_ONE
 from understudy.lab.audits.checks import boundary as module
 from understudy.lab.audits.checks.boundary import DRAFTS, FILES, SERVER, SPILLS, UNITS, Boundary, Watch

@@ -10,9 +10,8 @@ import pytest
 from scipy.optimize import linprog
 from scipy.stats import binom, norm
 
-from understudy.boundary.privacy.mechanisms.gradient import Groups, pair_counts
 from understudy.boundary.privacy.mechanisms.subsampling import Course, epsilon_of_course
-from understudy.boundary.privacy.mechanisms.training import LARGEST_WEIGHT, Noisy
+from understudy.boundary.privacy.mechanisms.training import LARGEST_WEIGHT, Groups, Noisy, pair_counts
 from understudy.lab.audits.checks.canaries import Canaries, GradientListener, OneRun, guessed, judged, tossed
 from understudy.lab.audits.games.bounds import Curve, least_epsilon
 from understudy.lab.audits.result import delta_from_gaussian

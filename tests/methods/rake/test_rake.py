@@ -18,7 +18,7 @@ import pytest
 import understudy as us
 from helpers.related_columns import COPIES, along, counts, distance, mean_distance, measured, schema_of, tangled
 from helpers.tuning import tune
-from understudy.boundary.privacy.mechanisms.admission import first_admissible
+from understudy.boundary.privacy.mechanisms.exponential import first_admissible
 from understudy.inference.conditional import ConditioningLimits
 from understudy.inference.grouping import coarser, merged, refine
 from understudy.inference.particles import kernels, vectorised

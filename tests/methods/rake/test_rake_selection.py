@@ -30,7 +30,7 @@ from understudy.boundary.privacy.asks.ask import Ask, Price
 from understudy.boundary.privacy.budget import Budget, total
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.gates import Payer, RowGate
-from understudy.boundary.privacy.mechanisms.admission import Admission
+from understudy.boundary.privacy.mechanisms.exponential import Admission
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
 from understudy.boundary.privacy.mechanisms.score import Candidate
 from understudy.boundary.schema.schema import Schema

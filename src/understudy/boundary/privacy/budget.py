@@ -190,7 +190,7 @@ def _exponential_price(spend: Spend) -> Cost:
 
 
 def _draws_price(spend: Spend) -> Cost:
-    # The closed form of privacy.posterior for one row; a person's rows are changed one after the other.
+    # The closed form of `mechanisms.posterior` for one row; a person's rows are changed one after the other.
     if not (spend.prior and spend.scale.is_integer() and spend.sensitivity > 0):
         raise InternalError(f"draws ({spend.scale}) of spend '{spend.asked}' must be whole, with a prior.", spend)
     epsilon = round_up(Fraction(spend.sensitivity) * epsilon_of_draws(spend.prior, int(spend.scale)))

@@ -20,7 +20,7 @@ Privacy needs no more than that. That a resumed release also equals, bit for bit
 answers is the property that `understudy replay` checks.
 
 A training is one answer of many noisy sums, each of which is drawn, written, claimed and then handed out as an answer
-is. Its accountant speaks of all sums, for critics that are chosen by looking at earlier ones (`privacy.subsampling`).
+is. Its accountant speaks of all sums, for critics that are chosen by looking at earlier ones (`subsampling`).
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.asks import kind_of
 from understudy.boundary.privacy.asks.ask import Arrays, Ask, Price, Question
-from understudy.boundary.privacy.asks.catalogue import kind_of
 from understudy.boundary.privacy.budget import Budget, Cost
+from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.journal import ANSWER, STEP, Journal, digest_of
 from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
 from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
-from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.boundary.tables.cache import CachedTable
 from understudy.boundary.tables.table import Table, checked_codes
 from understudy.errors import CheckFailed, InternalError, TableError, UnderstudyError

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.privacy.mechanisms.gradient import Deep, symmetric
-from understudy.boundary.privacy.mechanisms.training import Noisy, Training
+from understudy.boundary.privacy.mechanisms.training import Deep, Noisy, Training, symmetric
 from understudy.inference.generators.generator import Floats, Generator, GeneratorLayout
 
 THREADS = 1

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from understudy.boundary.privacy.mechanisms.gradient import Deep
+from understudy.boundary.privacy.mechanisms.training import Deep
 from understudy.inference.generators.adversarial_training import TrainingConfig, drawn_conditions
 from understudy.inference.generators.generator import Floats, GeneratorLayout
 

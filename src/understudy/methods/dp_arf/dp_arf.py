@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from understudy.boundary.privacy.asks import Partitions, Select
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.mechanisms.admission import OneOfEach
+from understudy.boundary.privacy.mechanisms.exponential import OneOfEach
 from understudy.boundary.privacy.mechanisms.score import Candidate
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import ColumnSet, Domain

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.privacy.asks import Train
-from understudy.boundary.privacy.asks.train import gradients_spend
+from understudy.boundary.privacy.asks.learning import gradients_spend
 from understudy.boundary.privacy.budget import Amount, Budget
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.mechanisms.subsampling import HIGHEST_RATE, Course, check_trainable, noise_for

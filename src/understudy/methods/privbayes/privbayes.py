@@ -18,7 +18,7 @@ import numpy as np
 from understudy.boundary.privacy.asks import Partitions, Select
 from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.measurement import Measurement
-from understudy.boundary.privacy.mechanisms.admission import OneOfEach
+from understudy.boundary.privacy.mechanisms.exponential import OneOfEach
 from understudy.boundary.privacy.mechanisms.score import Candidate, Dependence
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import ColumnSet, Domain

@@ -23,10 +23,9 @@ from hypothesis import strategies as st
 from helpers.old_ledgers import old_ledger
 from understudy.boundary.privacy.accountant import QUANTUM, epsilon_from_rho, rho_from_epsilon, rho_from_pure, round_up
 from understudy.boundary.privacy.budget import Budget, Cost, covers
-from understudy.boundary.privacy.facts import PublicFacts
+from understudy.boundary.privacy.facts import PrivacyUnit, PublicFacts
 from understudy.boundary.privacy.ledger import database as module
 from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
-from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import BudgetExhausted, InputError
 
@@ -626,7 +625,7 @@ from pathlib import Path
 from understudy.errors import BudgetExhausted
 from understudy.boundary.privacy.budget import Budget, Cost
 from understudy.boundary.privacy.ledger import database, ledger as module
-from understudy.boundary.privacy.unit import PrivacyUnit
+from understudy.boundary.privacy.facts import PrivacyUnit
 row = PrivacyUnit()
 path, budget = Path(sys.argv[1]), Budget(float(sys.argv[2]), float(sys.argv[3]))
 value = budget.capacity.value

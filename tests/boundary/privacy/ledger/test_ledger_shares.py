@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from helpers.old_ledgers import old_ledger
 from understudy.boundary.privacy.accountant import rho_from_epsilon, rho_from_pure, round_up
 from understudy.boundary.privacy.budget import Budget, Cost
+from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.ledger.allowance import share_fits
 from understudy.boundary.privacy.ledger.ledger import Ledger
-from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.errors import BudgetExhausted, InputError
 
 PURE, ZCDP = Budget(1.0, 0.0), Budget(1.0, 1e-6)

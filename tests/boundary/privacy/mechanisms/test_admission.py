@@ -26,7 +26,7 @@ from helpers.selection_law import candidates_of, law_of, schema_of, table_of
 from understudy.boundary.privacy.asks import Select
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
-from understudy.boundary.privacy.mechanisms.admission import Admission, OneOfEach, first_admissible
+from understudy.boundary.privacy.mechanisms.exponential import Admission, OneOfEach, first_admissible
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Tree
 from understudy.errors import InternalError

@@ -9,10 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.boundary.privacy.mechanisms.gradient import Deep, Groups, cells_of, lengths, pair_counts, symmetric
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.privacy.mechanisms.subsampling import GRID_SCALE, Course
-from understudy.boundary.privacy.mechanisms.training import GradientShape, GradientSums, Training
+from understudy.boundary.privacy.mechanisms.training import (
+    Deep,
+    GradientShape,
+    GradientSums,
+    Groups,
+    Training,
+    cells_of,
+    lengths,
+    pair_counts,
+    symmetric,
+)
 from understudy.errors import InternalError
 
 SIZES = (3, 2, 4)

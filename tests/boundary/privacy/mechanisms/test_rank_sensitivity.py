@@ -16,8 +16,7 @@ import understudy as us
 from understudy.boundary.privacy.asks import Quantile
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
-from understudy.boundary.privacy.mechanisms.rank import Rank, rank_exponent, rank_sensitivity
-from understudy.boundary.privacy.mechanisms.score import rank_scores
+from understudy.boundary.privacy.mechanisms.score import Rank, rank_exponent, rank_scores, rank_sensitivity
 from understudy.boundary.schema.domain import Domain
 
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.8, 1.0)

@@ -36,7 +36,7 @@ from understudy.boundary.privacy.asks.ask import Ask, Price
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.gates import Gate
-from understudy.boundary.privacy.mechanisms.admission import Admission
+from understudy.boundary.privacy.mechanisms.exponential import Admission
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
 from understudy.boundary.privacy.mechanisms.score import Candidate, error_sensitivity
 from understudy.boundary.schema.domain import Domain

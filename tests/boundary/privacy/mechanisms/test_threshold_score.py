@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from understudy.boundary.privacy.mechanisms.noise import gaussian_tail, key_threshold
 from understudy.boundary.privacy.mechanisms.score import GRID, STEP, Candidate, error_sensitivity, rank_scores
-from understudy.boundary.privacy.mechanisms.threshold import gaussian_tail, key_threshold
 from understudy.errors import InternalError
 
 SIGMAS = (0.4, 1.0, 3.7, 25.0, 90.0)

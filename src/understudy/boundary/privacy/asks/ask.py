@@ -19,11 +19,10 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.privacy.budget import Amount, Spend
+from understudy.boundary.privacy.budget import Spend
 from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.mechanisms.noise import LARGEST_SCALE
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
-from understudy.boundary.privacy.mechanisms.rank import rank_exponent
 from understudy.boundary.privacy.mechanisms.score import GRID_BITS
 from understudy.boundary.privacy.mechanisms.training import Keep, at_once
 from understudy.boundary.tables.table import Table
@@ -32,9 +31,12 @@ from understudy.errors import MethodError
 MOST_CELLS = 20_000_000
 """The most cells that one marginal may have: each of them gets noise, and memory."""
 MOST_SUMMED = 2.0 ** (63 - GRID_BITS)
-"""Rows that the noise of one marginal may add up to."""
+"""Rows that the noise of one marginal may add up to: a score counts them in steps of 2^-20 rows, in 64 bits."""
 
 Arrays = list[NDArray[Any]]
+Counts = NDArray[np.int64]
+Scores = NDArray[np.float64]
+Codes = NDArray[np.integer[Any]]
 Question = dict[str, Any]
 """Plain values that determine what was asked and at which scale of noise, as JSON keeps them."""
 Result = TypeVar("Result", covariant=True)
@@ -89,42 +91,6 @@ class Ask(ABC, Generic[Result]):
         """The noisy arrays, fresh or recorded, as what was asked for."""
 
 
-class NoisyCounts(Ask[Result]):
-    """An ask for whole numbers, each of which gets integer noise of its own; a public fact gets none.
-
-    Proofs: docs/mechanisms/discrete-gaussian.md and discrete-laplace.md.
-    """
-
-    def draw(
-        self, hidden: list[NDArray[np.int64]], price: Price, randomness: Randomness, keep: Keep = at_once
-    ) -> Arrays:
-        noisy: Arrays = []
-        for counts, spend in zip(hidden, price.spends, strict=True):
-            if spend.mechanism == "public":
-                noisy.append(counts)
-            else:
-                noisy.append(counts + randomness.noise(spend.mechanism, spend.scale, counts.size).reshape(counts.shape))
-        return noisy
-
-
-def count_spends(
-    facts: PublicFacts, amount: Amount, weights: Sequence[float] | None, counted: Sequence[tuple[str, int]]
-) -> list[Spend]:
-    """Of histograms, each with the words for it and its cells; `amount` is split by `weights`, else evenly."""
-    sensitivity = facts.count_sensitivity(amount)
-    scales = [part.noise_scale(sensitivity) for part in amount.split(weights or [1.0] * len(counted))]
-    spends = []
-    for (asked, cells), scale in zip(counted, scales, strict=True):
-        check_scale(asked, scale, cells)
-        spends.append(Spend(amount.mechanism, asked, sensitivity, scale, cells=cells))
-    return spends
-
-
-def choose(scores: NDArray[np.float64], spend: Spend, k: int, randomness: Randomness) -> list[int]:
-    """The k best by the exponential mechanism, in order, at the ε and the sensitivity of this spend."""
-    return randomness.choose(scores, rank_exponent(spend.scale, spend.sensitivity), k)
-
-
 def check_cells(columns: Sequence[str], cells: int) -> None:
     """Refuses a marginal that is too large; strategies call it early, so that nothing is spent before the refusal."""
     if cells > MOST_CELLS:
@@ -136,10 +102,8 @@ def check_cells(columns: Sequence[str], cells: int) -> None:
 
 
 def check_scale(asked: str, scale: float, cells: int = 1) -> None:
-    """The samplers are exact up to a bound; beyond it they would refuse, but only after the debit.
-
-    And noise that adds up to more than 2^43 rows would not fit into the 64 bits of a score, whose step is 2^-20 rows.
-    """
+    """Refuses noise beyond what the samplers, or the scores of a later selection, can hold."""
+    # The samplers would refuse it, too, but only after the debit.
     most = min(LARGEST_SCALE, MOST_SUMMED / cells)
     if scale > most:
         raise MethodError(

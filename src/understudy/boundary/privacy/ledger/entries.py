@@ -13,8 +13,8 @@ from typing import Any
 
 from understudy.boundary.privacy.accountant import QUANTUM, round_up
 from understudy.boundary.privacy.budget import Budget, Cost
+from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.ledger.database import SHARED_VERSION, VERSION, pragma
-from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.errors import InputError
 
 DEBIT_COLUMNS = "time, purpose, analyst, neighbours, rho, epsilon, delta, asked_epsilon, asked_delta"

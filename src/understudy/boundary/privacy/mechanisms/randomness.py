@@ -39,7 +39,7 @@ class Randomness(Protocol):
 
 
 class ExactRandomness:
-    """The exact samplers of `privacy.noise` and `privacy.selection` on a source of random bits."""
+    """The exact samplers of `noise`, `exponential` and `posterior` on a source of random bits."""
 
     _LAWS: ClassVar[dict[str, Callable[[float, int, Entropy], NDArray[np.int64]]]] = {
         "discrete-gaussian": discrete_gaussian,

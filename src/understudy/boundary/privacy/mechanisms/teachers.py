@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.privacy.mechanisms.gradient import Floats, Groups, symmetric
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
-from understudy.boundary.privacy.mechanisms.training import Keep, at_once
+from understudy.boundary.privacy.mechanisms.training import Floats, Groups, Keep, at_once, symmetric
 from understudy.errors import InternalError
 
 PSEUDO_ROWS = 2.0

@@ -23,8 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.privacy.mechanisms.gradient import Deep
-from understudy.boundary.privacy.mechanisms.training import LARGEST_WEIGHT, Noisy
+from understudy.boundary.privacy.mechanisms.training import LARGEST_WEIGHT, Deep, Noisy
 from understudy.lab.audits.games.bounds import Curve, lower_share
 
 Floats = NDArray[np.float64]

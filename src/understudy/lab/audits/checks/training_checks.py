@@ -23,10 +23,18 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.gates import Payer, RowGate
-from understudy.boundary.privacy.mechanisms.gradient import Deep, Groups, pair_counts
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.privacy.mechanisms.subsampling import GRID_SCALE, Course, check_trainable
-from understudy.boundary.privacy.mechanisms.training import GradientShape, GradientSums, Keep, Noisy, Training
+from understudy.boundary.privacy.mechanisms.training import (
+    Deep,
+    GradientShape,
+    GradientSums,
+    Groups,
+    Keep,
+    Noisy,
+    Training,
+    pair_counts,
+)
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import ADD_REMOVE, REPLACE_ONE, Schema

@@ -20,12 +20,11 @@ from understudy.boundary.privacy.asks import Ask, Select, Tally
 from understudy.boundary.privacy.asks.ask import Arrays, Price, Question, Result
 from understudy.boundary.privacy.budget import Amount, Spend
 from understudy.boundary.privacy.curator import Curator
-from understudy.boundary.privacy.facts import PublicFacts
+from understudy.boundary.privacy.facts import PrivacyUnit, PublicFacts
 from understudy.boundary.privacy.ledger.ledger import Ledger
-from understudy.boundary.privacy.mechanisms.admission import Admission
+from understudy.boundary.privacy.mechanisms.exponential import Admission
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.privacy.mechanisms.training import Keep, at_once
-from understudy.boundary.privacy.unit import PrivacyUnit
 from understudy.boundary.schema.column import Categorical, Column, Datetime
 from understudy.boundary.schema.grouped_sums import RowCount, Summand
 from understudy.boundary.schema.schema import Schema

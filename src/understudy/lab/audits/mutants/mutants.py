@@ -14,12 +14,11 @@ from understudy.boundary.privacy.asks.ask import Ask, Result
 from understudy.boundary.privacy.budget import Spend
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.entropy import SeededEntropy
-from understudy.boundary.privacy.mechanisms.gradient import Deep
 from understudy.boundary.privacy.mechanisms.posterior import Prior
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
 from understudy.boundary.privacy.mechanisms.subsampling import GRID_SCALE
 from understudy.boundary.privacy.mechanisms.teachers import ExactVotes
-from understudy.boundary.privacy.mechanisms.training import GradientSums
+from understudy.boundary.privacy.mechanisms.training import Deep, GradientSums
 from understudy.boundary.schema.column import Categorical, Integer, Number
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.grouped_sums import GroupedSums
