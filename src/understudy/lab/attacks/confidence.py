@@ -29,9 +29,12 @@ def clopper_pearson(hits: int, trials: int, level: float = LEVEL) -> Interval:
     """
     from scipy.special import betaincinv
 
-    tail = (1 - level) / 2
-    low = float(betaincinv(hits, trials - hits + 1, tail)) if hits else 0.0
-    high = float(betaincinv(hits + 1, trials - hits, 1 - tail)) if hits < trials else 1.0
+    tail, low, high = (1 - level) / 2, 0.0, 1.0
+    # The quantiles of a beta law, which has none where a parameter is 0: there the interval ends with the range.
+    if hits:
+        low = float(betaincinv(hits, trials - hits + 1, tail))
+    if hits < trials:
+        high = float(betaincinv(hits + 1, trials - hits, 1 - tail))
     return low, high
 
 
@@ -45,9 +48,12 @@ def wilson(hits: int, trials: int, level: float = LEVEL) -> Interval:
     share = hits / trials
     middle = share + z2 / (2 * trials)
     room = math.sqrt(z2 * share * (1 - share) / trials + z2 * z2 / (4 * trials * trials))
+    low, high = (middle - room) / (1 + z2 / trials), (middle + room) / (1 + z2 / trials)
     # The ends are exact where the formula would miss them by a rounding.
-    low = 0.0 if hits == 0 else (middle - room) / (1 + z2 / trials)
-    high = 1.0 if hits == trials else (middle + room) / (1 + z2 / trials)
+    if hits == 0:
+        low = 0.0
+    if hits == trials:
+        high = 1.0
     return low, high
 
 
@@ -59,6 +65,8 @@ def newcombe(hits: int, trials: int, base_hits: int, base_trials: int, level: fl
     """
     share, base = hits / trials, base_hits / base_trials
     (low, high), (base_low, base_high) = wilson(hits, trials, level), wilson(base_hits, base_trials, level)
+    # A difference is lowest where its first share is at its low end and its second at its high end. The two estimates
+    # are independent, so their distances from those ends add up in squares.
     below = math.hypot(share - low, base_high - base)
     above = math.hypot(high - share, base - base_low)
     return max(share - base - below, -1.0), min(share - base + above, 1.0)
@@ -72,6 +80,7 @@ def welch(values: Floats, base: Floats, level: float = LEVEL) -> Interval:
     gap, variance = float(values.mean() - base.mean()), math.fsum(parts)
     if variance == 0:
         return gap, gap
+    # Degrees of freedom after Welch and Satterthwaite.
     freedom = variance**2 / math.fsum(p**2 / (len(v) - 1) for p, v in zip(parts, (values, base), strict=True))
     room = float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(variance)
     return gap - room, gap + room
@@ -93,11 +102,16 @@ def _lower_area(area: float, count: int, base_count: int, level: float) -> float
     """The smallest truth that the score test would not reject."""
     from scipy.optimize import brentq
 
+    if area <= 0:
+        return 0.0
     z = _quantile(level)
 
     def excess(truth: float) -> float:
+        # The variance of Hanley and McNeil (1982) for scores of exponential laws, with the mean of both counts where
+        # they have one count each: that is what makes it method 5.
         spread = (1 - truth) / (2 - truth) + truth / (1 + truth)
         variance = truth * (1 - truth) * (1 + ((count + base_count) / 2 - 1) * spread) / (count * base_count)
         return area - truth - z * math.sqrt(variance)
 
-    return float(brentq(excess, 0.0, area * (1 - 1e-9), xtol=1e-12)) if area > 0 else 0.0
+    # From below the area: of an area of 1 the variance is 0, so that 1 would be a root, and the interval a point.
+    return float(brentq(excess, 0.0, area * (1 - 1e-9), xtol=1e-12))

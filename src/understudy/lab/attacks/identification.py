@@ -24,6 +24,7 @@ from understudy.lab.evaluation.row_features import Features
 MOST_GUESSED = 2_000
 """Of each kind."""
 TOUCHING = 1e-6
+"""Added to a distance, so that an equal row outweighs all others and its weight is still finite."""
 INFERENCE_STREAM = 4
 
 
@@ -36,8 +37,11 @@ def inference(threat: Threat) -> Finding:
     rng = threat.generator(INFERENCE_STREAM)
     train, holdout = (s.take(some(s.rows, MOST_GUESSED, rng)) for s in (threat.train, threat.holdout))
     right = {name: [guessed_right(threat, name, rows) for rows in (train, holdout)] for name in threat.secrets}
+    # Bonferroni: with so many secrets one would stand out by luck, and be read as the one that leaks.
     level = 1 - (1 - LEVEL) / len(right)
     parts = {name: _part(inside, outside, level) for name, (inside, outside) in right.items()}
+    # A row is one observation, by its mean over the secrets: its guesses hang together, so that counting each of them
+    # would make the interval too narrow.
     inside, outside = (np.mean([r[kind] for r in right.values()], axis=0) for kind in (0, 1))
     success, baseline = float(inside.mean()), float(outside.mean())
     note = f"{train.rows:,} rows of the table, {holdout.rows:,} of the hold-out, {len(right)} secrets"
@@ -100,7 +104,9 @@ class ColumnCondition:
             return np.isnan(column)
         if self.relation == EQUAL:
             return column == self.value
-        return column <= self.value if self.relation == AT_MOST else column >= self.value
+        if self.relation == AT_MOST:
+            return column <= self.value
+        return column >= self.value
 
 
 Description = tuple[ColumnCondition, ...]
@@ -109,6 +115,7 @@ Description = tuple[ColumnCondition, ...]
 def singling(threat: Threat) -> Finding:
     """By one column and by several, and both together."""
     rng = threat.generator(SINGLING_STREAM)
+    # As many rows of each kind: the fewer rows there are, the likelier a description fits exactly one of them.
     size = min(threat.train.rows, threat.holdout.rows)
     tables = [s.take(some(s.rows, size, rng)) for s in (threat.train, threat.holdout)]
     kinds = {
@@ -152,17 +159,16 @@ def single(threat: Threat, rng: np.random.Generator) -> Iterator[Description]:
     rare: list[ColumnCondition] = []
     most = -(-MOST_GUESSES // len(threat.variables))
     for variable in threat.variables:
-        values, counts = np.unique(_known(threat.synthetic, variable), return_counts=True)
+        cells: NDArray[np.generic] = threat.synthetic.codes[variable.name]
+        if variable.on_line:
+            cells = threat.synthetic.present(variable.name)
+        values, counts = np.unique(cells, return_counts=True)
         if variable.on_line and len(values):
             yield (ColumnCondition(variable.name, AT_MOST, float(values[0])),)
             yield (ColumnCondition(variable.name, AT_LEAST, float(values[-1])),)
         once = values[counts == 1]
         rare += [ColumnCondition(variable.name, EQUAL, float(v)) for v in once[some(len(once), most, rng)]]
     yield from ((rare[i],) for i in rng.permutation(len(rare)))
-
-
-def _known(sample: RowSample, variable: Variable) -> NDArray[np.generic]:
-    return sample.present(variable.name) if variable.on_line else sample.codes[variable.name]
 
 
 def several(threat: Threat, rng: np.random.Generator) -> Iterator[Description]:
@@ -180,7 +186,9 @@ def several(threat: Threat, rng: np.random.Generator) -> Iterator[Description]:
 
 def _middle(sample: RowSample, variable: Variable) -> float:
     known = sample.present(variable.name)
-    return float(np.quantile(known, 0.5, method="lower")) if len(known) else 0.0
+    if not len(known):
+        return 0.0
+    return float(np.quantile(known, 0.5, method="lower"))
 
 
 def _condition(sample: RowSample, variable: Variable, row: int, middles: dict[str, float]) -> ColumnCondition:
@@ -190,7 +198,10 @@ def _condition(sample: RowSample, variable: Variable, row: int, middles: dict[st
     value = float(sample.values[name][row])
     if np.isnan(value):
         return ColumnCondition(name, UNKNOWN)
-    return ColumnCondition(name, AT_MOST if value <= middles[name] else AT_LEAST, value)
+    # Towards the end of the line that is nearer: there are fewer rows beyond the value.
+    if value <= middles[name]:
+        return ColumnCondition(name, AT_MOST, value)
+    return ColumnCondition(name, AT_LEAST, value)
 
 
 SINGLING_OUT: tuple[Attack, ...] = (
@@ -212,23 +223,18 @@ LINKABILITY_STREAM = 5
 
 
 def linkability(threat: Threat) -> Finding:
-    """The share of rows whose two halves have one of their nearest synthetic rows in common."""
+    """The share of rows whose two halves, divided at random, have one of their nearest synthetic rows in common."""
     if len(threat.variables) == 1:
         return Finding.undefined(f"{threat.variables[0].name!r} is the only column, so there are no two halves")
     rng = threat.generator(LINKABILITY_STREAM)
-    halves = _halves(threat, rng)
+    names = [threat.variables[i].name for i in rng.permutation(len(threat.variables))]
+    middle = (len(names) + 1) // 2
+    halves = threat.features_of(names[:middle]), threat.features_of(names[middle:])
     train, holdout = (s.take(some(s.rows, MOST_LINKED, rng)) for s in (threat.train, threat.holdout))
     inside, outside = (linked(threat, halves, rows) for rows in (train, holdout))
     first, second = (", ".join(v.name for v in half.variables) for half in halves)
     note = f"{first} on one side, {second} on the other"
     return Finding.shares(int(inside.sum()), train.rows, int(outside.sum()), holdout.rows, note=note)
-
-
-def _halves(threat: Threat, rng: np.random.Generator) -> tuple[Features, Features]:
-    """The columns, divided at random."""
-    names = [threat.variables[i].name for i in rng.permutation(len(threat.variables))]
-    middle = (len(names) + 1) // 2
-    return threat.features_of(names[:middle]), threat.features_of(names[middle:])
 
 
 def linked(threat: Threat, halves: tuple[Features, Features], rows: RowSample) -> NDArray[np.bool_]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.lab.attacks.confidence import clopper_pearson, ranked_above, ranking, welch
-from understudy.lab.attacks.nearest_rows import Floats, Index, Places
+from understudy.lab.attacks.nearest_rows import Floats, Index
 from understudy.lab.attacks.threat import AREA, DISTANCE, NEAREST, Attack, Finding, Threat, matrix, some
 from understudy.lab.evaluation.comparison import RowSample
 from understudy.lab.evaluation.row_features import quietly
@@ -45,6 +45,7 @@ def _predicted(kinds: Sequence[Floats], asked: Floats) -> NDArray[np.bool_]:
     from sklearn.linear_model import LogisticRegression
 
     distances = np.concatenate(kinds)
+    # In units of their own spread: the regression is penalised, and would else depend on how wide the table is.
     scale = float(distances.std()) or 1.0
     with quietly():
         model = LogisticRegression().fit(
@@ -56,6 +57,7 @@ def _predicted(kinds: Sequence[Floats], asked: Floats) -> NDArray[np.bool_]:
 def by_density(threat: Threat) -> Finding:
     """How much denser synthetic rows lie about a row than real ones that were not in training (after DOMIAS)."""
     rng = threat.generator(BY_DENSITY)
+    # One half of the hold-out is the reference and the other is tested: a row of the reference would find itself there.
     order = rng.permutation(threat.holdout.rows)
     reference, others = np.sort(order[: len(order) // 2]), order[len(order) // 2 :]
     members = some(threat.train.rows, 2 * MOST_ROWS, rng)
@@ -63,10 +65,7 @@ def by_density(threat: Threat) -> Finding:
     near_train, near_holdout = threat.near
     asked = (
         (threat.train.take(members), near_train.distances[members]),
-        (
-            threat.holdout.take(others),
-            near_holdout.distances[others],
-        ),
+        (threat.holdout.take(others), near_holdout.distances[others]),
     )
     inside, outside = (
         _nearness(synthetic) - _nearness(real.nearest(matrix(threat.features, rows), NEAREST).distances)
@@ -86,13 +85,12 @@ def _nearness(distances: Floats) -> Floats:
 def _at(rate: float, inside: Floats, outside: Floats) -> Finding:
     """Members found by a threshold that one half of the others sets, beside the other half found by it."""
     half = len(outside) // 2
+    # "higher" keeps the rate of alarms at or below the one that is named, however few rows set it.
     threshold = np.quantile(outside[:half], 1 - rate, method="higher")
     hits, alarms = int((inside > threshold).sum()), int((outside[half:] > threshold).sum())
     found = Finding.shares(hits, len(inside), alarms, len(outside) - half)
-    (low, high), (base_low, base_high) = (
-        clopper_pearson(hits, len(inside)),
-        clopper_pearson(alarms, len(outside) - half),
-    )
+    low, high = clopper_pearson(hits, len(inside))
+    base_low, base_high = clopper_pearson(alarms, len(outside) - half)
     ends = f"members found {low:.2%} to {high:.2%}, false alarms {base_low:.2%} to {base_high:.2%}"
     return found.with_parts({}, note=f"exact intervals: {ends}")
 
@@ -175,14 +173,12 @@ def equal_rows(asked: Sequence[RowSample], among: RowSample) -> list[NDArray[np.
     numbered = np.zeros(sum(t.rows for t in tables), dtype=np.int64)
     for name in among.codes:
         column = np.concatenate([t.values.get(name, t.codes[name]) for t in tables])
+        # Renumbered after each column: numbers stay below the number of rows, and the product within 64 bits. To
+        # `np.unique` one missing value is like another.
         value, place = np.unique(column, return_inverse=True)
         numbered = np.unique(numbered * len(value) + place, return_inverse=True)[1]
     *parts, theirs = np.split(numbered, np.cumsum([t.rows for t in tables])[:-1])
-    return [_among(part, theirs) for part in parts]
-
-
-def _among(numbers: Places, theirs: Places) -> NDArray[np.bool_]:
-    return np.isin(numbers, theirs)
+    return [np.isin(part, theirs) for part in parts]
 
 
 COPIES: tuple[Attack, ...] = (

@@ -42,6 +42,7 @@ class Index:
 
     @classmethod
     def of(cls, rows: Matrix) -> Index:
+        # About the middle all numbers are small: |x - y|² comes from the difference of products, in single precision.
         middle = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
         lanes = min(LANES, len(rows))
         turned = np.zeros((rows.shape[1] + 1, -(-len(rows) // lanes) * lanes), dtype=np.float32)
@@ -54,8 +55,13 @@ class Index:
     def nearest(self, asked: Matrix, count: int, own: Places | None = None) -> Neighbours:
         """At most so many of each asked row; `own` says which row of the index each of them is, so not a neighbour."""
         block = max(1, BLOCK_BYTES // (4 * self.turned.shape[1]))
-        starts = range(0, len(asked), block)
-        found = [self._block(asked[i : i + block], count, None if own is None else own[i : i + block]) for i in starts]
+        found = []
+        for start in range(0, len(asked), block):
+            part = slice(start, start + block)
+            selves = own
+            if own is not None:
+                selves = own[part]
+            found.append(self._block(asked[part], count, selves))
         return Neighbours(np.concatenate([f.distances for f in found]), np.concatenate([f.places for f in found]))
 
     def _block(self, asked: Matrix, count: int, own: Places | None) -> Neighbours:
@@ -70,6 +76,7 @@ class Index:
 
     def _ranked(self, asked: Matrix, places: Places, count: int) -> Neighbours:
         """The nearest of the proposed rows, by exact distances; of equally near ones the first."""
+        # In the order of the rows, which the stable sort below keeps among equals: the same on every machine.
         places = np.sort(places, axis=1)
         distances = np.empty(places.shape)
         for i in range(places.shape[1]):
@@ -82,9 +89,11 @@ class Index:
 def _smallest(products: Matrix, count: int) -> Places:
     """Where the smallest of each line are, in any order."""
     lanes = min(LANES, products.shape[1])
-    by_lane = products.reshape(len(products), -1, lanes)
     if count >= lanes:
         return np.argpartition(products, count - 1, axis=1)[:, :count].astype(np.int64)
+    # One of the `count` smallest lies in a lane whose minimum is no larger, and fewer than `count` lanes can have a
+    # smaller one: so the `count` lanes with the smallest minima hold them all.
+    by_lane = products.reshape(len(products), -1, lanes)
     best = np.argpartition(by_lane.min(axis=1), count - 1, axis=1)[:, :count]
     places = (np.arange(by_lane.shape[1])[:, np.newaxis] * lanes + best[:, np.newaxis, :]).reshape(len(products), -1)
     chosen = np.argpartition(np.take_along_axis(products, places, 1), count - 1, axis=1)[:, :count]

@@ -15,7 +15,7 @@ from understudy.pages.formatting import counted, percent, valued
 from understudy.pages.page import fill
 
 RANGES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""Of a gauge: the first that holds the interval."""
+"""Of a gauge: the first that holds the interval, so that a small advantage can be seen at all."""
 MARK = "no advantage"
 
 
@@ -85,7 +85,9 @@ def in_words(attack: Attack, finding: Finding) -> str:
 
 def _signed(value: float, attack: Attack) -> str:
     """A difference: shares in points of a hundred."""
-    shown = valued(abs(value)) if attack.unit == DISTANCE else f"{100 * abs(value):.1f} points"
+    shown = f"{100 * abs(value):.1f} points"
+    if attack.unit == DISTANCE:
+        shown = valued(abs(value))
     return f"−{shown}" if value < 0 else shown
 
 
@@ -100,7 +102,9 @@ def _entry(attack: Attack, finding: Finding) -> AttackEntry:
 
 def _gauge(attack: Attack, finding: Finding) -> Figure:
     """The advantage with its interval, on a range whose middle is none at all."""
-    reach = _reach(max((abs(end) for end in finding.interval or ()), default=1.0))
+    needed = max((abs(end) for end in finding.interval or ()), default=1.0)
+    # Only a distance can need more than 1: shares and areas differ by no more.
+    reach = next((r for r in RANGES if needed <= r), float(math.ceil(needed)))
     return gauge(
         finding.advantage,
         -reach,
@@ -111,9 +115,3 @@ def _gauge(attack: Attack, finding: Finding) -> Figure:
         interval=finding.interval,
         note=f"Verdict: {finding.verdict}. {in_words(attack, finding)}",
     )
-
-
-def _reach(needed: float) -> float:
-    """A round number that is at least as large."""
-    small = next((r for r in RANGES if needed <= r), None)
-    return float(math.ceil(needed)) if small is None else small

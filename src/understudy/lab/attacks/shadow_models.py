@@ -69,8 +69,9 @@ def shadow_membership(
     if not 0 <= row < rows.num_rows or rows.num_rows < 2:
         raise InputError(f"row ({row}) must be from 0 to {rows.num_rows - 1}, of 2 rows or more", row)
     check_shadows(shadows, seed)
-    others = rows.take(np.delete(np.arange(rows.num_rows), row)) if without is None else without
-    made = _made(make, (table, others), shadows, seed, listening(progress))
+    if without is None:
+        without = rows.take(np.delete(np.arange(rows.num_rows), row))
+    made = _made(make, (table, without), shadows, seed, listening(progress))
     return _told_apart(*_around(rows, row, made, schema))
 
 
@@ -123,6 +124,7 @@ def _told_apart(inside: Floats, outside: Floats) -> Finding:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
+    # Runs that taught the model are not tested: with few runs and many counts it could tell those apart by heart.
     learnt = len(inside) // 2
     model = make_pipeline(StandardScaler(), LogisticRegression())
     with quietly():
@@ -145,7 +147,7 @@ def most_exposed(threat: Threat) -> int:
     for start in range(0, len(rows), AT_ONCE):
         asked = order[start : start + AT_ONCE]
         if bounds[asked[0]] <= farthest:
-            break
+            break  # rows come by falling bounds, so that no later one can be farther
         distances = index.nearest(rows[asked], NEAREST, own=asked).distances.mean(axis=1)
         if distances.max() > farthest:
             best, farthest = int(asked[distances.argmax()]), float(distances.max())
@@ -200,7 +202,9 @@ class Shadows:
         budget = Budget(epsilon, DEFAULT_DELTA if delta is None else delta)
         count = SHADOWS if shadows is None else shadows
         check_shadows(count)
-        known = _schema_of(train, schema)
+        if schema is None:
+            schema = train.schema if is_table(train) else draft_schema(train)
+        known = schema if isinstance(schema, Schema) else Schema.load(schema)
         plan = Plan.of(known, budget, method, Options(), None, 0, accept_draft=True)
         plan.check()
         if not is_table(train):
@@ -215,6 +219,7 @@ class Shadows:
         if others < FEWEST:
             return Finding.undefined(f"of the others there are {others} rows, and fewer than {FEWEST} say nothing")
         tables = [open_table(rows.take(p), self.schema, name="a shadow's table") for p in places]
+        # What a method counts without noise is the same in every run of a world; only the noise is drawn anew.
         counted = {table: CachedTable(table) for table in tables}
         finding = shadow_membership(
             lambda table, run: shadow_of(counted[table], self.method, self.budget, run),
@@ -230,8 +235,9 @@ class Shadows:
 
     def _note(self, rows: int) -> str:
         person = "the person who is farthest from all others"
-        replaced = f"{person} or somebody else in their place"
-        both = replaced if self.schema.neighbours == REPLACE_ONE else f"{person} or without"
+        both = f"{person} or without"
+        if self.schema.neighbours == REPLACE_ONE:
+            both = f"{person} or somebody else in their place"
         return f"{self.method} with {self.budget}, on {rows:,} training rows with {both}"
 
 
@@ -259,13 +265,8 @@ def worlds(people: Places, row: int, schema: Schema, rng: np.random.Generator) -
     others = np.flatnonzero(people != people[row])
     replaced = int(schema.neighbours == REPLACE_ONE)
     if replaced:
+        # One row of each of the others, so that the first of them can stand in by its row alone.
         others = others[np.unique(people[others], return_index=True)[1]]
+    # Both worlds are the same draw of others, so that they differ in this person (and who stands in) alone.
     drawn = others[some(len(others), max(FEWEST, MOST_ROWS - len(own) + replaced), rng)]
     return np.concatenate([own, drawn[replaced:]]), drawn
-
-
-def _schema_of(train: Any, schema: Schema | str | Path | None) -> Schema:
-    """The one that is given, that of an open table, or a draft."""
-    if schema is None:
-        return train.schema if is_table(train) else draft_schema(train)
-    return schema if isinstance(schema, Schema) else Schema.load(schema)

@@ -171,4 +171,6 @@ def matrix(features: Features, sample: RowSample) -> Matrix:
 
 def some(rows: int, most: int, rng: np.random.Generator) -> Places:
     """At most so many places among the rows, in their order."""
-    return np.arange(rows) if rows <= most else np.sort(rng.choice(rows, most, replace=False))
+    if rows <= most:
+        return np.arange(rows)
+    return np.sort(rng.choice(rows, most, replace=False))
