@@ -113,11 +113,11 @@ def _kept(method: str, make: Maker) -> Maker:
 
 
 def _arf(subject: Subject, epsilon: float, seed: int) -> pa.Table:
-    return adversarial.synthesize(subject.split.train, subject.schema, seed=seed)
+    return adversarial.specimen(subject.split.train, subject.schema, seed=seed).table
 
 
 def _published(subject: Subject, epsilon: float, seed: int) -> pa.Table:
-    return published_arf.synthesize(subject.split.train, subject.schema, epsilon, seed=seed)
+    return published_arf.specimen(subject.split.train, subject.schema, epsilon, seed=seed).table
 
 
 SPECIMENS: dict[str, Maker] = {

@@ -262,9 +262,9 @@ def _ages(tables: list[str]) -> Iterator[tuple[str, ...]]:
     for name in tables:
         known, train = schema(name), Case.read(name).train
         yield _age_row(name, "real rows", "", train)
-        yield _age_row(name, adversarial.SPECIMEN.name, "", adversarial.synthesize(train, known, seed=0))
+        yield _age_row(name, adversarial.SPECIMEN.name, "", adversarial.specimen(train, known, seed=0).table)
         for epsilon in (0.1, 0.5, 1.0):
-            made = published_arf.synthesize(train, known, epsilon, seed=0)
+            made = published_arf.specimen(train, known, epsilon, seed=0).table
             yield _age_row(name, published_arf.SPECIMEN.name, f"{epsilon:g}", made)
 
 

@@ -13,7 +13,7 @@ from scipy.stats import binom, chi2
 import understudy as us
 from understudy.errors import InputError, ReleaseError
 from understudy.inference.polya.pitman_yor import least_delta, log_ratio, simulated_delta, urn
-from understudy.lab.specimens.published_bnp import specimen, synthesize
+from understudy.lab.specimens.published_bnp import specimen
 
 FALSE_ALARM = 1e-9
 RUNS = 8_000
@@ -110,7 +110,7 @@ def test_rows_are_copied_and_there_is_no_guarantee() -> None:
     assert made.guarantee is None and made.certificate["guarantee"] is None
     assert made.arrow.num_rows == 50 and len(copies) > 5
     assert made.parameters["delta_at_least"] == least_delta(50, 50, 1.0, 0.5)
-    assert synthesize(rows, SCHEMA, n=7, seed=1).num_rows == 7
+    assert specimen(rows, SCHEMA, n=7, seed=1).table.num_rows == 7
     with pytest.raises(ReleaseError, match="published-bnp"):
         made.save("anywhere")
 

@@ -92,21 +92,21 @@ def test_coverage_and_bounds_are_those_of_the_raw_rows() -> None:
 
 def test_a_constant_column_is_released_as_good_as_exactly() -> None:
     rows = people().set_column(0, "age", pa.array([33] * 300))
-    made = published_arf.synthesize(rows, SCHEMA, 0.01, seed=1)
+    made = published_arf.specimen(rows, SCHEMA, 0.01, seed=1).table
     assert set(made["age"].to_pylist()) == {33}
 
 
 def test_a_category_of_one_person_shows_that_the_person_is_there() -> None:
     """Whoever is alone with a category is told apart: it comes out only if it went in."""
-    without = [published_arf.synthesize(people(), SCHEMA, 1.0, seed=s, num_trees=5) for s in range(5)]
-    within = [published_arf.synthesize(people(never=True), SCHEMA, 1.0, seed=s, num_trees=5) for s in range(5)]
+    without = [published_arf.specimen(people(), SCHEMA, 1.0, seed=s, num_trees=5).table for s in range(5)]
+    within = [published_arf.specimen(people(never=True), SCHEMA, 1.0, seed=s, num_trees=5).table for s in range(5)]
     assert not any("never" in t["smoker"].to_pylist() for t in without)
     assert all("never" in t["smoker"].to_pylist() for t in within)
 
 
 def test_it_makes_up_impossible_ages() -> None:
     """A leaf at the end of the ages has no bound there, and its mean gets noise of some fifty years and more."""
-    ages = published_arf.synthesize(people(), SCHEMA, 0.02, n=3000)["age"].to_numpy()
+    ages = published_arf.specimen(people(), SCHEMA, 0.02, n=3000).table["age"].to_numpy()
     assert ages.min() < 0
     assert ages.max() > 120
 
@@ -132,4 +132,4 @@ def test_whatever_epsilon_it_names_there_is_no_guarantee() -> None:
 @pytest.mark.parametrize("epsilon", [0, -1, math.inf, math.nan])
 def test_epsilon_must_be_positive(epsilon: float) -> None:
     with pytest.raises(InputError, match="epsilon"):
-        published_arf.synthesize(people(), SCHEMA, epsilon)
+        published_arf.specimen(people(), SCHEMA, epsilon)

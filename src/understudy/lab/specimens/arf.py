@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,6 @@ from understudy.lab.specimens.specimen_result import Specimen, SpecimenKind
 from understudy.methods.params import Params, parameter
 from understudy.parameters import whole_number
 from understudy.releases.synthetic_table import to_native
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 TRUNCATED_NORMAL = "truncnorm"
 
@@ -68,6 +65,7 @@ class Arf:
             merge=merge,
             forest=forest,
         )
+        # Rows go back in the kind of frame that came in; a file has none, and its rows come as an Arrow table.
         self._kind = None
         if not isinstance(x, str | Path):
             self._kind = kind_of(x)
@@ -127,6 +125,7 @@ def estimate(
     if finite_bounds:
         leaves = leaves.clipped(*_ranges(points))
     density = ForestDensity.fit(leaves, points.values, points.sizes, counted_leaf(grown, oob), alpha=alpha)
+    # Where there are numbers, a leaf of one row has no deviation to learn, and no weight.
     if not density.coverage.any():
         raise InputError(f"{len(points.values)} rows are too few: no leaf holds two of them to learn from", points)
     return density
@@ -153,13 +152,9 @@ def specimen(
     return Specimen(SPECIMEN.name, points.table(made), parameters)
 
 
-def synthesize(rows: Any, schema: Schema | None = None, **parameters: Any) -> pa.Table:
-    """The rows alone, as a table; the parameters are those of `specimen`."""
-    return specimen(rows, schema, **parameters).table
-
-
 def _ranges(points: Points) -> tuple[Floats, Floats]:
     """The lowest and highest number of each column; half a step beyond, so that all of a value's rounding is inside."""
+    # A missing number is neither the lowest nor the highest, and a column of nothing else is left unbounded.
     known = np.where(np.isnan(points.values), np.inf, points.values)
     low = known.min(axis=0) - points.steps / 2
     high = np.where(np.isinf(known), -np.inf, known).max(axis=0) + points.steps / 2

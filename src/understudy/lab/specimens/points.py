@@ -76,6 +76,7 @@ class Points:
         if unknown or not values:
             raise InputError(f"given must name columns out of {', '.join(self.names)}", unknown)
         lists = {name: list(v) for name, v in values.items() if np.ndim(v)}
+        # A single value stands for as many rows as the longest list has.
         length = max([1, *map(len, lists.values())])
         lists = {name: lists.get(name, [v] * length) for name, v in values.items()}
         part = dataclasses.replace(
@@ -91,6 +92,7 @@ class Points:
         found = {c.name: _decoded(values[:, j], c, self.labels[j]) for j, c in enumerate(self.columns)}
         extra = [c for c in self.schema.released if isinstance(c, Identifier)]
         found |= {c.name: made_up(c, len(values)) for c in extra}
+        # A forest may make a missing value where the schema declares none, if the rows that it learned from had one.
         absent = {name for name, v in found.items() if v.missing is not None and v.missing.any()}
         columns = [dataclasses.replace(c, missing=True) for c in self.schema if c.name in absent]
         return from_values(found, self.schema.with_columns(columns))
@@ -115,6 +117,7 @@ def _column(
         if np.isinf(numbers).any():
             raise InputError(f"column {column.name!r} holds infinite numbers; a forest needs finite ones", column)
         return numbers, ()
+    # Each distinct value is read once. One place more, at the end, is for cells that are null.
     coded = values.combine_chunks().dictionary_encode()
     meant = [*(_label(v, column) for v in coded.dictionary.to_pylist()), None]
     seen = np.array(coded.indices.fill_null(len(meant) - 1).to_numpy(zero_copy_only=False), dtype=np.int64)
@@ -135,7 +138,9 @@ def _label(value: Any, column: Column) -> Label:
             return False
         return None
     if isinstance(column, Categorical) and column.numeric:
-        return int(value) if np.isfinite(value) and value == int(value) else None
+        if np.isfinite(value) and value == int(value):
+            return int(value)
+        return None
     return str(value)
 
 

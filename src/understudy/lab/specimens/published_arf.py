@@ -18,7 +18,7 @@ It serves the study, and the auditor as prey.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -30,16 +30,8 @@ from understudy.lab.specimens.arf import TRUNCATED_NORMAL, ForestParams, counted
 from understudy.lab.specimens.points import Floats, Points
 from understudy.lab.specimens.specimen_result import Specimen, SpecimenKind
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 SMALLEST = 1e-6
 """Stands in for a sensitivity of 0."""
-
-
-def synthesize(rows: Any, schema: Schema | None = None, epsilon: float = 1.0, **parameters: Any) -> pa.Table:
-    """The rows alone, as a table; the parameters are those of `specimen`."""
-    return specimen(rows, schema, epsilon, **parameters).table
 
 
 def specimen(
@@ -47,33 +39,21 @@ def specimen(
     schema: Schema | None = None,
     epsilon: float = 1.0,
     *,
-    num_trees: int = 30,
-    delta: float = 0.0,
-    max_iters: int = 10,
-    early_stop: bool = True,
-    min_node_size: int = 5,
     dist: str = TRUNCATED_NORMAL,
     oob: bool = False,
     alpha: float = 0.0,
     n: int | None = None,
     seed: int | None = None,
-    **forest: Any,
+    **options: Any,
 ) -> Specimen:
-    """Rows as the printed method makes them; its parameters and their defaults. `delta` is the forest's tolerance.
+    """Rows as the printed method makes them; the other options are those of `Growth`, whose defaults it shares.
 
     Numbers are rounded as the schema says, but not kept inside its bounds: the printed method has none.
     """
     if not 0 < epsilon < np.inf:
         raise InputError(f"epsilon ({epsilon}) must be a positive number", epsilon)
-    growth = Growth(
-        num_trees,
-        delta,
-        max_iters=max_iters,
-        early_stop=early_stop,
-        min_node_size=min_node_size,
-        merge=False,
-        forest=forest,
-    )
+    # As in arfpy, on which the printed method is built, small leaves are dropped: merging them is ours.
+    growth = Growth(**options, merge=False)
     rng = np.random.Generator(np.random.PCG64(seed))
     points = Points.of(rows, schema)
     grown = grow(points.values, growth, rng)
@@ -101,6 +81,7 @@ def _noisy(normal: Normal, values: Floats, leaf: Any, epsilon: float, rng: np.ra
     """Steps 2 to 9 of §4.3.1.1: the observed range by the number of rows is taken for the sensitivity."""
     count, width = _observed(values, leaf, len(normal.mean))
     sensitivity = width / np.maximum(count, 1)
+    # The leaf that most needs noise gets next to none: all of its rows have the same value.
     sensitivity = np.where(sensitivity == 0, SMALLEST, sensitivity)
     mean = normal.mean + rng.laplace(0.0, sensitivity / epsilon)
     # `deviation` is that of a sample, over n − 1. Around another centre m the mean square is the variance plus
@@ -122,6 +103,7 @@ def _observed(values: Floats, leaf: Any, leaves: int) -> tuple[Floats, Floats]:
 
 def _flattened(shares: CategoryShares, density: ForestDensity, column: int, epsilon: float) -> CategoryShares:
     """Steps 1 to 6 of §4.3.1.2: p becomes exp(ε·p/2), for the categories that have a p."""
+    # With α every category of a leaf's box has a p; without, a category that is released tells that it occurs.
     if shares.alpha:
         shares = shares.filled(density.leaves, column)
     leaf = shares.keys // shares.size

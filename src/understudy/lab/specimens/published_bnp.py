@@ -12,7 +12,7 @@ value than was drawn; here it is as it was meant. The bound is the same.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,14 +21,6 @@ from understudy.inference.polya.pitman_yor import check_urn, least_delta, urn
 from understudy.lab.specimens.points import Floats, Points
 from understudy.lab.specimens.specimen_result import Specimen, SpecimenKind
 from understudy.methods.params import Params, parameter
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
-def synthesize(rows: Any, schema: Schema | None = None, epsilon: float = 1.0, **parameters: Any) -> pa.Table:
-    """The rows alone, as a table; the parameters are those of `specimen`. No ε changes anything."""
-    return specimen(rows, schema, **parameters).table
 
 
 def specimen(
@@ -48,9 +40,11 @@ def specimen(
     rng = np.random.Generator(np.random.PCG64(seed))
     points = Points.of(rows, schema)
     draws = len(points.values) if n is None else n
+    # A row with a missing number is a value of its own, since missing numbers are not equal.
     _, first, counts = np.unique(points.values, axis=0, return_index=True, return_counts=True, equal_nan=False)
     picked = urn(counts, draws, theta, sigma, rng)
     fresh = np.array([_fresh(points.values[:, j], kinds, draws, rng) for j, kinds in enumerate(points.labels)]).T
+    # The urn numbers the values that it began with, then the new ones in the order in which they came.
     made = np.concatenate([points.values[first], fresh])[picked]
     parameters = {
         "theta": theta,
@@ -80,6 +74,7 @@ SPECIMEN = SpecimenKind(
     name="published-bnp",
     good_for="studies: the Pitman–Yor urn as its document prints it",
     limits="no finite ε: it copies rows",
+    # The urn has no ε: whatever is named, the rows are the same, which the auditor shows.
     make=lambda rows, schema, epsilon, stated: specimen(rows, schema, **stated),
     params=UrnParams,
 )

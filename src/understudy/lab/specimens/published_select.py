@@ -56,11 +56,7 @@ MARGINALS = 0.1
 DELTA_POWER = 1.1
 """δ is |D| to minus this power."""
 BISECTIONS = 100
-
-
-def synthesize(rows: Any, schema: Schema | None = None, epsilon: float = 1.0, **parameters: Any) -> pa.Table:
-    """The rows alone, as a table; the parameters are those of `specimen`."""
-    return specimen(rows, schema, epsilon, **parameters).table
+"""More halvings than a double has bits."""
 
 
 def specimen(
@@ -77,14 +73,18 @@ def specimen(
 
     The pool is a private method's, by default that of `independent`.
     """
+    import pyarrow as pa
+
     printed, recipe = Printed(epsilon, **parameters), pool or Independent()
-    table = _read(rows)
+    # An Arrow table is taken as it is: by way of the database its types could change.
+    table = rows if isinstance(rows, pa.Table) else Rows.of(rows).everything()
     domain = Domain.of(known_schema(table, schema))
     rng = np.random.Generator(np.random.PCG64(seed))
     size, delta = table.num_rows, table.num_rows**-DELTA_POWER
     wanted = size if n is None else n
     opened = open_table(table, domain.schema)
     drawn = printed.draw_pool(opened, domain, recipe, delta, wanted, rng)
+    # From here on rows are read without noise; only the draw of each row is a mechanism.
     counts = count_pairs(opened, domain)
     found = important(counts, printed.marginals)
     counted = [counts]
@@ -152,6 +152,8 @@ class Printed:
         """The selected rows of the pool, and the ε of one draw."""
         steps = -(-rows // self.sections)
         partial = partial_epsilon((1 - self.epsilon_ratio) * self.epsilon, steps, delta)
+        # Sections select side by side, each for its own block of the rows. So ε is composed over the draws of one
+        # section, and a block has the sensitivity of a smaller table.
         part, pool = max(1, size // self.sections), len(goal.cells)
         proposed = self._proposed(pool, steps, rows, rng)
         pick = exponential_mechanism(partial, 2.0 / (part + 1), rng)
@@ -190,6 +192,7 @@ def mutual_information(counts: NDArray[np.int64]) -> float:
     """Σ p(x, y)·ln(p(x, y)/(p(x)·p(y))), of the rows as they are."""
     shares = counts / counts.sum()
     expected = shares.sum(axis=1, keepdims=True) * shares.sum(axis=0, keepdims=True)
+    # 0·ln 0 is 0; and of independent columns rounding may leave a little less than nothing.
     held = shares > 0
     return max(0.0, float((shares[held] * np.log(shares[held] / expected[held])).sum()))
 
@@ -222,6 +225,7 @@ def _blocks(table: pa.Table, sections: int) -> list[pa.Table]:
 
 def composed_epsilon(epsilon: float, draws: int, delta: float) -> float:
     """Algorithm 3, by lemma 6: what so many ε-bounded-range mechanisms amount to at δ."""
+    # For small ε what remains is of order ε², and would be lost in the rounding of 1 − e^(−ε) and of ln(1 + …).
     above = epsilon / -math.expm1(-epsilon) - 1.0
     advanced = draws * (above - math.log1p(above)) + math.sqrt(draws * epsilon**2 / 2 * math.log(1 / delta))
     return min(draws * epsilon, advanced)
@@ -229,6 +233,7 @@ def composed_epsilon(epsilon: float, draws: int, delta: float) -> float:
 
 def partial_epsilon(epsilon: float, draws: int, delta: float) -> float:
     """The ε of each draw, by bisection: the largest that composes to no more than ε."""
+    # ε/draws is always allowed, by plain composition; more than ε never is.
     low, high = epsilon / draws, epsilon
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
@@ -237,12 +242,6 @@ def partial_epsilon(epsilon: float, draws: int, delta: float) -> float:
         else:
             high = middle
     return low
-
-
-def _read(rows: Any) -> pa.Table:
-    import pyarrow as pa
-
-    return rows if isinstance(rows, pa.Table) else Rows.of(rows).everything()
 
 
 def known_schema(table: pa.Table, schema: Schema | None) -> Schema:

@@ -229,7 +229,7 @@ def learned(data: SelectionData, case: SelectionCase, tuning: SelectTuning = TUN
 
 
 def published(data: SelectionData, case: SelectionCase) -> CodeColumns:
-    made = published_select.synthesize(
+    made = published_select.specimen(
         data.rows,
         data.schema,
         case.epsilon,
@@ -240,7 +240,7 @@ def published(data: SelectionData, case: SelectionCase) -> CodeColumns:
         sections=case.sections,
         seed=case.seed,
     )
-    return dict(codes_of(made, data.domain, data.domain.names))
+    return dict(codes_of(made.table, data.domain, data.domain.names))
 
 
 DEPTH = 10
