@@ -14,9 +14,8 @@ from understudy.errors import CheckFailed, InputError
 from understudy.files import write_atomically
 from understudy.lab.audits.audit import CANARIES, audit, audit_mutants
 from understudy.lab.audits.audit_plan import LEVEL
-from understudy.lab.audits.bound_figures import at_least, claim_parameters
 from understudy.lab.audits.mutants.mutants import MUTANTS
-from understudy.lab.audits.report import claimed, matrix_summary, render_matrix, summary
+from understudy.lab.audits.report import at_least, claim_parameters, claimed, matrix_summary, render_matrix, summary
 from understudy.lab.audits.result import DOES_NOT_APPLY, LIMITS, PASSED, Audit, AuditStep, Bound, MutantMatrix
 from understudy.lab.audits.subjects import mutants_of, subjects, trained
 from understudy.pages.formatting import percent

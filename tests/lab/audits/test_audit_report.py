@@ -31,8 +31,19 @@ from helpers.made_audits import (
 )
 from helpers.made_results import CONTROL, EVIL, QUOTES
 from helpers.parsed_page import EXTERNAL, Page
-from understudy.lab.audits.bound_figures import MOST_GAMES, at_least, claim_parameters, claimed_curve, reached
-from understudy.lab.audits.report import MOST_CHECKS, pictures, render, render_brief, render_matrix, summary
+from understudy.lab.audits.report import (
+    MOST_CHECKS,
+    MOST_GAMES,
+    at_least,
+    claim_parameters,
+    claimed_curve,
+    pictures,
+    reached,
+    render,
+    render_brief,
+    render_matrix,
+    summary,
+)
 from understudy.lab.audits.result import LIMITS, Audit, delta_from_gaussian
 
 REQUIRED = "UNDERSTUDY_BROWSER_REQUIRED" in os.environ

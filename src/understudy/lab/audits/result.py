@@ -41,21 +41,24 @@ class Claim:
         return [(e, self._delta(e)) for e in epsilons]
 
     def _delta(self, epsilon: float) -> float:
-        stated = self.delta if epsilon >= self.epsilon else 1.0 - (1.0 - self.delta) * _fraction(epsilon, self.epsilon)
+        stated = self.delta
+        if epsilon < self.epsilon:
+            # (ε₀, δ₀) implies (ε, 1 − (1−δ₀)(1+e^ε)/(1+e^ε₀)) below ε₀ (Kairouz, Oh & Viswanath 2015).
+            ratio = math.exp(np.logaddexp(0.0, epsilon) - np.logaddexp(0.0, self.epsilon))
+            stated = 1.0 - (1.0 - self.delta) * ratio
         if self.mu is not None:
             return min(stated, delta_from_gaussian(self.mu, epsilon))
-        return stated if self.rho is None else min(stated, delta_from_rho(self.rho, epsilon))
+        if self.rho is not None:
+            return min(stated, delta_from_rho(self.rho, epsilon))
+        return stated
 
 
 def delta_from_gaussian(mu: float, epsilon: float) -> float:
     """δ(ε) of a Gaussian mechanism whose worlds are μ deviations apart (Balle & Wang 2018, theorem 8)."""
     below, above = (math.erfc((epsilon / mu + s * mu / 2) / math.sqrt(2)) / 2 for s in (-1, 1))
-    return max(0.0, below - (math.exp(epsilon) * above if above > 0 else 0.0))
-
-
-def _fraction(epsilon: float, claimed: float) -> float:
-    """(ε₀, δ₀) implies (ε, 1 − (1−δ₀)(1+e^ε)/(1+e^ε₀)) below ε₀ (Kairouz, Oh & Viswanath 2015)."""
-    return math.exp(np.logaddexp(0.0, epsilon) - np.logaddexp(0.0, claimed))
+    if above == 0:  # e^ε may overflow where the other factor has long vanished
+        return below
+    return max(0.0, below - math.exp(epsilon) * above)
 
 
 @dataclass(frozen=True)
@@ -87,10 +90,14 @@ class Check:
     found: str
     """In one sentence, with its figures."""
 
+    @classmethod
+    def of(cls, name: str, holds: bool, found: str) -> Check:
+        return cls(name, PASSED if holds else FAILED, found)
+
 
 @dataclass(frozen=True)
 class AuditStep:
-    """One of the five ways of looking."""
+    """One of the six ways of looking."""
 
     name: str
     title: str
@@ -104,7 +111,7 @@ class AuditStep:
     def outcome(self) -> str:
         if not self.checks:
             return SKIPPED
-        return FAILED if any(c.outcome == FAILED for c in self.checks) else PASSED
+        return FAILED if self.violations else PASSED
 
     @property
     def violations(self) -> tuple[Check, ...]:
@@ -117,6 +124,13 @@ class PairFacts:
 
     name: str
     difference: str
+
+
+def power_in_words(power: float | None) -> str:
+    """In two digits, never rounded up."""
+    if power is None:
+        return "unknown"
+    return f"{math.floor(100 * power) / 100:.2f}"
 
 
 @dataclass(frozen=True)
@@ -151,14 +165,15 @@ class Audit(Rendered):
     def verdict(self) -> str:
         if self.violated:
             return f"violation at {100 * (1 - self.level):g} %"
-        known = "unknown" if self.power is None else f"{math.floor(100 * self.power) / 100:.2f}"
-        return f"no violation found (power {known} against halved noise)"
+        return f"no violation found (power {power_in_words(self.power)} against halved noise)"
 
     @property
     def tightness(self) -> float | None:
         """The largest proved μ as a share of the claimed one, where all noise is Gaussian."""
         proved = [b.mu for b in self.bounds if b.view == WHITE_BOX]
-        return max(proved) / self.claim.mu if proved and self.claim.mu else None
+        if not proved or not self.claim.mu:
+            return None
+        return max(proved) / self.claim.mu
 
     def to_dict(self) -> dict[str, Any]:
         """For programs, with the verdict."""
@@ -178,9 +193,11 @@ class Audit(Rendered):
         """The verdict with what it rests on, as a release carries it."""
         plain = dataclasses.asdict(self)
         kept = ("subject", "setting", "claim", "level", "bounds", "power", "seconds", "created", "versions")
-        steps = {s.title: s.outcome if s.checks else f"{s.outcome}: {s.reason}" for s in self.steps}
-        bounds = [dataclasses.asdict(b) for b in self.bounds]
-        return {"verdict": self.verdict, "steps": steps} | {k: plain[k] for k in kept} | {"bounds": bounds}
+        steps = {s.title: s.outcome for s in self.steps}
+        steps |= {s.title: f"{s.outcome}: {s.reason}" for s in self.steps if not s.checks}
+        return (
+            {"verdict": self.verdict, "steps": steps} | {k: plain[k] for k in kept} | {"bounds": list(plain["bounds"])}
+        )
 
 
 DOES_NOT_APPLY = "does not apply"
