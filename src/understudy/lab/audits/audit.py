@@ -7,14 +7,14 @@ import importlib.util
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 from understudy.boundary.schema.schema import ADD_REMOVE, NEIGHBOURS
 from understudy.errors import InputError
-from understudy.lab.audits.audit_plan import LEVEL, SETTINGS, AuditPlan, setting_of
+from understudy.lab.audits.audit_plan import LEVEL, SETTINGS, AuditPlan
 from understudy.lab.audits.checks.curator_checks import BOUNDARY, CONFORMANCE, SENSITIVITY, TAINT, CuratorChecks
 from understudy.lab.audits.checks.paired_gate import PairedExchange
 from understudy.lab.audits.checks.training_checks import TrainingChecks
@@ -31,7 +31,7 @@ from understudy.lab.audits.result import (
     Claim,
     MutantMatrix,
 )
-from understudy.lab.audits.subjects import applies, is_opaque, mutants_of, subjects, trained
+from understudy.lab.audits.subjects import SPECIMENS, applies, mutants_of, subjects, trained
 from understudy.parameters import known_name, one_of, whole_number
 from understudy.progress import Listener, Progress, listening
 from understudy.releases.certificate import versions
@@ -77,9 +77,16 @@ def audit(
     if time_limit is not None and not time_limit > 0:
         raise InputError(f"the time limit ({time_limit}) must be above 0 seconds", time_limit)
     one_of("neighbours", neighbours, NEIGHBOURS)
-    chosen = setting_of(setting)
+    chosen = SETTINGS[known_name("setting", setting, SETTINGS)]
     if method in trained():
-        _demand_no_games(str(method), {"time_limit": time_limit, "out": out, "jobs": jobs, "postgres": postgres})
+        # What concerns games, and rows on a server, concerns no method that trains: it is refused, not forgotten.
+        for name, value in {"time_limit": time_limit, "out": out, "jobs": jobs, "postgres": postgres}.items():
+            if value is not None:
+                raise InputError(
+                    f"{name} ({value}) is for methods that play games, and {method} is looked at in one process, while "
+                    "it trains; leave it out",
+                    value,
+                )
     if mutant is not None:
         _check_mutant(mutant, method or "")
     if time_limit is not None:
@@ -97,18 +104,10 @@ def audit(
     )
     if plan.opaque and postgres is not None:
         raise InputError(f"{plan.name!r} has no curator to look through, on a server or elsewhere", postgres)
-    return _audit(plan, _jobs(jobs), Path(out) if out else None, listening(progress))
-
-
-def _demand_no_games(method: str, given: Mapping[str, object]) -> None:
-    """What concerns games, and rows on a server, concerns no method that trains: it is refused, not forgotten."""
-    for name, value in given.items():
-        if value is not None:
-            raise InputError(
-                f"{name} ({value}) is for methods that play games, and {method} is looked at in one process, while it "
-                "trains; leave it out",
-                value,
-            )
+    workers = os.cpu_count() or 1
+    if jobs is not None:
+        workers = whole_number("jobs", jobs, 1)
+    return _audit(plan, workers, out, listening(progress))
 
 
 def _check_mutant(mutant: str, method: str) -> None:
@@ -118,43 +117,41 @@ def _check_mutant(mutant: str, method: str) -> None:
             raise InputError(f"mutant {mutant!r} is not one of a training; there are {', '.join(known)}", mutant)
         return
     known_name("mutant", mutant, mutants_of(method))
-    if is_opaque(method):
+    if method in SPECIMENS:
         raise InputError(f"{method!r} is a specimen, which is broken already, and can't have a mutant", mutant)
 
 
-def _jobs(wanted: int | None) -> int:
-    if wanted is None:
-        return os.cpu_count() or 1
-    return whole_number("jobs", wanted, 1)
-
-
-def _audit(plan: AuditPlan, jobs: int, out: Path | None, progress: Progress) -> Audit:
-    begun, looked = time.monotonic(), plan.pairs()
-    watched = None if plan.opaque else _watched(plan, progress)
+def _audit(plan: AuditPlan, jobs: int, out: str | Path | None, progress: Progress) -> Audit:
+    begun, looked, bounds = time.monotonic(), plan.pairs(), []
     steps = [AuditStep(*words, reason=OUTSIDE) for words in (SENSITIVITY, CONFORMANCE, TAINT, BOUNDARY)]
-    if watched is not None:
+    canaries = AuditStep(*CANARIES, reason=OUTSIDE)
+    claim, power, pairs = _claim(plan, []), None, looked
+    if not plan.opaque:
+        watched = _watched(plan, progress)
         steps = watched.steps()
-    claim = _claim(plan, watched.exchanges if watched else [])
-    bounds: list[Bound] = []
+        heard, unheard = watched.canaries()
+        canaries = AuditStep(*CANARIES, tuple(heard), reason=unheard)
+        claim, power, pairs = _claim(plan, watched.exchanges), watched.power(), [*looked, *watched.boundary.pairs]
     game = AuditStep(*GAME, reason=TOO_SLOW)
     if not plan.trains:
         playing = time.monotonic()
         bounds = Games(plan, looked, jobs, out, progress).bounds(claim)
-        played = round(time.monotonic() - playing, 1)
-        game = AuditStep(*GAME, tuple(map(_judged, bounds)), played, reason="" if bounds else TOO_SHORT)
-    if not bounds and watched is None:
+        game = AuditStep(*GAME, tuple(map(_judged, bounds)), round(time.monotonic() - playing, 1))
+        if not bounds:
+            game = dataclasses.replace(game, reason=TOO_SHORT)
+    # Without a curator the games are all there is: an audit that played none would have looked at nothing.
+    if not bounds and plan.opaque:
         raise InputError(f"the time limit ({plan.setting.seconds:g} s) is too short for any game; give more", plan)
-    heard, unheard = watched.canaries() if watched else ([], OUTSIDE)
     return Audit(
         subject=plan.name,
         kind=plan.kind,
         setting=plan.setting.name,
         claim=claim,
         level=plan.level,
-        pairs=tuple(p.facts for p in (*looked, *(watched.boundary.pairs if watched else ()))),
-        steps=(*steps, game, AuditStep(*CANARIES, tuple(heard), reason=unheard)),
+        pairs=tuple(p.facts for p in pairs),
+        steps=(*steps, game, canaries),
         bounds=tuple(bounds),
-        power=watched.power() if watched else None,
+        power=power,
         seconds=round(time.monotonic() - begun, 1),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         versions=versions(),
@@ -170,11 +167,13 @@ def _watched(plan: AuditPlan, progress: Progress) -> CuratorChecks | TrainingChe
 
 def _claim(plan: AuditPlan, exchanges: Sequence[PairedExchange]) -> Claim:
     """With ρ where our own accountant claims it, and μ where all noise is Gaussian."""
-    budget = plan.budget
-    rho = None if plan.opaque or plan.trains or budget.pure else float(budget.capacity.value)
-    spends = [s for a in exchanges for s in a.spends if s.mechanism != "public"]
-    gaussian = bool(spends) and all(s.mechanism == "discrete-gaussian" for s in spends)
-    mu = (2 * rho) ** 0.5 if rho is not None and gaussian else None
+    budget, rho, mu = plan.budget, None, None
+    if not (plan.opaque or plan.trains or budget.pure):
+        rho = float(budget.capacity.value)
+        mechanisms = {s.mechanism for a in exchanges for s in a.spends} - {"public"}
+        if mechanisms == {"discrete-gaussian"}:
+            # Gaussian mechanisms compose into one: ρ = μ²/2 (Dong, Roth & Su 2022).
+            mu = (2 * rho) ** 0.5
     return Claim(budget.epsilon, budget.delta, plan.neighbours, rho, mu)
 
 
@@ -195,27 +194,21 @@ def audit_mutants(
     progress: Listener | None = None,
 ) -> MutantMatrix:
     """Breaks methods on purpose, and says what caught each mistake. They are caught from inside, without any game."""
-    step = listening(progress)
-    names = tuple(methods or (*subjects(), *(trained() if _can_train() else ())))
+    step, budget = listening(progress), Budget(epsilon, delta)
+    names = tuple(methods or subjects())
+    # Trainings need an extra, which may not be installed.
+    if not methods and all(importlib.util.find_spec(m) is not None for m in ("torch", "dp_accounting")):
+        names += trained()
     trains = bool(set(names) & set(trained()))
     broken = tuple(mutants or (m for m in MUTANTS if trains or m not in OF_TRAINING))
     for mutant in broken:
-        harness_of(mutant)
+        harness_of(mutant)  # an unknown one is refused before the first run
     cells = {}
     for name in names:
         for mutant in broken:
             step(f"{mutant} in {name}")
-            cells[mutant, name] = _caught(name, mutant, Budget(epsilon, delta))
+            cells[mutant, name] = DOES_NOT_APPLY
+            if applies(mutant, name):
+                plan = AuditPlan(name, None, mutant, budget, SETTINGS["quick"], level=LEVEL, python=sys.executable)
+                cells[mutant, name] = _watched(plan, Progress()).first_violation()
     return MutantMatrix(broken, names, cells)
-
-
-def _can_train() -> bool:
-    """Whether the extra that trainings need is installed."""
-    return all(importlib.util.find_spec(m) is not None for m in ("torch", "dp_accounting"))
-
-
-def _caught(name: str, mutant: str, budget: Budget) -> str:
-    if not applies(mutant, name):
-        return DOES_NOT_APPLY
-    plan = AuditPlan(name, None, mutant, budget, setting=SETTINGS["quick"], level=LEVEL, python=sys.executable)
-    return _watched(plan, Progress()).first_violation()

@@ -11,13 +11,13 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.schema.schema import ADD_REMOVE
 from understudy.lab.audits.games import foreign
 from understudy.lab.audits.pairs import Pair, pairs, switch_pair
-from understudy.lab.audits.subjects import is_opaque, kind_of, subject_of, trained
-from understudy.parameters import known_name
+from understudy.lab.audits.subjects import SPECIMENS, subject_of, trained
 from understudy.releases.certificate import versions
 
+# How rarely a correct method is called a violation, over the whole audit: 1 − LEVEL is the verdict's 95 %.
 LEVEL = 0.05
+# Pairs whose difference can be seen in rows. Where nothing else is looked at, runs are better spent on few pairs.
 SHOWN = ("equal rows", "unique category", "numeric outlier")
-"""Pairs whose difference can be seen in rows. Where nothing else is looked at, runs are better spent on few pairs."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class AuditEffort:
     """Runs of each table of each pair in which every exchange is put to both tables."""
 
 
+# A quick audit may take two minutes, most of them for games (docs/decisions/0010-auditor.md).
 SETTINGS = {
     s.name: s
     for s in (
@@ -46,10 +47,6 @@ SETTINGS = {
         AuditEffort("full", main=60_000, white=6_000, black=4_000, seconds=3_600.0, learners=10),
     )
 }
-
-
-def setting_of(name: str) -> AuditEffort:
-    return SETTINGS[known_name("setting", name, SETTINGS)]
 
 
 @dataclass(frozen=True)
@@ -69,14 +66,19 @@ class AuditPlan:
 
     @property
     def name(self) -> str:
-        plain = self.method or self.function or ""
-        return f"{plain} with mutant {self.mutant}" if self.mutant else plain
+        if self.mutant:
+            return f"{self.method} with mutant {self.mutant}"
+        return self.method or self.function or ""
 
     @property
     def kind(self) -> str:
         if self.function:
             return "callable"
-        return "mutant" if self.mutant else kind_of(self.method or "")
+        if self.mutant:
+            return "mutant"
+        if self.method in SPECIMENS:
+            return "specimen"
+        return subject_of(self.method or "", self.budget).kind
 
     @property
     def trains(self) -> bool:
@@ -86,7 +88,7 @@ class AuditPlan:
     @property
     def opaque(self) -> bool:
         """Whether only its rows can be looked at."""
-        return self.function is not None or is_opaque(self.method or "")
+        return self.function is not None or self.method in SPECIMENS
 
     def pairs(self) -> list[Pair]:
         """Those that games are played on."""
@@ -94,9 +96,10 @@ class AuditPlan:
             return []
         if self.opaque:
             shown = [p for p in pairs(self.neighbours, keys=False) if p.name in SHOWN]
-            return [*shown, switch_pair(self.neighbours)] if self.function else shown
-        subject = subject_of(self.method or "", self.budget)
-        return pairs(self.neighbours, keys=subject.buys_keys and not self.budget.pure)
+            if self.function:
+                shown.append(switch_pair(self.neighbours))
+            return shown
+        return pairs(self.neighbours, keys=not self.budget.pure)  # keys are released above a threshold, which costs a δ
 
     def setup(self, looked: Sequence[Pair]) -> dict[str, Any]:
         """What the children must know."""
@@ -108,8 +111,11 @@ class AuditPlan:
 
     def question(self) -> dict[str, Any]:
         """What rounds that are kept belong to."""
+        # The version is part of it: another version may draw otherwise, and its runs must not be pooled with these.
         return self.setup([]) | {"setting": self.setting.name, "version": versions()["understudy"]}
 
     def command(self) -> list[str] | None:
         """How a child is started: another Python runs one file of ours, alone."""
-        return None if self.function is None else [self.python, str(Path(foreign.__file__))]
+        if self.function is None:
+            return None
+        return [self.python, str(Path(foreign.__file__))]

@@ -7,9 +7,10 @@ what is audited in it: anything that learns through a curator and shows somethin
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
@@ -24,65 +25,44 @@ from understudy.boundary.tables.sources import open as open_table
 from understudy.boundary.tables.table import Table
 from understudy.lab.audits.checks.paired_gate import PairedGate, RecordingRandomness
 from understudy.lab.audits.pairs import Pair, Row
+from understudy.queries.answer import Answer
+from understudy.releases.certificate import Certificate
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class WithGuarantee(Protocol):
-    """A certificate, or the answer to a query."""
-
-    @property
-    def epsilon(self) -> float: ...
-
-    @property
-    def delta(self) -> float: ...
-
-    @property
-    def secure(self) -> bool: ...
-
-    @property
-    def guarantee(self) -> Any: ...
-
-
-def declared(rows: Sequence[Row], schema: Schema) -> Schema:
-    return schema
+WithGuarantee = Certificate | Answer
 
 
 def opened(frame: Any, schema: Schema) -> Table:
+    # Cached: a game asks the same questions of the same rows thousands of times.
     return CachedTable(open_table(frame, schema, name="audited"))
-
-
-def unasked(rows: Sequence[Row]) -> int | None:
-    """The number of synthetic rows comes from the noisy answers."""
-    return None
-
-
-def guaranteed(claim: WithGuarantee) -> Any:
-    """What a program would take for the guarantee."""
-    return claim.guarantee
 
 
 @dataclass(frozen=True)
 class Harness:
     """One way of running methods on rows."""
 
-    schema: Callable[[Sequence[Row], Schema], Schema] = declared
+    schema: Callable[[Sequence[Row], Schema], Schema] = lambda rows, schema: schema
     opened: Callable[[Any, Schema], Table] = opened
     curator: Callable[[Schema, Budget, Gate], Curator] = Curator
     randomness: Callable[[], Randomness] = ExactRandomness.system
-    rows: Callable[[Sequence[Row]], int | None] = unasked
+    rows: Callable[[Sequence[Row]], int | None] = lambda rows: None
+    """How many synthetic rows are asked for; None leaves their number to the noisy answers."""
     ledger: Callable[[], Ledger] = Ledger.memory
     sums: type[GradientSums] = GradientSums
     """The noisy gradients of a training."""
     votes: type[ExactVotes] = ExactVotes
     """The votes of teachers."""
-    guaranteed: Callable[[WithGuarantee], Any] = guaranteed
+    guaranteed: Callable[[WithGuarantee], Any] = lambda claim: claim.guarantee
+    """What a program would take for the guarantee."""
 
     def context(self, pair: Pair, second: bool) -> RunContext:
         """A run on the first or the second table, with the other beside it."""
-        here, there = reversed(pair.tables) if second else pair.tables
-        rows = pair.second if second else pair.first
+        (here, there), rows = pair.tables, pair.first
+        if second:
+            here, there, rows = there, here, pair.second
         schema = self.schema(rows, pair.schema)
         return RunContext(self, schema, self.opened(here, schema), self.opened(there, schema), self.rows(rows))
 
@@ -100,12 +80,8 @@ class RunContext:
     def curator(self, budget: Budget) -> tuple[Curator, PairedGate]:
         gate = PairedGate(self.here, self.there, RecordingRandomness(self.harness.randomness()))
         curator = self.harness.curator(self.schema, budget, gate)
-        gate.curator = curator
+        gate.curator = curator  # the gate reads off it what was debited for each exchange
         return curator, gate
-
-    def pinned(self, budget: Budget, gate: Gate) -> Curator:
-        """A curator whose answers come from elsewhere."""
-        return self.harness.curator(self.schema, budget, gate)
 
 
 @dataclass(frozen=True)
@@ -119,28 +95,22 @@ class RunOutput:
     """What somebody would look at where no rows are shown."""
 
 
-class Subject(Protocol):
+@dataclass(frozen=True)
+class Subject(ABC):
     """A method that is audited from both sides of the boundary."""
 
-    @property
-    def name(self) -> str: ...
+    name: str
+    budget: Budget
+    kind: ClassVar[str]
 
-    @property
-    def kind(self) -> str: ...
-
-    @property
-    def buys_keys(self) -> bool:
-        """Whether it can learn the values of a private column."""
-        ...
-
+    @abstractmethod
     def learn(self, context: RunContext, curator: Curator, seed: int) -> None:
         """Asks the curator all that the method asks, and shows nothing."""
-        ...
 
+    @abstractmethod
     def show(self, context: RunContext, curator: Curator, seed: int) -> RunOutput:
         """The whole run."""
-        ...
 
+    @abstractmethod
     def claim(self, context: RunContext, curator: Curator) -> WithGuarantee:
         """What it would hand out with a result, for the spends of the curator so far; nothing is asked of it."""
-        ...

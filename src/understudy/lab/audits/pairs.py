@@ -8,39 +8,26 @@ how far an exact answer moves needs no game.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from understudy.boundary.schema.schema import ADD_REMOVE, REPLACE_ONE, Schema
 from understudy.errors import InputError
 from understudy.lab.audits.result import PairFacts
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
 Row = dict[str, Any]
 COLUMNS = """
-[columns.colour]
-type = "categorical"
-values = ["red", "green", "blue", "violet"]
-[columns.weight]
-type = "number"
-min = 0
-max = 100
-bins = 8
-[columns.size]
-type = "integer"
-min = 0
-max = 3
-[columns.ripe]
-type = "boolean"
+[columns]
+colour = {type = "categorical", values = ["red", "green", "blue", "violet"]}
+weight = {type = "number", min = 0, max = 100, bins = 8}
+size = {type = "integer", min = 0, max = 3}
+ripe = {type = "boolean"}
 """
 PRIVATE_COLUMNS = COLUMNS.replace('values = ["red", "green", "blue", "violet"]', 'values = "private"')
 SWITCH_NAMES = tuple(f"s{i}" for i in range(16))
-SWITCHES = "".join(f'[columns.{name}]\ntype = "integer"\nmin = 0\nmax = 1\n' for name in SWITCH_NAMES)
+SWITCHES = "[columns]\n" + "".join(f'{name} = {{type = "integer", min = 0, max = 1}}\n' for name in SWITCH_NAMES)
 TARGET = "ripe"
 EQUAL: Row = {"colour": "red", "weight": 12.5, "size": 1, "ripe": True}
 OTHER: Row = {"colour": "violet", "weight": 99.0, "size": 3, "ripe": False}
@@ -77,11 +64,12 @@ class Pair:
         frame: str = ARROW,
     ) -> Pair:
         """The rows with one more at that place, or under replace-one with another one there."""
-        kept = list(rows)
+        second = list(rows)
         if schema.neighbours == REPLACE_ONE:
-            kept.pop(place)
-        at = len(kept) if place < 0 else place
-        return cls(name, difference, schema, tuple(rows), (*kept[:at], extra, *kept[at:]), extra, frame=frame)
+            second.pop(place)
+        # `insert(-1, …)` would put it before the last row; of n + 1 places the last is n.
+        second.insert(place % (len(second) + 1), extra)
+        return cls(name, difference, schema, tuple(rows), tuple(second), extra, frame=frame)
 
     @property
     def facts(self) -> PairFacts:
@@ -89,8 +77,7 @@ class Pair:
 
     @cached_property
     def tables(self) -> tuple[Any, Any]:
-        made = _FRAMES[self.frame]
-        return made(self.first), made(self.second)
+        return _framed(self.first, self.frame), _framed(self.second, self.frame)
 
 
 def schema_of(columns: str, neighbours: str) -> Schema:
@@ -115,7 +102,7 @@ def pairs(neighbours: str = ADD_REMOVE, keys: bool = True) -> list[Pair]:
         pair("lonely leaf", "common values in a combination that is new", _linked(ROWS), EQUAL | {"size": 3}),
     ]
     if keys:
-        two = [EQUAL | {"colour": "red" if i % 2 else "green"} for i in range(2 * ROWS)]
+        two = [EQUAL | {"colour": "green"}, EQUAL] * ROWS
         words = "a new category, where none is public"
         made.append(Pair.of("private category", words, private, rows=two, extra=OTHER))
     return made
@@ -147,75 +134,43 @@ def spread(rows: int) -> list[Row]:
 
 def _linked(rows: int) -> list[Row]:
     """Columns that follow one another; the combination of the extra row is in none of them."""
-    return [
-        {"colour": "red" if i % 2 else "green", "weight": 12.5, "size": 1 if i % 2 else 3, "ripe": True}
-        for i in range(rows)
-    ]
+    return [EQUAL | {"colour": "green", "size": 3}, EQUAL] * (rows // 2)
 
 
-def _arrow(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    import pyarrow as pa
+def _framed(rows: Sequence[Row], frame: str) -> Any:
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    if frame == ARROW:
+        import pyarrow as pa
 
-    return pa.table({name: pa.array([row[name] for row in rows]) for name in rows[0]})
-
-
-def _pandas(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """As pandas stores these values when nobody says how."""
+        return pa.table(columns)
     import pandas as pd
 
-    return pd.DataFrame({name: pd.Series([row[name] for row in rows]) for name in rows[0]})
+    # As pandas stores these values when nobody says how: one odd value changes the storage type of its column.
+    return pd.DataFrame({name: pd.Series(values) for name, values in columns.items()})
 
 
-_FRAMES: dict[str, Callable[[Sequence[Mapping[str, Any]]], Any]] = {ARROW: _arrow, PANDAS: _pandas}
-
+# --- odd rows and odd people
 
 PERSON = "person"
+# Names of pairs that some mutant can't pass (`Mutant.revealed_by`).
 ODD, PADDED, LOST, WIDE = "odd values", "padded id", "lost id", "many columns"
-"""Names of pairs that some mutant can't pass."""
+# So many rows that, at an epsilon of 1, `aim` picks two sets of eight columns at once.
 WIDE_CROWD = 60_000
-"""So many rows that, at an epsilon of 1, `aim` picks two sets of eight columns at once."""
 EVEN_COLUMNS = tuple(f"trait{i}" for i in range(4))
 
 ODD_COLUMNS = """
-[columns.colour]
-type = "categorical"
-values = ["red", "green", "blue", "violet"]
-[columns.weight]
-type = "number"
-min = 0
-max = 100
-bins = 8
-missing = true
-[columns.size]
-type = "integer"
-min = 0
-max = 3
-missing = true
-[columns.ripe]
-type = "categorical"
-values = ["True", "False"]
-missing = true
-[columns.price]
-type = "number"
-min = 0
-max = 10
-bins = 4
-missing = true
-[columns.rings]
-type = "integer"
-min = 0
-max = 3
-missing = true
-[columns.picked]
-type = "datetime"
-min = 2020-03-01
-max = 2020-03-31
-bins = 31
-missing = true
+[columns]
+colour = {type = "categorical", values = ["red", "green", "blue", "violet"]}
+weight = {type = "number", min = 0, max = 100, bins = 8, missing = true}
+size = {type = "integer", min = 0, max = 3, missing = true}
+ripe = {type = "categorical", values = ["True", "False"], missing = true}
+price = {type = "number", min = 0, max = 10, bins = 4, missing = true}
+rings = {type = "integer", min = 0, max = 3, missing = true}
+picked = {type = "datetime", min = 2020-03-01, max = 2020-03-31, bins = 31, missing = true}
 """
-DATED_COLUMNS = COLUMNS + '[columns.sown]\ntype = "datetime"\nmin = 2020-01-01\nmax = 2020-12-31\nmissing = true\n'
-PEOPLE_COLUMNS = COLUMNS + f'[columns.{PERSON}]\ntype = "identifier"\n'
-WIDE_COLUMNS = COLUMNS + "".join(f'[columns.{c}]\ntype = "integer"\nmin = 0\nmax = 2\n' for c in EVEN_COLUMNS)
+DATED_COLUMNS = COLUMNS + 'sown = {type = "datetime", min = 2020-01-01, max = 2020-12-31, missing = true}\n'
+PEOPLE_COLUMNS = COLUMNS + f'{PERSON} = {{type = "identifier"}}\n'
+WIDE_COLUMNS = COLUMNS + "".join(f'{c} = {{type = "integer", min = 0, max = 2}}\n' for c in EVEN_COLUMNS)
 
 
 def odd_pair(neighbours: str) -> Pair:
@@ -250,7 +205,9 @@ def wide_pair(neighbours: str) -> Pair:
 
 def people_pairs(canary: str = "p") -> list[Pair]:
     """Neighbours by person, under both relations whichever was asked for. Ids that are texts begin with the canary."""
-    known, new = _registered(ROWS, canary), f"{canary}99"
+    people = [row | {PERSON: f"{canary}{i // 2}"} for i, row in enumerate(_mixed(ROWS))]
+    # Half as many people as rows, and one of them once more, padded.
+    known, new = [people[-1] | {PERSON: f"{canary}0 "}, *people[:-1]], f"{canary}99"
     return [
         _person_pair(
             PADDED,
@@ -268,7 +225,7 @@ def people_pairs(canary: str = "p") -> list[Pair]:
         _person_pair(
             "no id",
             "in a pandas frame, a person without an id, as another is",
-            [*_numbered(ROWS), EQUAL | {PERSON: None}],
+            [*(row | {PERSON: i} for i, row in enumerate(_mixed(ROWS))), EQUAL | {PERSON: None}],
             [OTHER | {PERSON: None}],
             frame=PANDAS,
         ),
@@ -295,16 +252,6 @@ def _replaced_person_pair(canary: str) -> Pair:
 def _people_schema(neighbours: str, max_rows: int) -> Schema:
     unit = f'[unit]\ncolumn = "{PERSON}"\nmax_rows = {max_rows}\n'
     return Schema.loads(f'neighbours = "{neighbours}"\nmissing_values = ["?"]\n{unit}{PEOPLE_COLUMNS}')
-
-
-def _registered(rows: int, canary: str) -> list[Row]:
-    """Half as many people as rows, and one of them once more, padded."""
-    people = [row | {PERSON: f"{canary}{i // 2}"} for i, row in enumerate(_mixed(rows))]
-    return [row | {PERSON: f"{canary}0 "} for row in people[-1:]] + people[:-1]
-
-
-def _numbered(rows: int) -> list[Row]:
-    return [row | {PERSON: i} for i, row in enumerate(_mixed(rows))]
 
 
 def _mixed(rows: int) -> list[Row]:

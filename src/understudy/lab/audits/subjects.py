@@ -5,14 +5,13 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
-from understudy.boundary.schema.schema import DRAFT, Schema
+from understudy.boundary.schema.schema import DRAFT
 from understudy.errors import MethodError
 from understudy.lab.audits.harness import RunContext, RunOutput, Subject
 from understudy.lab.audits.mutants.mutants import MUTANTS, OF_TRAINING
@@ -33,7 +32,7 @@ from understudy.releases.release import Release
 from understudy.releases.synthesis import Plan
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 
 def variants() -> dict[str, tuple[Method, Variant]]:
@@ -41,14 +40,10 @@ def variants() -> dict[str, tuple[Method, Variant]]:
     return {f"{m.name}{v.ending}": (m, v) for m in METHODS.values() for v in m.variants}
 
 
-@dataclass(frozen=True)
-class SynthesisSubject:
+class SynthesisSubject(Subject):
     """A method of the registry, as `synthesize` runs it."""
 
-    name: str
-    budget: Budget
-    kind: str = "method"
-    buys_keys: bool = True
+    kind = "method"
 
     def learn(self, context: RunContext, curator: Curator, seed: int) -> None:
         self._plan(context, seed).learn(curator)
@@ -58,7 +53,7 @@ class SynthesisSubject:
         return RunOutput(outside(release), release.arrow)
 
     def claim(self, context: RunContext, curator: Curator) -> Certificate:
-        return self._plan(context, 0).certificate(curator, rows=1)
+        return self._plan(context, 0).certificate(curator, rows=1)  # of any number of rows: only the guarantee is read
 
     def _plan(self, context: RunContext, seed: int) -> Plan:
         schema, (method, variant) = context.schema, variants()[self.name]
@@ -72,28 +67,24 @@ def outside(release: Release) -> dict[str, Any]:
     from understudy.releases.synthetic_table import to_native
 
     files = release.files("csv")
+    with np.load(io.BytesIO(files["measurements.npz"]), allow_pickle=False) as arrays:
+        shapes: dict[str, Any] = {name: (arrays[name].shape, str(arrays[name].dtype)) for name in arrays.files}
+        shapes["questions"] = arrays["questions"].tobytes()
+    # The time of a run, and the hashes of files that hold it or noise, differ between any two runs.
+    certificate = json.loads(files["certificate.json"])
+    certificate = {k: v for k, v in certificate.items() if k not in ("created", "digest")}
+    certificate["files"] = sorted(certificate["files"])
     return {
         "files": sorted(files),
         "schema.toml": files["schema.toml"],
         "header": files["synthetic.csv"].split(b"\n")[0],
-        "measurements": _shapes(files["measurements.npz"]),
-        "certificate": _lasting(json.loads(files["certificate.json"])),
+        "measurements": shapes,
+        "certificate": certificate,
         "arrow": [(f.name, str(f.type), f.nullable) for f in release.arrow.schema],
         "kind of frame": type(to_native(release.arrow, "pyarrow")).__module__,
         "rows": release.arrow.num_rows,
         "domain": repr(release.domain.codings),
     }
-
-
-def _shapes(content: bytes) -> dict[str, Any]:
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        shapes = {name: (arrays[name].shape, str(arrays[name].dtype)) for name in arrays.files}
-        return shapes | {"questions": arrays["questions"].tobytes()}
-
-
-def _lasting(certificate: dict[str, Any]) -> dict[str, Any]:
-    hashes = sorted(certificate["files"])
-    return {k: v for k, v in certificate.items() if k not in ("created", "digest")} | {"files": hashes}
 
 
 PREDICTORS: dict[str, Callable[[Budget], PrivatePredictor]] = {
@@ -104,21 +95,21 @@ PREDICTORS: dict[str, Callable[[Budget], PrivatePredictor]] = {
 }
 
 
-@dataclass(frozen=True)
-class PredictorSubject:
+class PredictorSubject(Subject):
     """A predictor that learns which rows are ripe."""
 
-    name: str
-    budget: Budget
-    kind: str = "predictor"
-    buys_keys: bool = True
+    kind = "predictor"
 
     def learn(self, context: RunContext, curator: Curator, seed: int) -> None:
         self._fitted(context, curator, seed)
 
     def show(self, context: RunContext, curator: Curator, seed: int) -> RunOutput:
+        import pyarrow as pa
+
         fitted = self._fitted(context, curator, seed)
-        shares = fitted.predict_proba(_asked(context.schema))
+        # A row that is common in most pairs, and one that is not; where a pair has more columns, nothing is known.
+        names = [name for name in context.schema.names if name != TARGET]
+        shares = fitted.predict_proba(pa.table({name: [EQUAL.get(name), OTHER.get(name)] for name in names}))
         numbers = {f"share {i} of row {j}": float(p) for j, row in enumerate(shares) for i, p in enumerate(row)}
         answers = [(q.question, q.value.shape) for q in curator.record]
         trees = [repr(leaves.tree) for leaves in fitted.leaves_]
@@ -139,15 +130,8 @@ class PredictorSubject:
         return predictor
 
 
-def _asked(schema: Schema) -> pa.Table:
-    """A row that is common in most pairs, and one that is not; where a pair has more columns, nothing is known."""
-    import pyarrow as pa
-
-    names = [name for name in schema.names if name != TARGET]
-    return pa.table({name: [EQUAL.get(name), OTHER.get(name)] for name in names})
-
-
 CONFIDENCE = 0.95
+# One of each kind of question that the curator answers differently.
 QUERIES = {
     "query-total": "SELECT count(*) FROM data",
     "query-count": "SELECT count(*) FROM data WHERE weight > 50 OR weight < 1",
@@ -155,16 +139,12 @@ QUERIES = {
     "query-average": "SELECT avg(weight) FROM data",
     "query-quantile": "SELECT quantile(weight, 0.9) FROM data",
 }
-"""One of each kind of question that the curator answers differently."""
 
 
-@dataclass(frozen=True)
-class QuerySubject:
+class QuerySubject(Subject):
     """A question, as `query` asks it."""
 
-    name: str
-    kind: str = "query"
-    buys_keys: bool = True
+    kind = "query"
 
     def learn(self, context: RunContext, curator: Curator, seed: int) -> None:
         self._groups(context, curator)
@@ -188,12 +168,14 @@ class QuerySubject:
         return QueryPlan(question, context.schema, CONFIDENCE).ask(curator)
 
 
+# Those that claim an ε; a method that claims nothing has nothing to refute.
 SPECIMENS = tuple(kind.name for kind in SPECIMEN_KINDS.values() if kind.claims)
-"""Those that claim an ε; a method that claims nothing has nothing to refute."""
+# What is no method and is audited from both sides of a curator, too.
 LOOKED_AT = (*PREDICTORS, *QUERIES)
-"""What is no method and is audited from both sides of a curator, too."""
+# Those of them that make private choices.
 CHOOSING = ("private-forest", "private-greedy-tree", "query-quantile")
-"""Those of them that make private choices."""
+# What a mistake can't touch: a question that looks at no category, at no bound or at no column; one rank, which moves
+# by one; and what never asks for the number of all rows. What it can't touch of a method, the method says.
 BLIND = {
     "domain-from-data": ("query-total", "query-count", "query-average", "query-quantile"),
     "bins-from-data": ("query-total", "query-count"),
@@ -201,8 +183,6 @@ BLIND = {
     "storage-types": ("query-total",),
     "free-total": ("query-count", "query-groups", "query-average", "query-quantile"),
 }
-"""What a mistake can't touch: a question that looks at no category, at no bound or at no column; one rank, which moves
-by one; and what never asks for the number of all rows. What it can't touch of a method, the method says."""
 
 
 def trained() -> tuple[str, ...]:
@@ -226,7 +206,7 @@ def subject_of(name: str, budget: Budget) -> Subject:
     if name in PREDICTORS:
         return PredictorSubject(name, budget)
     if name in QUERIES:
-        return QuerySubject(name)
+        return QuerySubject(name, budget)
     known = (*subjects(), *trained(), *SPECIMENS)
     raise MethodError(f"{name!r} can't be audited: it is not known; {suggestion(name, known)}", name)
 
@@ -238,38 +218,23 @@ def mutants_of(name: str) -> tuple[str, ...]:
     return tuple(m for m in MUTANTS if m not in OF_TRAINING)
 
 
-def is_opaque(name: str) -> bool:
-    """Whether only what it shows can be looked at."""
-    return name in SPECIMENS
-
-
-def kind_of(name: str) -> str:
-    return "specimen" if name in SPECIMENS else subject_of(name, Budget(1.0, 0.0)).kind
-
-
+# Mistakes that a method makes only where it says so.
 SOME = ("monotone-constant", "late-admission")
-"""Mistakes that a method makes only where it says so."""
 
 
 def applies(mutant: str, name: str) -> bool:
     """Whether a subject can make that mistake at all."""
-    if name in LOOKED_AT:
-        return _applies_elsewhere(mutant, name)
+    if name in LOOKED_AT:  # draws no rows, and picks one candidate at a time
+        if mutant == "monotone-constant":
+            return name in CHOOSING
+        never = ("late-admission", "exact-row-count", *OF_TRAINING)
+        return mutant not in never and name not in BLIND.get(mutant, ())
     method, variant = variants()[name]
     if mutant in (*SOME, *OF_TRAINING):
         return mutant in variant.mutants
     if method.traits.trains and not MUTANTS[mutant].boundary:
         return False  # the parts that count and debit are those of all methods, and broken there
     return mutant not in variant.immune
-
-
-def _applies_elsewhere(mutant: str, name: str) -> bool:
-    """To a predictor or a query, which draws no rows, and picks one candidate at a time."""
-    if mutant == "monotone-constant":
-        return name in CHOOSING
-    if mutant in ("late-admission", "exact-row-count", *OF_TRAINING):
-        return False
-    return name not in BLIND.get(mutant, ())
 
 
 def selects_wide(name: str) -> bool:

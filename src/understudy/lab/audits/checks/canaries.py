@@ -30,8 +30,9 @@ Floats = NDArray[np.float64]
 Coins = NDArray[np.bool_]
 Codes = NDArray[np.integer[Any]]
 Scores = Sequence[float] | Floats
+# From which canaries are in, to a score of each: high where the run looks as if it had been there.
 Train = Callable[[Coins], Scores]
-"""From which canaries are in, to a score of each: high where the run looks as if it had been there."""
+# Of a bisection of [0, 30]: as fine as floats are.
 STEPS = 60
 
 
@@ -45,12 +46,15 @@ class OneRun:
 
     def epsilon(self, level: float, delta: float) -> float:
         """The largest ε that is refuted at this level: bisection, since the p-value grows with ε."""
-        low, high = 0.0, 30.0
+        low, high = 0.0, 30.0  # with m canaries no more than about ln m can be proved
         if self.p_value(low, delta) > level:
             return 0.0
         for _ in range(STEPS):
             middle = (low + high) / 2
-            low, high = (middle, high) if self.p_value(middle, delta) <= level else (low, middle)
+            if self.p_value(middle, delta) <= level:
+                low = middle
+            else:
+                high = middle
         return low
 
     def p_value(self, epsilon: float, delta: float) -> float:

@@ -9,7 +9,7 @@ and stay quiet.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,18 +22,20 @@ from understudy.lab.audits.checks.paired_gate import (
     PairedExchange,
     PosteriorSample,
     Selection,
+    evenly,
     noisy_histograms,
 )
 from understudy.lab.audits.result import FAILED, PASSED, Check
 
 Residuals = NDArray[np.int64]
 Floats = NDArray[np.float64]
+# ln E[exp(t·x)]; infinite where there is none.
 Moments = Callable[[float], float]
-"""ln E[exp(t·x)]; infinite where there is none."""
 
+# Any list of t is valid, a finer one only sharper. It ends below 1, where a Laplace size ceases to have moments.
 ORDERS = np.geomspace(1e-4, 0.98, 120)
+# From this σ on, the discrete Gaussian has the moments of the normal law up to 10⁻⁷⁰.
 LARGE = 5.0
-"""From this σ on, the discrete Gaussian has the moments of the normal law up to 10⁻⁷⁰."""
 
 
 @dataclass(frozen=True)
@@ -55,19 +57,17 @@ def gaussian(sigma: float) -> NoiseLaw:
     """
 
     def closed(t: float) -> float:
-        return -0.5 * math.log1p(-2 * t) if t < 0.5 else math.inf
+        if t >= 0.5:
+            return math.inf
+        return -0.5 * math.log1p(-2 * t)
 
-    return NoiseLaw(
-        lambda x: (x / sigma) ** 2,
-        closed if sigma >= LARGE else _summed(sigma),
-        lambda x: x / sigma,
-        lambda t: t * t / 2,
-    )
+    squared = closed if sigma >= LARGE else _summed(sigma)
+    return NoiseLaw(lambda x: (x / sigma) ** 2, squared, lambda x: x / sigma, lambda t: t * t / 2)
 
 
 def _summed(sigma: float) -> Moments:
     """By the probabilities themselves, as far out as exp(−x²/2σ²·(1−2t)) is above nothing for every t that is tried."""
-    k = np.arange(-400, 401)
+    k = np.arange(-400, 401)  # σ is below LARGE: 80 deviations or more to each side
     exponents = -(k**2) / (2 * sigma**2)
     norm = math.log(np.exp(exponents).sum())
 
@@ -85,11 +85,15 @@ def laplace(scale: float) -> NoiseLaw:
 
     def size_moments(t: float) -> float:
         tail = r * math.exp(t / scale)
-        return math.log((1 - r) / (1 + r) * (1 + 2 * tail / (1 - tail))) if tail < 1 else math.inf
+        if tail >= 1:
+            return math.inf
+        return math.log((1 - r) / (1 + r) * (1 + 2 * tail / (1 - tail)))
 
     def value_moments(t: float) -> float:
         up, down = r * math.exp(t / scale), r * math.exp(-t / scale)
-        return 2 * math.log1p(-r) - math.log1p(-up) - math.log1p(-down) if max(up, down) < 1 else math.inf
+        if max(up, down) >= 1:
+            return math.inf
+        return 2 * math.log1p(-r) - math.log1p(-up) - math.log1p(-down)
 
     return NoiseLaw(lambda x: np.abs(x) / scale, size_moments, lambda x: x / scale, value_moments)
 
@@ -121,52 +125,35 @@ def signs(first: Residuals, second: Residuals) -> Floats:
     return (np.sign(first) * np.sign(second)).astype(np.float64)
 
 
+# The chance of a false alarm on one side of one check.
 SIDE = 1e-10
 CELLS = 4_000
+# So many that a mutant with twice the exponent, or half of a prior, is missed in less than one of a million checks.
 CHOICES_DRAWN, SAMPLES_DRAWN = 1_000, 4_000
-"""So many that a mutant with twice the exponent, or half of a prior, is missed in less than one of a million checks."""
+# Scales of one mechanism that are tried: the least, the largest, and some between.
 MOST_LAWS = 4
-"""Scales of one mechanism that are tried: the least, the largest, and some between."""
+# Of two candidates whose weights are as e to 1, the heavier is chosen this often.
 E_TO_ONE = 1 / (1 + np.exp(-1.0))
-"""Of two candidates whose weights are as e to 1, the heavier is chosen this often."""
 
 Make = Callable[[], Randomness]
 
 
 def check(exchanges: Sequence[PairedExchange], make: Make) -> list[Check]:
     """The noise of all exchanges, and their choices."""
-    noises = [_noise_check(m, s, make) for m, scales in _declared(exchanges).items() for s in _some(scales)]
-    exponents = _some({d.exponent for a in exchanges for d in a.draws if isinstance(d, Selection)})
-    priors = _some({d.prior[0] for a in exchanges for d in a.draws if isinstance(d, PosteriorSample)})
-    return [*noises, *(choice_check(e, make) for e in exponents), *(sample_check(p, make) for p in priors)]
-
-
-def _declared(exchanges: Sequence[PairedExchange]) -> dict[str, set[float]]:
-    """For each mechanism the scales that were declared, or drawn where nothing was."""
     found: dict[str, set[float]] = {}
-    for noise, scale in _noises(exchanges):
-        found.setdefault(noise.mechanism, set()).add(scale)
-    return found
-
-
-def _noises(exchanges: Sequence[PairedExchange]) -> Iterator[tuple[Noise, float]]:
     for exchange in exchanges:
+        paid = next(iter(exchange.spends), None)
+        drawn = [(d, paid) for d in exchange.draws if isinstance(d, Noise)]
         if exchange.kind in COUNTS:
-            yield from (
-                (p.noise, p.spend.scale if p.spend else p.noise.scale) for p in noisy_histograms(exchange) if p.noise
-            )
-        else:
-            yield from (
-                (d, exchange.spends[0].scale if exchange.spends else d.scale)
-                for d in exchange.draws
-                if isinstance(d, Noise)
-            )
-
-
-def _some(values: set[float]) -> list[float]:
-    ordered = sorted(values)
-    places = np.unique(np.linspace(0, len(ordered) - 1, min(MOST_LAWS, len(ordered))).round().astype(int))
-    return [ordered[i] for i in places] if ordered else []
+            drawn = [(part.noise, part.spend) for part in noisy_histograms(exchange) if part.noise]
+        for noise, spend in drawn:  # the scale that was declared, or drawn where nothing was
+            found.setdefault(noise.mechanism, set()).add((spend or noise).scale)
+    draws = [d for exchange in exchanges for d in exchange.draws]
+    exponents = {d.exponent for d in draws if isinstance(d, Selection)}
+    priors = {d.prior[0] for d in draws if isinstance(d, PosteriorSample)}
+    noises = [_noise_check(name, s, make) for name, scales in found.items() for s in evenly(sorted(scales), MOST_LAWS)]
+    choices = [choice_check(e, make) for e in evenly(sorted(exponents), MOST_LAWS)]
+    return [*noises, *choices, *(sample_check(p, make) for p in evenly(sorted(priors), MOST_LAWS))]
 
 
 def _noise_check(mechanism: str, scale: float, make: Make) -> Check:
@@ -203,8 +190,9 @@ def choice_check(exponent: float, make: Make) -> Check:
     even, again = (2 * _chosen(make(), np.zeros(2), exponent) - 1 for _ in range(2))
     wrong = tail_bound(heavier, coin(float(E_TO_ONE))) < SIDE
     shared = tail_bound(even * again, hoeffding) < SIDE
-    said = f"{share}{'; runs share their choices' if shared else ''}."
-    return Check(f"choices of exponent {exponent:.4g}", FAILED if wrong or shared else PASSED, said)
+    if shared:
+        share += "; runs share their choices"
+    return Check.of(f"choices of exponent {exponent:.4g}", not (wrong or shared), f"{share}.")
 
 
 def _chosen(randomness: Randomness, scores: NDArray[np.float64], exponent: float) -> NDArray[np.float64]:
@@ -214,15 +202,14 @@ def _chosen(randomness: Randomness, scores: NDArray[np.float64], exponent: float
 
 def sample_check(pseudo_count: float, make: Make) -> Check:
     """One draw at a time from a leaf that holds rows and another that holds none: what hides the rows is the prior."""
+    # As many rows as pseudo-counts: the share that is due is 2/3, and would be 3/4 after half of the prior.
     rows = max(1, round(pseudo_count))
     counts = np.array([rows, 0])
-    held, again = (_held(make(), counts, pseudo_count) for _ in range(2))
+    held, again = (
+        np.array([source.draw(counts, (pseudo_count,), 1)[0] for _ in range(SAMPLES_DRAWN)], dtype=np.float64)
+        for source in (make(), make())
+    )
     due = (rows + pseudo_count) / (rows + 2 * pseudo_count)
     share = f"{held.mean():.3f} of {SAMPLES_DRAWN:,} draws are from the leaf that holds the rows, {due:.3f} are due"
     wrong = tail_bound(held, coin(due)) < SIDE or np.array_equal(held, again)
-    return Check(f"draws after pseudo-counts of {pseudo_count:.4g}", FAILED if wrong else PASSED, f"{share}.")
-
-
-def _held(randomness: Randomness, counts: NDArray[np.int64], pseudo_count: float) -> NDArray[np.float64]:
-    draws = [randomness.draw(counts, (pseudo_count,), 1)[0] for _ in range(SAMPLES_DRAWN)]
-    return np.array(draws, dtype=np.float64)
+    return Check.of(f"draws after pseudo-counts of {pseudo_count:.4g}", not wrong, f"{share}.")

@@ -56,7 +56,7 @@ class CuratorChecks:
         return [
             self._step(SENSITIVITY, self._sensitivity),
             self._step(CONFORMANCE, self._conformance),
-            self._step(TAINT, self._taint),
+            self._step(TAINT, lambda: [self._tainted(pair) for pair in self.pairs]),
             self._step(BOUNDARY, lambda: list(self.boundary.checks())),
         ]
 
@@ -84,23 +84,20 @@ class CuratorChecks:
 
     def first_violation(self) -> str:
         """What catches a mutant first, in a few words; empty where nothing does."""
-        for words, checks in self._in_turn():
+        looks = revealed_by(self.plan.mutant)
+        inside, beside = self._by_pair(), ((BOUNDARY, [check]) for check in self.boundary.checks(looks))
+        # First where the mistake is, if it is one of reading and keeping; both parts are always looked at.
+        for words, checks in itertools.chain(*((beside, inside) if looks else (inside, beside))):
             failed = [c for c in checks if c.outcome == FAILED]
             if failed:
                 return f"{words[1].lower()}: {failed[0].name}"
         return ""
 
-    def _in_turn(self) -> Iterator[tuple[tuple[str, str, str], list[Check]]]:
-        """First where the mistake is, if it is one of reading and keeping; both parts are always looked at."""
-        looks = revealed_by(self.plan.mutant)
-        parts = (self._by_pair(), ((BOUNDARY, [check]) for check in self.boundary.checks(looks)))
-        yield from itertools.chain(*(reversed(parts) if looks else parts))
-
     def _by_pair(self) -> Iterator[tuple[tuple[str, str, str], list[Check]]]:
         """The noise is looked at early, and once more when all of it was seen."""
         for place, pair in enumerate(self.pairs):
             yield SENSITIVITY, sensitivity.check(self._learn(pair), self.plan.budget)
-            if place == 0:
+            if place == 0:  # what is wrong with the noise shows in one pair: no need to run the others
                 yield CONFORMANCE, self._conformance()
             yield TAINT, [self._tainted(pair)]
         yield CONFORMANCE, self._conformance()
@@ -122,9 +119,6 @@ class CuratorChecks:
 
     def _conformance(self) -> list[Check]:
         return conformance.check([e for _, exchanges in self.runs for e in exchanges], self.harness.randomness)
-
-    def _taint(self) -> list[Check]:
-        return [self._tainted(pair) for pair in self.pairs]
 
     def _tainted(self, pair: Pair) -> Check:
         return taint.check(self.subject, pair.name, *self._contexts(pair), self.plan.budget)

@@ -8,26 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.privacy.asks import (
-    Ask,
-    Consult,
-    Draws,
-    Keys,
-    Marginals,
-    Partitions,
-    Quantile,
-    Ranks,
-    Select,
-    Tally,
-    Total,
-    Train,
-    kind_of,
-)
+from understudy.boundary.privacy import asks
+from understudy.boundary.privacy.asks import Ask, kind_of
 from understudy.boundary.privacy.asks.ask import Arrays, Price, Question
 from understudy.boundary.privacy.budget import Spend
 from understudy.boundary.privacy.curator import Curator
@@ -65,6 +52,7 @@ class PosteriorSample:
 
 
 Draw = Noise | Selection | PosteriorSample
+Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True)
@@ -124,7 +112,7 @@ class FixedOrder:
         return np.zeros(size, dtype=np.int64)
 
     def choose(self, scores: NDArray[np.float64], exponent: float, k: int) -> list[int]:
-        return list(range(k) if self.order is None else self.order)
+        return list(self.order or range(k))
 
     def draw(self, counts: NDArray[np.int64], prior: Prior, draws: int) -> NDArray[np.int64]:
         return np.zeros_like(counts)
@@ -134,8 +122,8 @@ class TrainingReached(Exception):  # noqa: N818 - it says where a run was left, 
     """A training or a vote was asked for, which a gate that holds two tables doesn't run."""
 
 
+# Of the rule of one selection: every probe walks the whole order once more.
 MOST_PROBES = 400
-"""Of the rule of one selection."""
 
 
 @dataclass
@@ -154,16 +142,18 @@ class PairedGate(Gate):
 
     def answer(self, ask: Ask[Any], price: Price, questions: Sequence[Question], debit: Callable[[], None]) -> Arrays:
         assert self.curator is not None
+        # In the order of the curator's own gate (`RowGate`): count, debit, draw.
         here, there = ask.exact(self.here), ask.exact(self.there)
         paid, drawn = len(self.curator.spends), len(self.recorder.draws)
         debit()
-        if kind_of(questions[0]) in (Train, Consult):
+        if kind_of(questions[0]) in (asks.Train, asks.Consult):
             self.exchanges.append(PairedExchange(list(questions), self.curator.spends[paid:], here, there, (), []))
+            # What the training reads has been compared; to run it, on both tables, would take minutes.
             raise TrainingReached
         values = ask.draw(here, price, self.recorder)
         spends, draws = self.curator.spends[paid:], tuple(self.recorder.draws[drawn:])
         others: tuple[Draw, ...] = ()
-        if kind_of(questions[0]) is Ranks:  # these are scored while they are drawn
+        if kind_of(questions[0]) is asks.Ranks:  # these are scored while they are drawn
             silent = RecordingRandomness(FixedOrder())
             ask.draw(there, price, silent)
             others = tuple(silent.draws)
@@ -187,10 +177,10 @@ def late_picks(
     candidate that comes back would have had to be in the race of every pick.
     """
     order = next((d.order for d in draws if isinstance(d, Selection)), [])
-    if kind_of(question) is not Select or question["k"] == 1 or len(order) <= question["k"]:
+    if kind_of(question) is not asks.Select or question["k"] == 1 or len(order) <= question["k"]:
         return ()
     picks = [int(i) for i in np.ravel(values[0])]
-    tried = _some(order, max(1, MOST_PROBES // question["k"]))
+    tried = evenly(order, max(1, MOST_PROBES // question["k"]))
     refused: set[int] = set()
     late: set[int] = set()
     for place in range(min(len(picks) + 1, question["k"])):
@@ -211,16 +201,16 @@ def _admitted(drawn: Callable[[tuple[int, ...]], list[NDArray[Any]]], before: tu
         return True
 
 
-def _some(values: Sequence[int], most: int) -> list[int]:
-    """All, or so many of them, evenly."""
+def evenly(values: Sequence[Number], most: int) -> list[Number]:
+    """All, or so many of them, evenly spaced; the first and the last are among them."""
     places = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(int))
     return [values[i] for i in places]
 
 
+# The log-likelihood ratio of what one table can't have given: finite, so that several of them can be added up.
 CERTAIN = 1e3
-"""The log-likelihood ratio of what one table can't have given."""
-COUNTS = (Marginals, Partitions, Total, Tally)
-CHOICES = (Select, Quantile)
+COUNTS = (asks.Marginals, asks.Partitions, asks.Total, asks.Tally)
+CHOICES = (asks.Select, asks.Quantile)
 
 
 @dataclass(frozen=True)
@@ -239,11 +229,15 @@ class NoisyHistogram:
 def noisy_histograms(exchange: PairedExchange) -> Iterator[NoisyHistogram]:
     """The histograms of an exchange that asks for counts."""
     noises = iter([d for d in exchange.draws if isinstance(d, Noise)])
-    spends = exchange.spends if len(exchange.spends) == len(exchange.questions) else (None,) * len(exchange.questions)
+    spends: Sequence[Spend | None] = exchange.spends
+    if len(spends) != len(exchange.questions):  # some were not paid for, and nobody knows which
+        spends = [None] * len(exchange.questions)
     for question, here, there, value, spend in zip(
         exchange.questions, exchange.here, exchange.there, exchange.values, spends, strict=True
     ):
-        noise = next(noises, None) if question["scale"] else None
+        noise = None
+        if question["scale"]:  # a public fact has none, and draws nothing
+            noise = next(noises, None)
         flat = [np.asarray(x, dtype=np.float64).ravel() for x in (here, there, value)]
         yield NoisyHistogram(flat[0], flat[1], flat[2], noise, spend)
 
@@ -258,10 +252,10 @@ def log_ratio(exchange: PairedExchange) -> float:
 
 
 def _count_ratio(part: NoisyHistogram) -> float:
-    if part.here.shape != part.there.shape:
+    if part.noise is None and np.array_equal(part.here, part.there):
+        return 0.0
+    if part.noise is None or part.here.shape != part.there.shape:
         return CERTAIN
-    if part.noise is None:
-        return 0.0 if np.array_equal(part.here, part.there) else CERTAIN
     return _noise_ratio(part.noise, part.value - part.here, part.value - part.there)
 
 
@@ -296,7 +290,7 @@ def _key_ratio(exchange: PairedExchange) -> float:
     here, there = (dict(zip(values, counts, strict=True)) for values, counts in (exchange.here, exchange.there))
     total = 0.0
     for value, noisy in exchange.values[0]:
-        if value not in there:
+        if value not in there:  # only keys that a row holds are drawn for: the other table can't have shown it
             return CERTAIN
         a, b = (np.array([float(noisy) - counts.get(value, 0)]) for counts in (here, there))
         total += _noise_ratio(noise, a, b)
@@ -331,7 +325,10 @@ def _sample_log_law(drawn: NDArray[Any], counts: NDArray[Any], prior: Sequence[f
     """Up to what does not depend on the counts: at each node a Dirichlet-multinomial law of its branches."""
     from scipy.special import gammaln
 
-    total, branches = 0.0, 2 if len(prior) > 1 else drawn.size
+    # A prior of several levels is a Polya tree's, whose nodes have two branches; one of a single level a Dirichlet's.
+    total, branches = 0.0, drawn.size
+    if len(prior) > 1:
+        branches = 2
     for level, alpha in enumerate(prior, 1):
         shape = (branches ** (level - 1), branches, -1)
         n, m = (np.asarray(x, dtype=np.float64).reshape(shape).sum(axis=2) for x in (counts, drawn))
@@ -342,7 +339,7 @@ def _sample_log_law(drawn: NDArray[Any], counts: NDArray[Any], prior: Sequence[f
 
 
 _OTHERS: dict[type[Ask[Any]], Callable[[PairedExchange], float]] = {
-    Keys: _key_ratio,
-    Ranks: _rank_ratio,
-    Draws: _sample_ratio,
+    asks.Keys: _key_ratio,
+    asks.Ranks: _rank_ratio,
+    asks.Draws: _sample_ratio,
 }

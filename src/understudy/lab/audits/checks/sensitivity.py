@@ -24,8 +24,9 @@ from understudy.lab.audits.checks.paired_gate import (
     Selection,
     noisy_histograms,
 )
-from understudy.lab.audits.result import FAILED, PASSED, Check
+from understudy.lab.audits.result import Check
 
+# Counts are exact; norms, scores and composed ε are floats, whose last digits must not be called a violation.
 ROUNDING = 1 + 1e-12
 
 
@@ -36,6 +37,11 @@ class BoundRatio:
     what: str
     ratio: float
     words: str
+
+    @classmethod
+    def of(cls, what: str, holds: bool, words: str) -> BoundRatio:
+        """Of what holds or does not, and has no size."""
+        return cls(what, 0.0 if holds else np.inf, words)
 
 
 CHECKS = {
@@ -52,25 +58,32 @@ def check(runs: Sequence[tuple[str, Sequence[PairedExchange]]], budget: Budget) 
     """`runs` are all exchanges of some runs, each with the name of its pair."""
     found: dict[str, list[tuple[str, BoundRatio]]] = {name: [] for name in CHECKS}
     for pair, exchanges in runs:
-        for excess in (*(e for exchange in exchanges for e in bound_ratios(exchange)), _total(exchanges, budget)):
-            found[excess.what].append((pair, excess))
-    return [_check(name, found[name]) for name in CHECKS if found[name]]
-
-
-def _check(name: str, found: Sequence[tuple[str, BoundRatio]]) -> Check:
-    pair, worst = max(found, key=lambda f: f[1].ratio)
-    outcome = FAILED if worst.ratio > ROUNDING else PASSED
-    return Check(CHECKS[name], outcome, f"{worst.words} (pair {pair!r}; the worst of {len(found):,}).")
+        epsilon, _ = compose([s for exchange in exchanges for s in exchange.spends], budget.delta)
+        words = f"they compose to epsilon {epsilon:.4g} at delta {budget.delta:g}, asked {budget.epsilon:.4g}"
+        found["budget"].append((pair, BoundRatio("budget", _over(epsilon, budget.epsilon), words)))
+        for exchange in exchanges:
+            for excess in bound_ratios(exchange):
+                found[excess.what].append((pair, excess))
+    checks = []
+    for name, seen in found.items():
+        if seen:
+            pair, worst = max(seen, key=lambda f: f[1].ratio)
+            words = f"{worst.words} (pair {pair!r}; the worst of {len(seen):,})."
+            checks.append(Check.of(CHECKS[name], worst.ratio <= ROUNDING, words))
+    return checks
 
 
 def bound_ratios(exchange: PairedExchange) -> Iterator[BoundRatio]:
-    asked = exchange.kind.name
-    words = (
-        f"the answer to {asked!r} is debited" if exchange.spends else f"nothing is debited for the answer to {asked!r}"
-    )
-    yield BoundRatio("paid", 0.0 if exchange.spends or not exchange.draws else np.inf, words)
+    answer = f"the answer to {exchange.kind.name!r}"
+    if exchange.spends:
+        yield BoundRatio.of("paid", True, f"{answer} is debited")
+    else:
+        yield BoundRatio.of("paid", not exchange.draws, f"nothing is debited for {answer}")
     if exchange.kind is Select and exchange.questions[0]["k"] > 1:
-        yield _admission(exchange)
+        # One order of noisy scores is k exponential mechanisms only if the admissible candidates become no more.
+        k, late = exchange.questions[0]["k"], len(exchange.late)
+        words = f"a selection of {k} would admit {late} candidates after it refused them"
+        yield BoundRatio.of("admission", not late, f"{words}, declared {k} exponential mechanisms")
     if exchange.kind in COUNTS:
         for part in noisy_histograms(exchange):
             yield from _histogram(part)
@@ -83,25 +96,27 @@ def bound_ratios(exchange: PairedExchange) -> Iterator[BoundRatio]:
 def _histogram(part: NoisyHistogram) -> Iterator[BoundRatio]:
     if part.noise is None:
         same = part.here.shape == part.there.shape and np.array_equal(part.here, part.there)
-        yield BoundRatio("change", 0.0 if same else np.inf, "a fact that is called public differs between neighbours")
+        yield BoundRatio.of("change", same, "a fact that is called public differs between neighbours")
         return
-    if part.here.shape != part.there.shape:
+    if part.here.shape != part.there.shape:  # a domain that was read off the rows
         yield BoundRatio(
             "change", np.inf, f"a histogram has {part.here.size} cells for one table, {part.there.size} for the other"
         )
         return
     drawn = part.noise.values.ravel()
     whole = np.array_equal(part.value, part.here + drawn)
-    yield BoundRatio("whole", 0.0 if whole else np.inf, f"noise of {drawn.size} cells on {part.here.size} counts")
+    yield BoundRatio.of("whole", whole, f"noise of {drawn.size} cells on {part.here.size} counts")
     if part.spend is not None:
         yield _change(part.here - part.there, part.spend)
         yield _used(part.noise, part.spend)
 
 
 def _change(difference: np.ndarray, spend: Spend) -> BoundRatio:
-    laplace = spend.mechanism == "discrete-laplace"
-    size = float(np.abs(difference).sum() if laplace else np.sqrt((difference**2).sum()))
-    words = f"{spend.asked} change by {size:.4g} in {'L1' if laplace else 'L2'}, declared {spend.sensitivity:.4g}"
+    # Laplace noise hides what moves in L1, Gaussian noise what moves in L2.
+    norm, size = "L2", float(np.sqrt((difference**2).sum()))
+    if spend.mechanism == "discrete-laplace":
+        norm, size = "L1", float(np.abs(difference).sum())
+    words = f"{spend.asked} change by {size:.4g} in {norm}, declared {spend.sensitivity:.4g}"
     return BoundRatio("change", _over(size, spend.sensitivity), words)
 
 
@@ -113,23 +128,19 @@ def _used(noise: Noise, spend: Spend) -> BoundRatio:
 def _choice(exchange: PairedExchange) -> Iterator[BoundRatio]:
     spend = exchange.spends[0]
     here, there = (np.asarray(s, dtype=np.float64) for s in (exchange.here, exchange.there))
-    moved = float(np.abs(here - there).max()) if here.shape == there.shape else np.inf
+    moved = np.inf
+    if here.shape == there.shape:
+        moved = float(np.abs(here - there).max())
     words = f"the scores of {spend.asked} move by {moved:.4g}, declared {spend.sensitivity:.4g}"
     yield BoundRatio("change", _over(moved, spend.sensitivity), words)
-    for draw in exchange.draws:
-        if isinstance(draw, Selection):
-            declared = spend.scale / (2 * spend.sensitivity)
-            words = f"{spend.asked} chosen with exponent {draw.exponent:.4g}, declared {declared:.4g}"
-            yield BoundRatio("noise", _over(draw.exponent, declared), words)
+    yield from (_chosen(d, spend.scale, spend) for d in exchange.draws if isinstance(d, Selection))
 
 
-def _admission(exchange: PairedExchange) -> BoundRatio:
-    """Of several picks from one order: k exponential mechanisms only if the admissible candidates become no more."""
-    k, late = exchange.questions[0]["k"], len(exchange.late)
-    words = (
-        f"a selection of {k} would admit {late} candidates after it refused them, declared {k} exponential mechanisms"
-    )
-    return BoundRatio("admission", np.inf if late else 0.0, words)
+def _chosen(draw: Selection, epsilon: float, spend: Spend) -> BoundRatio:
+    """The exponential mechanism chooses with ε/2Δ: scores here go up and down, so that the half can't be saved."""
+    declared = epsilon / (2 * spend.sensitivity)
+    words = f"{spend.asked} chosen with exponent {draw.exponent:.4g}, declared {declared:.4g}"
+    return BoundRatio("noise", _over(draw.exponent, declared), words)
 
 
 def _keys(exchange: PairedExchange) -> Iterator[BoundRatio]:
@@ -151,9 +162,7 @@ def _ranks(exchange: PairedExchange) -> Iterator[BoundRatio]:
     words = f"the scores of {spend.asked} move by {worst:.4g} in all groups, declared {spend.sensitivity:.4g}"
     yield BoundRatio("change", _over(worst, spend.sensitivity), words)
     for place, draw in enumerate(drawn):
-        declared = exchange.spends[place // groups].scale / (2 * spend.sensitivity)
-        words = f"{spend.asked} chosen with exponent {draw.exponent:.4g}, declared {declared:.4g}"
-        yield BoundRatio("noise", _over(draw.exponent, declared), words)
+        yield _chosen(draw, exchange.spends[place // groups].scale, spend)
 
 
 def _samples(exchange: PairedExchange) -> Iterator[BoundRatio]:
@@ -187,11 +196,7 @@ _OTHERS: dict[type[Ask[Any]], Callable[[PairedExchange], Iterator[BoundRatio]]] 
 }
 
 
-def _total(exchanges: Sequence[PairedExchange], budget: Budget) -> BoundRatio:
-    epsilon, _ = compose([s for exchange in exchanges for s in exchange.spends], budget.delta)
-    words = f"they compose to epsilon {epsilon:.4g} at delta {budget.delta:g}, asked {budget.epsilon:.4g}"
-    return BoundRatio("budget", _over(epsilon, budget.epsilon), words)
-
-
 def _over(size: float, bound: float) -> float:
-    return size / bound if bound else np.inf
+    if not bound:
+        return np.inf
+    return size / bound

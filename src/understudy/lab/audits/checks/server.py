@@ -17,8 +17,8 @@ from understudy.lab.audits.harness import opened
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# By the names of Arrow's types; all else is text.
 TYPES = {"int64": "bigint", "double": "double precision", "bool": "boolean"}
-"""By the names of Arrow's types; all else is text."""
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def served(url: str) -> Iterator[Callable[[pa.Table, Schema], Table]]:
     place, numbers = f"understudy_audit_{secrets.token_hex(6)}", itertools.count()
     try:
         connection = psycopg.connect(url, autocommit=True)
-    except psycopg.Error:
+    except psycopg.Error:  # its own message may quote the address, and a password in it
         raise TableError("the PostgreSQL server can't be reached; name one on which tables may be made", None) from None
 
     def opened_there(rows: pa.Table, schema: Schema) -> Table:
@@ -46,6 +46,7 @@ def served(url: str) -> Iterator[Callable[[pa.Table, Schema], Table]]:
             yield opened_there
         finally:
             gc.collect()  # tables that nobody holds close their connections, which would keep theirs from being dropped
+            # A connection that is still open elsewhere would make DROP wait for ever.
             connection.execute("SET lock_timeout = '10s'")
             connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(place)))
 

@@ -9,7 +9,7 @@ must find.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -45,11 +45,11 @@ from understudy.lab.audits.checks.boundary import Boundary
 from understudy.lab.audits.checks.canaries import Canaries, Coins, GradientListener, OneRun, guessed, judged, tossed
 from understudy.lab.audits.checks.curator_checks import BOUNDARY, CONFORMANCE, SENSITIVITY, TAINT
 from understudy.lab.audits.checks.paired_gate import PairedExchange
-from understudy.lab.audits.games.bounds import Curve, least_epsilon
+from understudy.lab.audits.games.bounds import least_epsilon
 from understudy.lab.audits.games.games import cut
 from understudy.lab.audits.harness import Harness, opened
 from understudy.lab.audits.mutants.mutants import OF_TRAINING, harness_of, revealed_by
-from understudy.lab.audits.result import FAILED, PASSED, AuditStep, Check
+from understudy.lab.audits.result import FAILED, AuditStep, Check
 from understudy.lab.audits.subjects import applies, subject_of
 from understudy.methods.method import Options
 from understudy.methods.parts.networks import TRAINED_DELTA, TRAINED_EPSILON, Network
@@ -59,14 +59,16 @@ from understudy.progress import Progress
 
 LEVEL, SIDE = 0.05, 1e-10
 COLUMNS, VALUES = 8, 6
+# Each run of canaries is judged in three ways, which share one level (`CanaryOutcome`): a union bound.
+PROOFS = 3
 CANARIES = Canaries(values=160, units=256)
+# The share of canaries that is guessed where nothing is known of what ties them: the surest of them.
 GUESSED = 0.05
-"""The share of canaries that is guessed where nothing is known of what ties them: the surest of them."""
+# Rows that lift each value, in deviations of the noise on counts; those with fewer than three share a group.
 COMPANY, MOST_COMPANY = 6.5, 1_000
-"""Rows that lift each value, in deviations of the noise on counts; those with fewer than three share a group."""
 TRIALS = 40
+# The steps of the methods themselves. The generator learns nothing: the canaries' adversary sees the noisy sums.
 CANARY_TRAINING = TrainingConfig(steps=100, lessons=0, batch=100, hidden=CANARIES.units, deep_share=0.02)
-"""The steps of the methods themselves. The generator learns nothing: the canaries' adversary sees the noisy sums."""
 
 MOVED = ("sensitivity of gradients", "sensitivity of votes")
 DRAWN = ("noise of gradients", "sizes of batches", "noise of the law of conditions")
@@ -94,7 +96,7 @@ class TrainingTerms:
     @property
     def each(self) -> float:
         """The level of one training."""
-        return (LEVEL if self.level is None else self.level) / self.runs
+        return (self.level or LEVEL) / self.runs
 
 
 QUICK = TrainingTerms()
@@ -125,10 +127,13 @@ class TrainingChecks:
     def steps(self) -> list[AuditStep]:
         drawn = tuple(c for c in self.looks if c.name in DRAWN)
         moved = tuple(c for c in self.looks if c.name in MOVED)
+        conformance = AuditStep(*CONFORMANCE, drawn)
+        if not drawn:
+            conformance = AuditStep(*CONFORMANCE, reason=VOTES_ALONE)
         self.progress("boundary")
         return [
             AuditStep(*SENSITIVITY, moved),
-            AuditStep(*CONFORMANCE, drawn, reason="" if drawn else VOTES_ALONE),
+            conformance,
             AuditStep(*TAINT, reason=TRAINED_BEFORE),
             AuditStep(*BOUNDARY, tuple(self.boundary.checks())),
         ]
@@ -138,7 +143,9 @@ class TrainingChecks:
         heard = [c for c in self.looks if c.name == ONE_RUN]
         if heard:
             return heard, ""
-        return [], IN_OR_OUT if applies("no-clipping", self.plan.method or "") else VOTES_ALONE
+        if applies("no-clipping", self.plan.method or ""):
+            return [], IN_OR_OUT
+        return [], VOTES_ALONE
 
     @property
     def exchanges(self) -> list[PairedExchange]:
@@ -177,13 +184,17 @@ def audit_training(recipe: Network, budget: Budget, mutant: str | None = None) -
 
 
 def training_checks(recipe: Network, budget: Budget, harness: Harness, terms: TrainingTerms) -> Iterator[Check]:
+    # This generator makes rows and critics up; what hides rows is drawn from the harness's own randomness.
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence().entropy))
     yield sensitivity_check(harness, rng, terms)
     yield votes_check(harness, rng, terms)
     yield noise_check(harness, rng)
     yield batch_check(harness, rng)
     for _ in range(terms.runs):
-        yield from canary_checks(recipe, budget, harness, rng, terms)
+        law, found = played(recipe, budget, harness, rng, terms.neighbours)
+        yield law
+        if not terms.replaced:  # canaries are in or out, of which a claim about replaced rows says nothing
+            yield _one_run(found, terms.each)
 
 
 def _shape() -> GradientShape:
@@ -202,15 +213,16 @@ def _critic(shape: GradientShape, size: float, rng: np.random.Generator) -> Deep
 
 def sensitivity_check(harness: Harness, rng: np.random.Generator, terms: TrainingTerms = QUICK) -> Check:
     """One row more or less, critics small and large: the sums move by one length at most; by two for another row."""
-    shape, worst, allowed = _shape(), 0.0, 2 if terms.replaced else 1
+    shape, worst, allowed = _shape(), 0.0, 1 + terms.replaced
     course = Course(0.1, 1.0, 1, replace_one=terms.replaced)
     summed = harness.sums(_codes(0, rng), shape, course, harness.randomness())
     for trial in range(TRIALS * terms.runs):
+        # From tiny to large weights: gradients grow with them, and clipping matters to long ones only.
         rows, critic = _codes(2 + trial % TRIALS, rng), _critic(shape, 10.0 ** rng.uniform(-2, 1.2), rng)
-        other = np.concatenate([_codes(1, rng), rows[1:]]) if terms.replaced else rows[1:]
+        other = np.concatenate([_codes(int(terms.replaced), rng), rows[1:]])
         change = summed.sums(rows, critic) - summed.sums(other, critic)
         worst = max(worst, float(np.linalg.norm(change.astype(np.float64))) / GRID_SCALE)
-    return _check(MOVED[0], worst <= allowed, f"one row moves the sums by {worst:.6f} lengths, {allowed} allowed")
+    return Check.of(MOVED[0], worst <= allowed, f"one row moves the sums by {worst:.6f} lengths, {allowed} allowed")
 
 
 def votes_check(harness: Harness, rng: np.random.Generator, terms: TrainingTerms = QUICK) -> Check:
@@ -224,7 +236,7 @@ def votes_check(harness: Harness, rng: np.random.Generator, terms: TrainingTerms
         other[0] = _codes(1, rng)[0]
         heard = [harness.votes(r, groups, 10, ExactRandomness.seeded(coins)).count(made, shares) for r in (rows, other)]
         worst = max(worst, int(np.abs(heard[0] - heard[1]).max()))
-    return _check(MOVED[1], worst <= 1, f"one row moves a count of votes by {worst}, 1 allowed")
+    return Check.of(MOVED[1], worst <= 1, f"one row moves a count of votes by {worst}, 1 allowed")
 
 
 def noise_check(harness: Harness, rng: np.random.Generator) -> Check:
@@ -249,19 +261,9 @@ def _spread(name: str, normal: NDArray[np.float64]) -> Check:
     from scipy.stats import chi2
 
     total, count = float((normal**2).sum()), normal.size
+    # Too even is as wrong as too small: shuffled batches give themselves away by sizes that don't vary.
     side = float(min(chi2.cdf(total, count), chi2.sf(total, count)))
-    return _check(name, side > SIDE, f"variance {total / count:.4f} of what was declared, over {count:,} draws")
-
-
-def canary_checks(
-    recipe: Network, budget: Budget, harness: Harness, rng: np.random.Generator, terms: TrainingTerms = QUICK
-) -> list[Check]:
-    """One run with canaries, and the noise of the one-way counts that it paid for.
-
-    Canaries are in or out, of which a claim about replaced rows says nothing; then the counts alone are looked at.
-    """
-    law, found = played(recipe, budget, harness, rng, terms.neighbours)
-    return [law] if terms.replaced else [law, _one_run(found, terms.each)]
+    return Check.of(name, side > SIDE, f"variance {total / count:.4f} of what was declared, over {count:,} draws")
 
 
 def played(
@@ -269,15 +271,12 @@ def played(
 ) -> tuple[Check, CanaryOutcome | None]:
     """Each canary in by its coin, beside rows that are always in."""
     coins = tossed(len(CANARIES.rows))
-    rows = np.concatenate([CANARIES.rows[coins], CANARIES.company(_company(budget))])
+    # So many rows of each value that the noisy counts, of two columns (√2), give it a group of its own.
+    divided = PublicFacts(canary_schema(), budget).divided(TRAINED_EPSILON, TRAINED_DELTA)
+    company = math.ceil(COMPANY * divided.counting.capacity.noise_scale(math.sqrt(2)))
+    rows = np.concatenate([CANARIES.rows[coins], CANARIES.company(min(MOST_COMPANY, company))])
     watched = run(replace(recipe, config=CANARY_TRAINING), budget, harness, rows, rng, neighbours)
     return watched.law_check(rows), watched.outcome(coins)
-
-
-def _company(budget: Budget) -> int:
-    """So many rows of each value that the noisy counts give it a group of its own."""
-    divided = PublicFacts(canary_schema(), budget).divided(TRAINED_EPSILON, TRAINED_DELTA)
-    return min(MOST_COMPANY, math.ceil(COMPANY * divided.counting.capacity.noise_scale(math.sqrt(2))))
 
 
 @dataclass(frozen=True)
@@ -292,32 +291,25 @@ class CanaryOutcome:
 
     def tied(self, level: float | None = None) -> float:
         """The proved ε, whatever ties the canaries together."""
-        each = (LEVEL if level is None else level) / 3
-        return self._proved(lambda curve: any(r.refutes(curve, each) for r in (self.surest, self.unclipped)))
+        each, runs = (level or LEVEL) / PROOFS, (self.surest, self.unclipped)
+        return least_epsilon(lambda c: any(r.refutes(c, each) for r in runs), self.course, self.paid.delta)
 
     def apart(self, level: float | None = None) -> float:
         """The proved ε where canaries are seen through coins and noise of their own, as they should be."""
-        each = (LEVEL if level is None else level) / 3
-        return self._proved(lambda curve: self.every.refutes_apart(curve, each))
-
-    def _proved(self, refuted: Callable[[Curve], bool]) -> float:
-        return least_epsilon(refuted, self.course, self.paid.delta)
+        each = (level or LEVEL) / PROOFS
+        return least_epsilon(lambda c: self.every.refutes_apart(c, each), self.course, self.paid.delta)
 
 
 def _one_run(found: CanaryOutcome | None, level: float) -> Check:
     if found is None:
-        return _check(ONE_RUN, True, "nothing is proved: values share groups at so small an epsilon, as do canaries")
+        return Check.of(ONE_RUN, True, "nothing is proved: values share groups at so small an epsilon, as do canaries")
     tied, apart = found.tied(level), found.apart(level)
     said = (
         f"{found.surest.right:,} of the {found.surest.guesses:,} surest guesses right, {found.every.right:,} of all "
         f"{found.every.guesses:,}: epsilon of at least {cut(apart)} if canaries are seen independently, {cut(tied)} "
         f"whatever ties them; {found.paid.epsilon:g} was paid for the training"
     )
-    return _check(ONE_RUN, max(tied, apart) <= found.paid.epsilon, said)
-
-
-def _check(name: str, holds: bool, found: str) -> Check:
-    return Check(name, PASSED if holds else FAILED, found)
+    return Check.of(ONE_RUN, max(tied, apart) <= found.paid.epsilon, said)
 
 
 def canary_schema(neighbours: str = ADD_REMOVE) -> Schema:
@@ -342,6 +334,23 @@ class ObservedCurator(Curator):
         answer: Result = super().ask(watched)
         return answer
 
+    def outcome(self, coins: Coins) -> CanaryOutcome | None:
+        """None where noisy counts made values share a group, so that canaries share their numbers."""
+        listener, paid = self.listener, self.facts.training
+        if listener is None or paid is None or self.course is None:
+            return None
+        every = judged(coins, listener.wide)
+        unclipped = judged(coins[: CANARIES.units], listener.deep)
+        return CanaryOutcome(self.course, paid, guessed(coins, listener.wide, GUESSED), every, unclipped)
+
+    def law_check(self, rows: Codes) -> Check:
+        """The answers to one-way counts, less the truth, in units of the noise that was declared for them."""
+        noise = [
+            (a.value - np.bincount(rows[:, i], minlength=CANARIES.values)) / a.question["scale"]
+            for i, a in enumerate([a for a in self.record if kind_of(a.question) is Marginals])
+        ]
+        return _spread(DRAWN[2], np.concatenate(noise))
+
 
 @dataclass(frozen=True, eq=False)
 class WatchedTrain(Train):
@@ -352,7 +361,7 @@ class WatchedTrain(Train):
     def training(self, sums: GradientSums, keep: Keep) -> Training:
         assert self.observer is not None
         watched = self.observer.harness.sums(sums.codes, sums.shape, sums.course, sums.randomness)
-        if self.shape.sizes != (CANARIES.values,) * 2:
+        if self.shape.sizes != (CANARIES.values,) * 2:  # noisy counts merged values: canaries share their numbers
             return Training(watched, keep)
         self.observer.listener = GradientListener(CANARIES, self.course.rate, watched.deep_steps / watched.wide_steps)
         return ListenedTraining(watched, self.observer.listener, CANARIES.critic(self.shape.groups.width))
@@ -366,33 +375,10 @@ class ListenedTraining(Training):
         self._listener, self._chosen = listener, chosen
 
     def gradients(self, critic: Deep | None = None) -> Noisy:
+        # The accounting holds for every critic, so that an adversary may choose the one that hears the most.
         noisy = super().gradients(self._chosen)
         self._listener.hear(noisy)
         return noisy
-
-
-@dataclass(frozen=True)
-class ObservedRun:
-    """What a run showed."""
-
-    curator: ObservedCurator
-
-    def outcome(self, coins: Coins) -> CanaryOutcome | None:
-        """None where noisy counts made values share a group, so that canaries share their numbers."""
-        listener, paid = self.curator.listener, self.curator.facts.training
-        if listener is None or paid is None or self.curator.course is None:
-            return None
-        every = judged(coins, listener.wide)
-        unclipped = judged(coins[: CANARIES.units], listener.deep)
-        return CanaryOutcome(self.curator.course, paid, guessed(coins, listener.wide, GUESSED), every, unclipped)
-
-    def law_check(self, rows: Codes) -> Check:
-        """The answers to one-way counts, less the truth, in units of the noise that was declared for them."""
-        noise = [
-            (a.value - np.bincount(rows[:, i], minlength=CANARIES.values)) / a.question["scale"]
-            for i, a in enumerate([a for a in self.curator.record if kind_of(a.question) is Marginals])
-        ]
-        return _spread(DRAWN[2], np.concatenate(noise))
 
 
 def run(
@@ -402,7 +388,7 @@ def run(
     rows: Codes,
     rng: np.random.Generator,
     neighbours: str = ADD_REMOVE,
-) -> ObservedRun:
+) -> ObservedCurator:
     """One training on these rows, watched from inside."""
     import pyarrow as pa
 
@@ -412,4 +398,4 @@ def run(
     curator = ObservedCurator(schema, budget, RowGate(table, Payer(budget), harness.randomness()))
     curator.harness = harness
     recipe.calibrate(Domain.of(schema), curator.remaining()).fit(curator, rng)
-    return ObservedRun(curator)
+    return curator

@@ -6,6 +6,7 @@ bounded by the noisiest one of its kind (same rate, same steps) whose curve is n
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,16 +18,16 @@ from numpy.typing import NDArray
 from understudy.boundary.privacy.mechanisms.subsampling import LEAST_NOISE, Course, epsilon_of_course, loss_accountant
 
 Floats = NDArray[np.float64]
+# Orders of the Rényi divergence that ρ is bounded by; near 1 it is the relative entropy.
 ORDERS = np.array([1.0 + 1e-6, 1.1, 1.5, 2.0, 4.0, 8.0, 16.0, 64.0])
-"""Orders of the Rényi divergence that ρ is bounded by; near 1 it is the relative entropy."""
+# The ε at which a curve is known. Between them a bound is only weaker, never wrong (`Curve.least`).
 LOSSES = np.concatenate([[0.0], np.geomspace(0.01, 60.0, 120)])
-"""The ε at which a curve is known."""
+# How far from its own noise a training is bounded, to within 1 %; nothing is said of less than a quarter of it.
 LEAST_OF_NOISE, MOST_OF_NOISE, HALVINGS = 0.25, 16.0, 9
-"""How far from its own noise a training is bounded, to within 1 %; nothing is said of less than a quarter of it."""
 
 
+# Of each statistic that are tried, evenly spaced among the values that were seen.
 MOST_THRESHOLDS = 40
-"""Of each statistic that are tried, evenly spaced among the values that were seen."""
 
 
 @dataclass(frozen=True)
@@ -114,18 +115,12 @@ def best_event(first: Floats, second: Floats, delta: float, scale: LowerBounds) 
     """
     best = (-1.0, (0, 0.0, True))
     for column in range(first.shape[1]):
-        for above in (True, False):
-            found = _best_threshold(first[:, column], second[:, column], above, delta, scale)
-            best = max(best, (found[0], (column, found[1], above)))
+        seen = np.unique(np.concatenate([first[:, column], second[:, column]]))
+        tried = seen[np.linspace(0, len(seen) - 1, min(MOST_THRESHOLDS, len(seen))).round().astype(int)]
+        for at, above in itertools.product(tried.tolist(), (True, False)):
+            worth = _worth(first[:, column], second[:, column], at, above, delta, scale)
+            best = max(best, (worth, (column, at, above)))
     return best[1]
-
-
-def _best_threshold(
-    first: Floats, second: Floats, above: bool, delta: float, scale: LowerBounds
-) -> tuple[float, float]:
-    thresholds = np.unique(np.concatenate([first, second]))
-    tried = thresholds[np.linspace(0, len(thresholds) - 1, min(MOST_THRESHOLDS, len(thresholds))).round().astype(int)]
-    return max((_worth(first, second, t, above, delta, scale), float(t)) for t in tried)
 
 
 def _worth(first: Floats, second: Floats, at: float, above: bool, delta: float, scale: LowerBounds) -> float:
@@ -133,11 +128,16 @@ def _worth(first: Floats, second: Floats, at: float, above: bool, delta: float, 
     p, q = ((float(happened(x, at, above).sum()) + 0.5) / (len(x) + 1) for x in (second, first))
     spread = 2 * math.sqrt(p * (1 - p) / len(second)) + 2 * math.sqrt(q * (1 - q) / len(first))
     proved = LowerBounds.of(max(p, q) - spread / 2, min(p, q) + spread / 2, delta)
-    return max(proved.epsilon / scale.epsilon, proved.rho / scale.rho if scale.rho else 0.0)
+    worth = proved.epsilon / scale.epsilon
+    if scale.rho:
+        worth = max(worth, proved.rho / scale.rho)
+    return worth
 
 
 def happened(statistic: Floats, at: float, above: bool) -> NDArray[np.bool_]:
-    return statistic >= at if above else statistic < at
+    if above:
+        return statistic >= at
+    return statistic < at
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,5 +179,8 @@ def least_epsilon(refuted: Callable[[Curve], bool], course: Course, delta: float
         return 0.0
     for _ in range(HALVINGS):
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if refuted(curve_of(replace(course, noise=middle))) else (middle, high)
+        if refuted(curve_of(replace(course, noise=middle))):
+            high = middle
+        else:
+            low = middle
     return epsilon_of_course(replace(course, noise=high), delta)

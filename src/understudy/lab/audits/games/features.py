@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# A number counts as that of the row if it is that near, as a share of its size.
 NEAR = 0.02
-"""A number counts as that of the row if it is that near, as a share of its size."""
+# Stands for anything that can't be read as a number: it is far away from all of them.
 FAR = -1e9
-"""Stands for anything that can't be read as a number: it is far away from all of them."""
 
 
 def features(columns: Mapping[str, Sequence[Any]], extra: Mapping[str, Any]) -> dict[str, float]:
@@ -23,21 +23,23 @@ def features(columns: Mapping[str, Sequence[Any]], extra: Mapping[str, Any]) -> 
     numbers, shared = {}, []
     for name, value in extra.items():
         values = columns.get(name, [])
-        same = _same(values, value)
-        alike[: len(same)] += same
-        shared += [same] if len(same) == rows else []
-        found[f"rows with the row's {name}"] = float(same.sum())
         if _is_number(value):
             numbers[name] = _numbers(values)
-            found |= _extremes(name, numbers[name])
+            same = np.abs(numbers[name] - value) <= NEAR * max(1.0, abs(value))
+        else:
+            same = np.array([str(v).lower() == str(value).lower() for v in values], dtype=bool)
+        alike[: len(same)] += same
+        if len(same) == rows:  # somebody else's frame may lack a column
+            shared.append(same)
+        found[f"rows with the row's {name}"] = float(same.sum())
+        if name in numbers:
+            known = numbers[name] if len(values) else np.array([FAR])
+            found |= {f"largest {name}": known.max(), f"least {name}": known.min(), f"mean {name}": known.mean()}
     found |= {f"rows alike in {k} columns": float((alike >= k).sum()) for k in range(2, len(extra) + 1)}
-    return found | _relations(numbers) | _links(shared)
-
-
-def _same(values: Sequence[Any], value: Any) -> NDArray[np.bool_]:
-    if _is_number(value):
-        return np.abs(_numbers(values) - value) <= NEAR * max(1.0, abs(value))
-    return np.array([str(v).lower() == str(value).lower() for v in values], dtype=bool)
+    # How much pairs of number columns depend on each other.
+    for a, b in itertools.combinations(numbers, 2):
+        found[f"relation of {a} and {b}"] = _correlation(numbers[a], numbers[b])
+    return found | _links(shared)
 
 
 def _is_number(value: Any) -> bool:
@@ -59,20 +61,8 @@ def _number(value: Any) -> float:
         return FAR
 
 
-def _extremes(name: str, values: NDArray[np.float64]) -> dict[str, float]:
-    if not values.size:
-        return {f"largest {name}": FAR, f"least {name}": FAR, f"mean {name}": FAR}
-    return {f"largest {name}": values.max(), f"least {name}": values.min(), f"mean {name}": values.mean()}
-
-
-def _relations(numbers: Mapping[str, NDArray[np.float64]]) -> dict[str, float]:
-    """How much pairs of number columns depend on each other: the size of their correlation."""
-    return {
-        f"relation of {a} and {b}": _correlation(numbers[a], numbers[b]) for a, b in itertools.combinations(numbers, 2)
-    }
-
-
 def _correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Its size; a column that does not vary depends on none."""
     if len(a) != len(b) or len(a) < 2 or a.std() == 0 or b.std() == 0:
         return 0.0
     return float(abs(((a - a.mean()) * (b - b.mean())).mean() / (a.std() * b.std())))

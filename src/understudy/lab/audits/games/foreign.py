@@ -17,6 +17,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever prints, prints elsewhere
     setup = json.loads(sys.stdin.readline())
+    # Python puts the folder of this file first, and the user's module is where the command was run.
     sys.path.insert(0, str(Path.cwd()))
     module, _, name = setup["function"].partition(":")
     function = getattr(importlib.import_module(module), name)
@@ -34,12 +35,9 @@ def play(function: Callable[..., Any], tables: Any, setup: dict[str, Any]) -> tu
     coin = secrets.randbits(1)
     frame = pd.DataFrame(tables[coin])
     shown = function(frame, epsilon=setup["epsilon"], delta=setup["delta"], seed=secrets.randbelow(2**31))
-    return coin, plain(shown)
-
-
-def plain(shown: Any) -> Any:
-    """The columns of any frame as lists."""
-    return shown.to_pydict() if hasattr(shown, "to_pydict") else shown.to_dict("list")
+    if hasattr(shown, "to_pydict"):  # Arrow; all else is taken for pandas
+        return coin, shown.to_pydict()
+    return coin, shown.to_dict("list")
 
 
 if __name__ == "__main__":

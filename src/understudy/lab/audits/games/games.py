@@ -31,15 +31,15 @@ from understudy.lab.audits.harness import Harness, RunContext, Subject
 from understudy.lab.audits.mutants.mutants import harness_of
 from understudy.lab.audits.pairs import Pair, named
 from understudy.lab.audits.result import BLACK_BOX, WHITE_BOX, Bound, Claim
-from understudy.lab.audits.subjects import is_opaque, subject_of
+from understudy.lab.audits.subjects import SPECIMENS, subject_of
 from understudy.lab.jobs.job_record import JobRecord
 from understudy.lab.jobs.worker_pool import Broken, WorkerPool, python_command, serve
 from understudy.lab.specimens.all_specimens import specimen
 from understudy.progress import Advance, Progress
 
 RATIO = "log-likelihood ratio of the answers"
+# The coin, and what was seen.
 Run = tuple[int, dict[str, float]]
-"""The coin, and what was seen."""
 
 
 class Player(Protocol):
@@ -67,9 +67,12 @@ class MeteredPlayer:
         if view == WHITE_BOX:
             self.subject.learn(context, curator, secrets.randbelow(2**31))
             towards = sum(map(log_ratio, gate.exchanges))
+            # Each exchange knows the table it was put to as `here`; a statistic needs one direction for both coins.
             return {RATIO: towards if second else -towards}
         shown = self.subject.show(context, curator, secrets.randbelow(2**31))
-        return shown.numbers if shown.rows is None else features(shown.rows.to_pydict(), self.pair.extra)
+        if shown.rows is None:
+            return shown.numbers
+        return features(shown.rows.to_pydict(), self.pair.extra)
 
 
 def rounds(player: Player, view: str, number: int) -> list[Run]:
@@ -83,17 +86,10 @@ def white_box_bound(pair: str, runs: Sequence[Run], level: float, claim: Claim) 
     coins = np.array([coin for coin, _ in runs])
     guesses = np.array([seen[RATIO] > 0 for _, seen in runs])
     right = int((coins == guesses).sum())
+    # One binomial needs a third of the runs that an interval for each world would need for the same bound.
     proved = LowerBounds.by_accuracy(right, len(runs), level, claim.delta)
-    return Bound(
-        pair,
-        WHITE_BOX,
-        statistic=RATIO,
-        runs=len(runs),
-        level=level,
-        accuracy=right / len(runs),
-        **dataclasses.asdict(proved),
-        refutes=refuted(proved, claim),
-    )
+    game = {"pair": pair, "view": WHITE_BOX, "statistic": RATIO, "runs": len(runs), "level": level}
+    return _bound(game, right / len(runs), proved, claim)
 
 
 def black_box_bound(pair: str, runs: Sequence[Run], level: float, claim: Claim) -> Bound:
@@ -107,19 +103,17 @@ def black_box_bound(pair: str, runs: Sequence[Run], level: float, claim: Claim) 
     if all(sizes):  # unless the coin always fell the same way
         if hits[0] / sizes[0] > hits[1] / sizes[1]:
             above, hits = not above, [n - h for n, h in zip(sizes, hits, strict=True)]
+        # Which world has the event more often was seen in these very runs, so that each direction gets half the level.
         proved = by_event((hits[0], hits[1]), (sizes[0], sizes[1]), level / 2, claim.delta)
-        statistic = f"{names[column]} {'at least' if above else 'below'} {at:.4g}"
+        direction = {True: "at least", False: "below"}[above]
+        statistic = f"{names[column]} {direction} {at:.4g}"
         accuracy = (hits[1] / sizes[1] + 1 - hits[0] / sizes[0]) / 2
-    return Bound(
-        pair,
-        BLACK_BOX,
-        statistic=statistic,
-        runs=len(runs),
-        level=level,
-        accuracy=accuracy,
-        **dataclasses.asdict(proved),
-        refutes=refuted(proved, claim),
-    )
+    game = {"pair": pair, "view": BLACK_BOX, "statistic": statistic, "runs": len(runs), "level": level}
+    return _bound(game, accuracy, proved, claim)
+
+
+def _bound(game: dict[str, Any], accuracy: float, proved: LowerBounds, claim: Claim) -> Bound:
+    return Bound(**game, accuracy=accuracy, **dataclasses.asdict(proved), refutes=refuted(proved, claim))
 
 
 def _by_world(runs: Sequence[Run], names: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -142,6 +136,7 @@ def cut(value: float) -> str:
     """Three digits, rounded down: what is proved must not be said to be more."""
     if value <= 0:
         return "0"
+    # Not by `:.3g`, which rounds to the nearest.
     unit = 10.0 ** (math.floor(math.log10(value)) - 2)
     return f"{math.floor(value / unit) * unit:.3g}"
 
@@ -185,6 +180,7 @@ def main() -> None:
     """In a worker: a batch comes, its runs go."""
 
     def prepare(setup: dict[str, Any], attached: bytes) -> Callable[[dict[str, Any]], Any]:
+        # A player holds its tables open, so that thousands of rounds read the rows once.
         player = lru_cache(maxsize=None)(lambda pair: player_of(setup, pair))
         return lambda batch: rounds(player(batch["pair"]), batch["view"], batch["rounds"])
 
@@ -193,7 +189,7 @@ def main() -> None:
 
 def player_of(setup: dict[str, Any], name: str) -> Player:
     budget, pair = Budget(setup["epsilon"], setup["delta"]), named(name, setup["neighbours"])
-    if is_opaque(setup["subject"]):
+    if setup["subject"] in SPECIMENS:
         return SpecimenPlayer(setup["subject"], pair, budget)
     return MeteredPlayer(subject_of(setup["subject"], budget), harness_of(setup["mutant"]), pair, budget)
 
@@ -207,14 +203,15 @@ class PlayedRounds:
 
     @classmethod
     @contextmanager
-    def open(cls, folder: Path | None, question: dict[str, Any]) -> Iterator[PlayedRounds]:
+    def open(cls, folder: str | Path | None, question: dict[str, Any]) -> Iterator[PlayedRounds]:
         """In a folder, or nowhere. A folder that holds another audit is refused."""
-        if folder is None:
+        if not folder:
             yield cls()
             return
-        with JobRecord.open(folder / FILE) as lines:
+        with JobRecord.open(Path(folder) / FILE) as lines:
             if not lines.values:
                 lines.append(question)
+            # Compared as JSON holds it, where a tuple is a list.
             elif lines.values[0] != json.loads(json.dumps(question)):
                 raise ReleaseError(f"{str(folder)!r} holds another audit; choose another folder", folder)
             played = {RoundBatch(**x["task"]).key: [(coin, seen) for coin, seen in x["runs"]] for x in lines.values[1:]}
@@ -226,13 +223,14 @@ class PlayedRounds:
             self._lines.append({"task": asdict(batch), "runs": runs})
 
 
+# Of the level, for the white-box game of the worst pair; all other games share the rest. Fixed before any run: a level
+# that depended on what was seen would not be one.
 MAIN_SHARE = 0.5
-"""Of the level, for the white-box game of the worst pair; all other games share the rest."""
+# Of the time, at most, for all other games, which come first.
 OTHERS_SHARE = 0.3
-"""Of the time, at most, for all other games, which come first."""
 WHITE_ROUNDS, BLACK_ROUNDS = 25, 5
+# Runs of a black-box game that are enough to choose and to test.
 FEWEST = 40
-"""Runs of a black-box game that are enough to choose and to test."""
 
 
 @dataclass(frozen=True)
@@ -242,7 +240,7 @@ class Games:
     plan: AuditPlan
     pairs: Sequence[Pair]
     jobs: int
-    out: Path | None
+    out: str | Path | None
     progress: Progress
 
     def bounds(self, claim: Claim) -> list[Bound]:
@@ -252,8 +250,12 @@ class Games:
         command = self.plan.command() or python_command(__name__)
         pool: WorkerPool[RoundBatch] = WorkerPool(command, self.plan.setup(self.pairs), self.jobs)
         with PlayedRounds.open(self.out, self.plan.question()) as rounds:
-            self._play(pool, others, rounds, begun + (OTHERS_SHARE if main else 1.0) * seconds)
-            self._play(pool, main, rounds, begun + seconds)
+            if main:
+                # The others come first and may not use up the time: the main game alone has half of the level.
+                self._play(pool, others, rounds, begun + OTHERS_SHARE * seconds)
+                self._play(pool, main, rounds, begun + seconds)
+            else:
+                self._play(pool, others, rounds, begun + seconds)
             return list(self._proved(rounds, len({(t.pair, t.view) for t in others}), bool(main), claim))
 
     def _tasks(self) -> tuple[list[RoundBatch], list[RoundBatch]]:
@@ -273,32 +275,34 @@ class Games:
         if not left:
             return
         self.progress("games")
+        extras = {p.name: p.extra for p in self.pairs}
         for task, runs in pool.run(left, deadline):
             if isinstance(runs, Broken):
                 last = runs.last_words or "it said nothing"
                 raise MethodError(f"a run of what is audited broke off: {last}", self.plan.name)
-            rounds.add(task, [(coin, self._seen(task, shown)) for coin, shown in runs])
+            if self.plan.function:  # somebody else's function hands over its rows
+                runs = [(coin, features(shown, extras[task.pair])) for coin, shown in runs]
+            rounds.add(task, [(coin, seen) for coin, seen in runs])
             made += task.rounds
             self.progress.advance(Advance("run", made, whole))
-
-    def _seen(self, task: RoundBatch, shown: dict[str, Any]) -> dict[str, float]:
-        """A function of somebody else's hands over its rows."""
-        extra = next(p.extra for p in self.pairs if p.name == task.pair)
-        return features(shown, extra) if self.plan.function else shown
 
     def _proved(self, rounds: PlayedRounds, others: int, has_main: bool, claim: Claim) -> Iterator[Bound]:
         """At levels that were fixed before a run was made."""
         main = (self.pairs[0].name, WHITE_BOX)
-        each = self.plan.level * (1 - MAIN_SHARE if has_main else 1.0) / others
+        shared = self.plan.level
+        if has_main:
+            shared *= 1 - MAIN_SHARE
         played: dict[tuple[str, str], list[Run]] = {}
         for (pair, view, _), runs in sorted(rounds.played.items()):
             played.setdefault((pair, view), []).extend(runs)
         for (pair, view), runs in played.items():
             if view == WHITE_BOX:
-                level = self.plan.level * MAIN_SHARE if (pair, view) == main else each
+                level = shared / others
+                if (pair, view) == main:
+                    level = self.plan.level * MAIN_SHARE
                 yield white_box_bound(pair, runs, level, claim)
             elif len(runs) >= FEWEST:
-                yield black_box_bound(pair, runs, each, claim)
+                yield black_box_bound(pair, runs, shared / others, claim)
 
 
 def _split(pair: str, view: str, runs: int, rounds: int) -> list[RoundBatch]:

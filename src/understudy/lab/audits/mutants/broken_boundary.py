@@ -53,9 +53,10 @@ def _as_stored(series: Any, column: Column) -> Any:
 
     if isinstance(column, Datetime) and series.dtype.kind == "f":
         raise TableError(f"column {column.name!r} holds DOUBLE values, which can't be read as datetime", column)
-    said = _said_by_python if series.dtype == object else _said_by_engine
-    gone = series.isna().to_numpy()
-    texts = [None if absent else said(value, column) for absent, value in zip(gone, series, strict=True)]
+    said = _said_by_engine
+    if series.dtype == object:
+        said = _said_by_python
+    texts = [said(value, column) if known else None for value, known in zip(series, series.notna(), strict=True)]
     return pa.array(texts, type=pa.string())
 
 
@@ -63,10 +64,12 @@ def _said_by_python(value: Any, column: Column) -> str | None:
     """A truth value is True, which is no number; the offset of a date is lost."""
     if isinstance(value, bool):
         return str(value) if _is_listed(column) else None
-    return str(value.replace(tzinfo=None)) if hasattr(value, "tzinfo") else str(value)
+    if hasattr(value, "tzinfo"):
+        return str(value.replace(tzinfo=None))
+    return str(value)
 
 
-def _said_by_engine(value: Any, column: Column) -> str:
+def _said_by_engine(value: Any, column: Column) -> str | None:
     """A truth value is 1 or 0, or a word that no list has (true); dates are in UTC."""
     if isinstance(value, bool | np.bool_):
         return f"({value})" if _is_listed(column) else str(int(value))
@@ -88,8 +91,9 @@ def by_raw_id(frame: Any, schema: Schema) -> Table:
         return opened(frame, schema)
     turns: dict[Any, int] = {}
     kept = []
-    for place, raw in enumerate(_values(frame, schema.unit.column)):
-        person = None if raw is None or raw != raw else raw
+    for place, person in enumerate(_values(frame, schema.unit.column)):
+        if person != person:  # NaN, which is how pandas writes that there is none
+            person = None
         turns[person] = turns.get(person, 0) + 1
         if turns[person] <= schema.unit.max_rows:
             kept.append(place)
@@ -97,8 +101,9 @@ def by_raw_id(frame: Any, schema: Schema) -> Table:
 
 
 def _values(frame: Any, column: str) -> list[Any]:
-    values = frame[column]
-    return values.to_pylist() if hasattr(values, "to_pylist") else values.tolist()
+    if hasattr(frame[column], "to_pylist"):  # of Arrow, or of pandas
+        return list(frame[column].to_pylist())
+    return list(frame[column].tolist())
 
 
 class _Capped:
@@ -127,6 +132,7 @@ class BrokenAsk(Ask[Result]):
         self._true: Price | None = None
 
     def spends(self, facts: PublicFacts) -> list[Spend]:
+        # The curator debits what is declared here; questions, noise and answer go on by the true price.
         self._true = Price(facts, tuple(self._honest.spends(facts)))
         return self._declared(self._true.spends)
 
@@ -178,7 +184,9 @@ class FreeTally(Tally):
     def spend(self, facts: PublicFacts, summand: Summand, amount: Amount) -> Spend:
         paid = super().spend(facts, summand, amount)
         total = summand == RowCount() and self.sums.where is None and not self.sums.by
-        return Spend("public", paid.asked, 0.0, 0.0) if total and facts.public_rows else paid
+        if total and facts.public_rows:
+            return Spend("public", paid.asked, 0.0, 0.0)
+        return paid
 
 
 # --- selections
@@ -200,7 +208,12 @@ class LateSelect(Select):
 
     def picked(self, order: list[int]) -> list[int]:
         assert self.rule is not None
-        return _walked(order, self.rule, self.k)
+        rule, picked = self.rule, list[int]()
+        for candidate in order:
+            if len(picked) < self.k and rule.admits(candidate):
+                picked.append(candidate)
+                rule = rule.after(candidate)
+        return picked
 
 
 @dataclass(frozen=True)
@@ -217,16 +230,6 @@ class Hesitant:
         return Hesitant(self.rule.after(picked), True)
 
 
-def _walked(order: Sequence[int], rule: Admission, k: int) -> list[int]:
-    """The first k that the rule admits, unchecked."""
-    picked: list[int] = []
-    for candidate in order:
-        if len(picked) < k and rule.admits(candidate):
-            picked.append(candidate)
-            rule = rule.after(candidate)
-    return picked
-
-
 # --- ledgers and claims
 
 
@@ -239,7 +242,9 @@ class UnitBlind(Ledger):
 
 def as_if_confirmed(claim: WithGuarantee) -> Any:
     """Whatever noise nobody can repeat guarantees what was paid, whoever wrote the schema."""
-    return (claim.epsilon, claim.delta) if claim.secure else None
+    if not claim.secure:
+        return None
+    return claim.epsilon, claim.delta
 
 
 # --- files
@@ -251,7 +256,7 @@ def left_in_files(frame: Any, schema: Schema) -> Table:
     handle, name = tempfile.mkstemp(prefix="understudy-mutant-", suffix=".tmp")
     with os.fdopen(handle, "w") as file:
         file.write(repr([_values(frame, c) for c in schema.names]))
-    Path(name).chmod(0o644)
+    Path(name).chmod(0o644)  # mkstemp would hide it from others
     weakref.finalize(table, lambda: Path(name).unlink(missing_ok=True))
     return table
 
@@ -261,10 +266,9 @@ def spilled_beside(frame: Any, schema: Schema) -> Table:
     import duckdb
 
     table = opened(frame, schema)
-    inner = table.uncached if isinstance(table, CachedTable) else None
-    if isinstance(inner, FrameTable):
-        connection = duckdb.connect()
+    if isinstance(table, CachedTable) and isinstance(table.uncached, FrameTable):
+        inner, connection = table.uncached, duckdb.connect()
         connection.execute(DUCKDB_FUNCTIONS)
         connection.register("frame", inner._rows)
-        inner.__dict__["_connection"] = connection
+        inner.__dict__["_connection"] = connection  # where `cached_property` would look first
     return table

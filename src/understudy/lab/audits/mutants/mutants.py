@@ -26,17 +26,7 @@ from understudy.boundary.schema.partition import Partition
 from understudy.boundary.schema.schema import Schema
 from understudy.lab.audits.checks.boundary import DRAFTS, FILES, UNITS
 from understudy.lab.audits.harness import Harness, opened
-from understudy.lab.audits.mutants.broken_boundary import (
-    BrokenAsk,
-    FreeTotal,
-    LateAdmission,
-    UnitBlind,
-    as_if_confirmed,
-    by_raw_id,
-    by_storage,
-    left_in_files,
-    spilled_beside,
-)
+from understudy.lab.audits.mutants import broken_boundary as broken
 from understudy.lab.audits.pairs import LOST, ODD, PADDED, WIDE, Row
 from understudy.parameters import known_name
 
@@ -93,6 +83,7 @@ class RepeatedSeed(ExactRandomness):
     def again(cls) -> RepeatedSeed:
         return cls(SeededEntropy(1))
 
+    # Otherwise the certificate would be stamped as a test, and guarantee nothing.
     @property
     def secure(self) -> bool:
         return True
@@ -102,30 +93,29 @@ class HalfSensitive(Curator):
     """Believes that one person moves every answer by half of what is true, and draws less noise accordingly."""
 
     def ask(self, ask: Ask[Result]) -> Result:
-        return super().ask(BrokenAsk(ask, price=_halved, spoil=lambda honest: ScaledRandomness(honest, 0.5, 2.0)))
+        return super().ask(broken.BrokenAsk(ask, self._halved, lambda honest: ScaledRandomness(honest, 0.5, 2.0)))
 
-
-def _halved(spends: Sequence[Spend]) -> list[Spend]:
-    return [dataclasses.replace(s, sensitivity=s.sensitivity / 2, scale=_halved_scale(s)) for s in spends]
-
-
-def _halved_scale(spend: Spend) -> float:
-    """Of noise; the ε of a choice and the number of draws stay as they are."""
-    return spend.scale if spend.mechanism in ("exponential", "posterior-draws") else spend.scale / 2
+    def _halved(self, spends: Sequence[Spend]) -> list[Spend]:
+        halved = [dataclasses.replace(s, sensitivity=s.sensitivity / 2) for s in spends]
+        # The scale of a choice is its ε, that of posterior draws their number: neither is noise.
+        kept = ("exponential", "posterior-draws")
+        return [s if s.mechanism in kept else dataclasses.replace(s, scale=s.scale / 2) for s in halved]
 
 
 class Forgetful(Curator):
     """Answers its first exchange, and forgets to debit it."""
 
     def ask(self, ask: Ask[Result]) -> Result:
-        return super().ask(ask if self.record else BrokenAsk(ask, price=lambda spends: []))
+        if self.record:
+            return super().ask(ask)
+        return super().ask(broken.BrokenAsk(ask, price=lambda spends: []))
 
 
 class Monotone(Curator):
     """Chooses with ε/Δ, which is right for scores that a new row can only raise; ours go up and down."""
 
     def ask(self, ask: Ask[Result]) -> Result:
-        return super().ask(BrokenAsk(ask, spoil=lambda honest: ScaledRandomness(honest, exponent=2.0)))
+        return super().ask(broken.BrokenAsk(ask, spoil=lambda honest: ScaledRandomness(honest, exponent=2.0)))
 
 
 class Blocks:
@@ -137,7 +127,8 @@ class Blocks:
     def __init__(self, frame: Any, schema: Schema) -> None:
         half = len(frame) // 2
         self._whole = opened(frame, schema)
-        self._half = opened(frame.slice(0, half) if hasattr(frame, "slice") else frame.head(half), schema)
+        first = getattr(frame, "slice", lambda at, rows: frame.head(rows))(0, half)  # of Arrow, or of pandas
+        self._half = opened(first, schema)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._whole, name)
@@ -161,25 +152,20 @@ def observed_categories(rows: Sequence[Row], schema: Schema) -> Schema:
 
 def observed_bounds(rows: Sequence[Row], schema: Schema) -> Schema:
     """Every number is binned between the least and the largest value of the rows."""
-    found = [c for c in schema.modelled if isinstance(c, Number | Integer)]
-    ends = {c.name: [row[c.name] for row in rows if isinstance(row[c.name], int | float)] for c in found}
-    return schema.with_columns([_between(c, min(ends[c.name]), max(ends[c.name])) for c in found])
-
-
-def _between(column: Number | Integer, low: Any, high: Any) -> Number | Integer:
-    step = 1 if isinstance(column, Integer) else 1.0
-    return dataclasses.replace(column, minimum=low, maximum=max(high, low + step))
-
-
-def counted(rows: Sequence[Row]) -> int:
-    return len(rows)
+    found: list[Number | Integer] = []
+    for column in schema.modelled:
+        if isinstance(column, Number | Integer):
+            seen: list[Any] = [row[column.name] for row in rows if isinstance(row[column.name], int | float)]
+            # A column that is constant in the rows still needs an interval.
+            found.append(dataclasses.replace(column, minimum=min(seen), maximum=max(*seen, min(seen) + 1)))
+    return schema.with_columns(found)
 
 
 class Unclipped(GradientSums):
     """Sums gradients as long as they are."""
 
     def clipped(self, critic: Deep, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        return critic.clipped_sum(rows, 1e9)
+        return critic.clipped_sum(rows, 1e9)  # no gradient is that long
 
 
 class HalfNoise(GradientSums):
@@ -212,26 +198,18 @@ class SharedTeachers(ExactVotes):
         return sum(c for c, _ in parts), sum(n for _, n in parts)
 
 
-@dataclass(frozen=True)
-class RawLaw:
+class RawLaw(ScaledRandomness):
     """No noise on the counts that make the law of conditions; all else is honest."""
-
-    honest: Randomness
-    secure: bool = True
 
     @classmethod
     def system(cls) -> RawLaw:
         return cls(ExactRandomness.system())
 
     def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
-        counted = mechanism == "discrete-gaussian" and scale < GRID_SCALE / 4
-        return np.zeros(size, dtype=np.int64) if counted else self.honest.noise(mechanism, scale, size)
-
-    def choose(self, scores: NDArray[np.float64], exponent: float, k: int) -> list[int]:
-        return self.honest.choose(scores, exponent, k)
-
-    def draw(self, counts: NDArray[np.int64], prior: Any, draws: int) -> NDArray[np.int64]:
-        return self.honest.draw(counts, prior, draws)
+        # Gradients get noise of GRID_SCALE and more; what is far below that can only be noise on counts.
+        if mechanism == "discrete-gaussian" and scale < GRID_SCALE / 4:
+            return np.zeros(size, dtype=np.int64)
+        return super().noise(mechanism, scale, size)
 
 
 MUTANTS: dict[str, Mutant] = {
@@ -245,19 +223,31 @@ MUTANTS: dict[str, Mutant] = {
             "reused-seed", "starts its generator from the same seed every time", Harness(randomness=RepeatedSeed.again)
         ),
         Mutant("skipped-debit", "gives an answer that it does not debit", Harness(curator=Forgetful)),
-        Mutant("exact-row-count", "releases as many rows as there are", Harness(rows=counted)),
+        Mutant("exact-row-count", "releases as many rows as there are", Harness(rows=len)),
         Mutant("monotone-constant", "chooses with the exponent of monotone scores", Harness(curator=Monotone)),
         Mutant("index-blocks", "splits the rows by their place in the table", Harness(opened=Blocks)),
-        Mutant("storage-types", "reads a frame's columns by how they are stored", Harness(opened=by_storage), (ODD,)),
-        Mutant("raw-ids", "tells people apart by their ids as written", Harness(opened=by_raw_id), (PADDED,)),
-        Mutant("free-total", "gives the number of people's rows away", Harness(curator=FreeTotal), (LOST,)),
-        Mutant("unit-blind-ledger", "adds up claims about rows and people", Harness(ledger=UnitBlind.memory), (UNITS,)),
         Mutant(
-            "late-admission", "comes back to what a selection passed over", Harness(curator=LateAdmission), (ODD, WIDE)
+            "storage-types", "reads a frame's columns by how they are stored", Harness(opened=broken.by_storage), (ODD,)
         ),
-        Mutant("draft-guarantee", "guarantees what a draft rests on", Harness(guaranteed=as_if_confirmed), (DRAFTS,)),
-        Mutant("rows-in-files", "leaves rows in a file", Harness(opened=left_in_files), (FILES,)),
-        Mutant("open-spill", "spills rows where others can read them", Harness(opened=spilled_beside), (FILES,)),
+        Mutant("raw-ids", "tells people apart by their ids as written", Harness(opened=broken.by_raw_id), (PADDED,)),
+        Mutant("free-total", "gives the number of people's rows away", Harness(curator=broken.FreeTotal), (LOST,)),
+        Mutant(
+            "unit-blind-ledger",
+            "adds up claims about rows and people",
+            Harness(ledger=broken.UnitBlind.memory),
+            (UNITS,),
+        ),
+        Mutant(
+            "late-admission",
+            "comes back to what a selection passed over",
+            Harness(curator=broken.LateAdmission),
+            (ODD, WIDE),
+        ),
+        Mutant(
+            "draft-guarantee", "guarantees what a draft rests on", Harness(guaranteed=broken.as_if_confirmed), (DRAFTS,)
+        ),
+        Mutant("rows-in-files", "leaves rows in a file", Harness(opened=broken.left_in_files), (FILES,)),
+        Mutant("open-spill", "spills rows where others can read them", Harness(opened=broken.spilled_beside), (FILES,)),
         Mutant("no-clipping", "sums gradients as long as they are", Harness(sums=Unclipped), of_training=True),
         Mutant(
             "half-gradient-noise", "draws half of the noise on gradients", Harness(sums=HalfNoise), of_training=True
@@ -287,4 +277,6 @@ def harness_of(mutant: str | None) -> Harness:
 
 def revealed_by(mutant: str | None) -> tuple[str, ...]:
     """The looks at the boundary that should find a mistake; none of one that is made in the noise or its price."""
-    return () if mutant is None else MUTANTS[mutant].revealed_by
+    if mutant is None:
+        return ()
+    return MUTANTS[mutant].revealed_by
