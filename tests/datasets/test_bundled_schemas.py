@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 
 from understudy import datasets
-from understudy.boundary.schema import toml
+from understudy.boundary.schema import schema as schemas
 from understudy.boundary.schema.column import (
     DEFAULT_BINS,
     LARGEST_INTEGER,
@@ -249,7 +249,7 @@ def blocks() -> list[str]:
 
 def test_the_page_has_its_examples():
     assert len(blocks()) >= 8
-    assert {c.type for c in Schema.loads(blocks()[0])} == set(toml.COLUMN_TYPES)
+    assert {c.type for c in Schema.loads(blocks()[0])} == set(schemas.COLUMN_TYPES)
 
 
 @pytest.mark.parametrize("block", blocks(), ids=lambda block: next(iter(tomllib.loads(block)["columns"])))
@@ -262,11 +262,11 @@ def test_schemas_on_the_page_load(block):
 
 def test_the_page_lists_every_key_of_every_type():
     listed = dict(re.findall(r"^\| `(\w+)` \|[^|]*\|([^|]*)\|$", page(), flags=re.MULTILINE))
-    keys = {cls.type: set(names) for cls, names in toml._KEYS.items()}
+    keys = {cls.type: set(names) for cls, names in schemas._KEYS.items()}
     keys["datetime"] -= {"cuts"}  # refused, with a sentence that points to bins
     assert {name: set(re.findall(r"`(\w+)`", text)) for name, text in listed.items()} == keys
     assert {name: set(re.findall(r"\*\*`(\w+)`\*\*", text)) for name, text in listed.items()} == {
-        name: own & toml._MUST_STATE for name, own in keys.items()
+        name: own & schemas._MUST_STATE for name, own in keys.items()
     }
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.schema.toml import loads
 from understudy.errors import CheckFailed, ReleaseError, UnderstudyError
 from understudy.methods.method import Options
 from understudy.releases.certificate import FIRST_FORMAT, Certificate, versions
@@ -188,7 +187,7 @@ def _rerun(schema: Schema, certificate: Certificate, curator: Curator) -> Releas
 def _schema(folder: Path) -> Schema:
     content = _read(folder / SCHEMA)
     try:
-        return loads(content.decode())
+        return Schema.loads(content.decode())
     except (UnderstudyError, UnicodeDecodeError) as error:
         raise CheckFailed(f"{SCHEMA} can't be read: it was changed", folder) from error
 

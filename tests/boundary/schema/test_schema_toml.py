@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.boundary.schema.column import Boolean, Categorical, Datetime, Identifier, Integer, Number, Ordinal
-from understudy.boundary.schema.schema import Rule, Schema, Unit
-from understudy.boundary.schema.toml import DRAFT_LINE
+from understudy.boundary.schema.schema import DRAFT_LINE, Rule, Schema, Unit
 from understudy.errors import SchemaError
 
 WHOLE = Schema(

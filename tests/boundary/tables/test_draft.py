@@ -12,8 +12,7 @@ import pytest
 
 from understudy.boundary.schema.column import Boolean, Categorical, Datetime, Identifier, Integer, Number
 from understudy.boundary.schema.domain import Domain
-from understudy.boundary.schema.schema import DRAFT, Schema
-from understudy.boundary.schema.toml import DRAFT_LINE
+from understudy.boundary.schema.schema import DRAFT, DRAFT_LINE, Schema
 from understudy.boundary.tables.draft import MOST_CATEGORIES, draft_schema
 from understudy.boundary.tables.sources import open as open_table
 from understudy.errors import TableError

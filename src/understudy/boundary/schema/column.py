@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import re
 import string
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from understudy.boundary.schema.expression import Kind
 from understudy.errors import SchemaError
@@ -78,12 +79,18 @@ class _Binned(Column):
 
     bins: int | None = None
     cuts: tuple[float, ...] | None = None
+    minimum: Any = None
+    maximum: Any = None
 
     _kind: ClassVar[Kind] = Kind.NUMBER
 
     @property
     def ordered(self) -> bool:
         return True
+
+    @property
+    def private(self) -> bool:
+        return self.minimum is None or self.maximum is None
 
     def _check_bins(self) -> None:
         if self.bins is not None and self.cuts is not None:
@@ -121,10 +128,6 @@ class Integer(_Binned):
                 raise self._refuse(f"min ({self.minimum}) must not be above max ({self.maximum})")
             self._check_cuts_between(self.minimum, self.maximum)
 
-    @property
-    def private(self) -> bool:
-        return self.minimum is None or self.maximum is None
-
 
 @dataclass(frozen=True)
 class Number(_Binned):
@@ -144,13 +147,9 @@ class Number(_Binned):
             raise self._refuse(f"decimals ({self.decimals}) must be a whole number from 0 to 12")
         self._check_bins()
         if self.minimum is not None and self.maximum is not None:
-            if self.minimum >= self.maximum:
+            if self.minimum >= self.maximum:  # bins have a width, which a single point has not
                 raise self._refuse(f"min ({self.minimum}) must be below max ({self.maximum})")
             self._check_cuts_between(self.minimum, self.maximum)
-
-    @property
-    def private(self) -> bool:
-        return self.minimum is None or self.maximum is None
 
 
 @dataclass(frozen=True)
@@ -181,12 +180,9 @@ class Datetime(_Binned):
             raise self._refuse(f"min ({self.minimum}) must not be after max ({self.maximum})")
 
     @property
-    def private(self) -> bool:
-        return self.minimum is None or self.maximum is None
-
-    @property
     def start(self) -> datetime:
         """`min` without what is finer than the resolution: where the counting of units begins."""
+        # From midnight, so that an hour begins at :00 and a day at 00:00 whatever the minimum is.
         assert self.minimum is not None
         midnight = self.minimum.replace(hour=0, minute=0, second=0, microsecond=0)
         unit = timedelta(seconds=self.unit_seconds)
@@ -223,7 +219,8 @@ class Categorical(Column):
         if isinstance(self.values[0], bool):
             raise self._refuse('values are true and false; use type = "boolean"')
         if len(set(self.values)) < len(self.values):
-            raise self._refuse(f"value {_first_repeated(self.values)!r} is listed twice")
+            twice = Counter(self.values).most_common(1)[0][0]
+            raise self._refuse(f"value {twice!r} is listed twice")
         if self.other is not None and not isinstance(self.values[0], str):
             raise self._refuse("other needs values that are strings")
         for value in self.values:
@@ -258,8 +255,9 @@ class Categorical(Column):
     def labels(self) -> tuple[Label, ...]:
         """The values a synthetic row can have: those declared, and `other` at the end where it is not among them."""
         assert self.values is not None
-        extra = () if self.other is None or self.other in self.values else (self.other,)
-        return (*self.values, *extra)
+        if self.other is None or self.other in self.values:
+            return self.values
+        return (*self.values, self.other)
 
     @property
     def spellings(self) -> dict[str, Label]:
@@ -317,6 +315,7 @@ class Identifier(Column):
             return
         try:
             fields = [name for _, name, _, _ in string.Formatter().parse(self.made_up) if name is not None]
+            # Two rows must never get one made-up value.
             plain = fields in ([""], ["0"]) and self.made_up.format(1) != self.made_up.format(2)
         except (ValueError, IndexError, KeyError):
             plain = False
@@ -343,18 +342,14 @@ def spelled_with_point(text: str) -> tuple[str, ...]:
 def _also(label: str) -> tuple[str, ...]:
     """Other texts of the same value, the likeliest first."""
     words = next((words for words in (TRUE_WORDS, FALSE_WORDS) if label in words), ())
-    pointed = spelled_with_point(label)
-    return (*words, *pointed, *_as_number(label))
-
-
-def _as_number(label: str) -> tuple[str, ...]:
-    """`7` for `007` and `0.5` for `0.50`: what a reader makes of such texts where all of a column are numbers."""
-    if not _NUMBER.fullmatch(label):
-        return ()
+    texts = (*words, *spelled_with_point(label))
+    if not (_NUMBER.fullmatch(label) and math.isfinite(float(label))):
+        return texts
+    # `7` for `007` and `0.5` for `0.50`: what a reader makes of such texts where all of a column are numbers.
     value = float(label)
-    if not math.isfinite(value):
-        return ()
-    return (str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(value),)
+    if value.is_integer() and abs(value) < 1e16:  # `spelling.WRITTEN_OUT`: from there on with an exponent
+        return (*texts, str(int(value)))
+    return (*texts, repr(value))
 
 
 def as_datetime(value: object) -> object:
@@ -365,7 +360,7 @@ def as_datetime(value: object) -> object:
         except ValueError:
             return value
     if isinstance(value, datetime):
-        if value.tzinfo:
+        if value.tzinfo:  # as engines read it: one moment is one value, however its offset is written
             return value.astimezone(UTC).replace(tzinfo=None)
         return value
     if isinstance(value, date):
@@ -377,10 +372,5 @@ def _is_real(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _first_repeated(values: Sequence[Label]) -> Label:
-    seen: set[Label] = set()
-    return next(v for v in values if v in seen or seen.add(v))  # type: ignore[func-returns-value]
-
-
 def _short(values: Sequence[float]) -> str:
-    return ", ".join(f"{v:g}" for v in values[:4]) + (", …" if len(values) > 4 else "")
+    return ", ".join([*(f"{v:g}" for v in values[:4]), *["…"][: len(values) > 4]])

@@ -76,9 +76,8 @@ class Coding:
         return self._other_code(default=self.levels if self.column.missing else 0)
 
     def _other_code(self, default: int) -> int:
-        other = self.column.other if isinstance(self.column, Categorical) else None
-        if self.labels is not None and other is not None:
-            return self.labels.index(other)
+        if isinstance(self.column, Categorical) and self.labels is not None and self.column.other is not None:
+            return self.labels.index(self.column.other)
         return default
 
 
@@ -143,7 +142,7 @@ def _coding(column: Column) -> Coding:
         case Integer():
             return Coding(column, edges=_integer_edges(column))
         case Datetime():
-            return Coding(column, edges=_datetime_edges(column))
+            return Coding(column, edges=_whole_edges(units_between(column, column.maximum) + 1, column.bins))
         case Number():
             return Coding(column, edges=_number_edges(column))
     raise InternalError(f"column {column.name!r} of type {column.type!r} has no codes", column)
@@ -155,10 +154,6 @@ def _integer_edges(column: Integer) -> tuple[float, ...]:
         return (column.minimum, *column.cuts, column.maximum + 1)
     span = column.maximum - column.minimum + 1
     return tuple(column.minimum + e for e in _whole_edges(span, column.bins))
-
-
-def _datetime_edges(column: Datetime) -> tuple[float, ...]:
-    return _whole_edges(units_between(column, column.maximum) + 1, column.bins)
 
 
 def _whole_edges(span: int, bins: int | None) -> tuple[int, ...]:
@@ -176,6 +171,7 @@ def _number_edges(column: Number) -> tuple[float, ...]:
     if column.cuts is not None:
         return (float(low), *map(float, column.cuts), float(high))
     bins = column.bins or DEFAULT_BINS
+    # In this order of operations: any other may round an edge to the next double, and move values to another code.
     edges = [low + (high - low) * (i / bins) for i in range(bins)]
     # Doubles may be too coarse for so many edges: two equal ones would make a bin that no value is in.
     if sorted(set(edges)) != edges or edges[-1] >= high:

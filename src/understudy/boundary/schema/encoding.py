@@ -36,8 +36,7 @@ def read_value(column: Column, value: object, missing_texts: Collection[str]) ->
 
     None where it is missing (nothing, an empty text or one of `missing_texts`), and where it can't be read.
     """
-    text = spell(value)
-    text = text.strip(SPACES) if text is not None else None
+    text = (spell(value) or "").strip(SPACES)
     if not text or text in missing_texts:
         return None  # before the type is looked at: "-9" may be a missing value of a column of numbers
     match column:
@@ -46,6 +45,7 @@ def read_value(column: Column, value: object, missing_texts: Collection[str]) ->
         case Categorical(numeric=False):
             return text
         case Datetime():
+            # A typed date is no text, so the column's format has no say in it.
             moment = read_moment(column, value if isinstance(value, date) else text)
             if moment is None:
                 return None
@@ -64,7 +64,9 @@ def read_moment(column: Datetime, value: object) -> datetime | None:
         except ValueError:
             pass
     moment = as_datetime(value)
-    return moment if isinstance(moment, datetime) else None
+    if not isinstance(moment, datetime):
+        return None
+    return moment
 
 
 def _read_number(text: str) -> float | None:
@@ -91,7 +93,11 @@ def code_of(coding: Coding, read: str | float | None) -> int:
 
 def codes_of_numbers(coding: Coding, values: NDArray[np.float64]) -> NDArray[np.unsignedinteger]:
     """The codes of numbers that were read, in the narrowest type that holds them; NaN is a missing one."""
-    places = _labels(coding, values) if coding.edges is None else _bins(coding, values)
+    if coding.edges is None:
+        places = _labels(coding, values)
+    else:
+        places = _bins(coding, values)
+    # Found like a number so far: NaN sorts behind all others, and must not count as the largest.
     absent = np.isnan(values)
     if absent.any():
         places[absent] = coding.null_code
@@ -116,10 +122,13 @@ def codes_of_column(
     kind = column.type
     numbers = pa.types.is_integer(kind) or (pa.types.is_floating(kind) and not pa.types.is_float16(kind))
     if numbers and reads_numbers(coding.column) and not any(map(may_be_number, missing_texts)):
-        return codes_of_numbers(coding, column.to_numpy().astype(np.float64, copy=False))
+        return codes_of_numbers(coding, column.to_numpy().astype(np.float64, copy=False))  # null becomes NaN
+    # Each distinct value is read by itself, so that neither its frequency nor its neighbours have a part in it.
     encoded = column.combine_chunks().dictionary_encode()
     distinct = encoded.dictionary.to_pylist()
-    places = encoded.indices.fill_null(len(distinct)) if encoded.null_count else encoded.indices
+    places = encoded.indices
+    if encoded.null_count:
+        places = places.fill_null(len(distinct))
     codes = codes_of_values(coding, [*distinct, None], missing_texts)
     return codes.take(places.to_numpy(zero_copy_only=False))
 
@@ -141,6 +150,7 @@ def _bins(coding: Coding, values: NDArray[np.float64]) -> NDArray[np.float64]:
     edges = np.array(coding.edges)
     whole = isinstance(coding.column, Integer)
     if not (whole and _have_one_width(edges)):
+        # Among the inner edges alone: what lies outside the bounds falls into the first or the last bin.
         return np.searchsorted(edges[1:-1] - 0.5 * whole, values, side="right").astype(np.float64)
     places = np.floor(values + 0.5)
     np.clip(places, edges[0], edges[-1] - 1, out=places)

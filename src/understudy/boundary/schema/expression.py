@@ -373,14 +373,16 @@ class _Reader:
         if left.kind is not Kind.NUMBER or right.kind is not Kind.NUMBER:
             both = f"{_PLURALS[left.kind]} with {_PLURALS[right.kind]}"
             self._refuse(node, f"computes {both}: use numbers, or a date and whole days as in date + 3")
+        # As doubles: an integer type of the engine could overflow on a row, and its decimals would round otherwise.
         computed = type(node)(this=_cast(left.tree, "DOUBLE"), expression=_cast(right.tree, "DOUBLE"))
         return _Operand(exp.Paren(this=computed), Kind.NUMBER)
 
     def _shift(self, node: Any, date: _Operand, days: object) -> _Operand:
         if type(days) is not int or abs(days) > MAX_DAYS:
             self._refuse(node, f"must move a date by a whole number of days up to {MAX_DAYS:,}, as in date + 3")
-        signed = days if node.key == "add" else -days
-        interval = exp.Interval(this=exp.Literal.string(str(signed)), unit=exp.Var(this="DAY"))
+        if node.key == "sub":
+            days = -days
+        interval = exp.Interval(this=exp.Literal.string(str(days)), unit=exp.Var(this="DAY"))
         moved = exp.Add(this=_cast(date.tree, "TIMESTAMP"), expression=interval)
         return _Operand(exp.Paren(this=moved), Kind.DATETIME)
 

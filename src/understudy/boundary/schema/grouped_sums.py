@@ -56,6 +56,7 @@ class PersonCount:
 
     def sensitivity(self, neighbours: SumNeighbours) -> tuple[float, float]:
         """One person is in as many cells as they have rows, at most, and moves each by 1."""
+        # k cells move by 1 each, and never one cell by k as in a count of rows: so L2 is √k.
         touched = min(neighbours.rows, neighbours.cells)
         if not neighbours.replaced:
             return float(touched), _root(touched)
@@ -96,6 +97,7 @@ class ValueSum:
         span = max(high, 0) - min(low, 0) if nothing else high - low
         if neighbours.cells == 1:
             return float(span), float(span)
+        # A row leaves one cell and another enters a second one: |a| + |b| in L1, √(a² + b²) in L2.
         return float(max(2 * most, span)), max(_root(2) * most, float(span))
 
     def describe(self) -> dict[str, Any]:
@@ -141,7 +143,7 @@ class GroupedSums:
 
 
 def _root(number: int) -> float:
-    """√n, rounded up."""
+    """√n, rounded up: a sensitivity may be overstated, never understated."""
     root = math.isqrt(number)
     if root * root == number:
         return float(root)

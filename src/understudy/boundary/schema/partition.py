@@ -33,11 +33,9 @@ class Partition(Protocol):
 
     def assign(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.integer]:
         """The cell of each row, from 0 to cells−1."""
-        ...
 
     def describe(self) -> dict[str, Any]:
         """Plain values that determine the partition, for the certificate and for replay."""
-        ...
 
 
 class Refinement(Partition, Protocol):
@@ -48,7 +46,6 @@ class Refinement(Partition, Protocol):
 
     def within(self, cells: NDArray[np.integer], codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.integer]:
         """The cell of each row whose cell of the base is known."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -110,11 +107,12 @@ class Tree:
 
     def assign(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.intp]:
         column, start, child = self._steps
-        # By row: what one row needs lies together.
+        # By row: what one row needs lies together in memory.
         values = np.stack([codes[c] for c in self.columns], axis=1).astype(np.int32, copy=False)
         width, flat = values.shape[1], values.ravel()
         at = np.zeros(len(values), dtype=np.int32)
         rows = np.arange(len(values), dtype=np.int32)
+        # Level by level, all rows at once; a row that has reached its leaf is not looked at again.
         while rows.size:
             here = np.take(at, rows)
             here = np.take(child, np.take(start, here) + np.take(flat, rows * width + np.take(column, here)))

@@ -6,15 +6,31 @@ A method may use whatever stands here without paying for it. What is not here is
 from __future__ import annotations
 
 import dataclasses
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from understudy.boundary.schema.column import Categorical, Column, Identifier, spelled_with_point
+from understudy.boundary.schema.column import (
+    COLUMN_TYPES,
+    Boolean,
+    Categorical,
+    Column,
+    Datetime,
+    Identifier,
+    Integer,
+    Number,
+    Ordinal,
+    as_datetime,
+    spelled_with_point,
+)
 from understudy.boundary.schema.expression import Constraint, Kind
 from understudy.errors import InputError, SchemaError
-from understudy.parameters import one_of, whole_number
+from understudy.files import write_atomically
+from understudy.parameters import one_of, suggestion, whole_number
 
 ADD_REMOVE = "add-remove"
 REPLACE_ONE = "replace-one"
@@ -64,9 +80,6 @@ class Schema:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_by_name", {c.name: c for c in self.columns})
-        self._check()
-
-    def _check(self) -> None:
         if not self.columns:
             raise SchemaError("a schema needs at least one column under [columns]", self)
         if len(self._by_name) < len(self.columns):
@@ -92,8 +105,10 @@ class Schema:
 
     def _check_missing_values(self) -> None:
         for column in self.columns:
-            labels = column.labels if isinstance(column, Categorical) and column.values is not None else ()
-            both = next((v for v in labels if str(v) in self.missing_texts), None)
+            if not isinstance(column, Categorical) or column.values is None:
+                continue
+            # A row with such a text would be missing on one reading and a label on the other.
+            both = next((v for v in column.labels if str(v) in self.missing_texts), None)
             if both is not None:
                 raise SchemaError(
                     f"column {column.name!r}: value {both!r} is also among missing_values; keep it in one place", column
@@ -177,27 +192,63 @@ class Schema:
     @classmethod
     def load(cls, path: str | Path) -> Schema:
         """Reads a schema from a TOML file."""
-        from understudy.boundary.schema.toml import load
-
-        return load(Path(path))
+        path = Path(path)
+        try:
+            text = path.read_bytes().decode("utf-8")
+        except FileNotFoundError:
+            raise SchemaError(f"schema file {str(path)!r} does not exist", path) from None
+        except UnicodeDecodeError:
+            raise SchemaError(f"schema file {str(path)!r} is not UTF-8 text", path) from None
+        except OSError as error:
+            raise SchemaError(f"schema file {str(path)!r} can't be read: {error.strerror}", path) from None
+        try:
+            return cls.loads(text)
+        except SchemaError as error:
+            raise SchemaError(f"{path.name}: {error}", error.subject) from None
 
     @classmethod
     def loads(cls, text: str) -> Schema:
         """Reads a schema from TOML text."""
-        from understudy.boundary.schema.toml import loads
-
-        return loads(text)
+        try:
+            raw = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise SchemaError(f"the schema is not valid TOML: {error}", text) from None
+        _known("the schema", raw, _TOP)
+        columns = raw.get("columns")
+        if not isinstance(columns, dict):
+            raise SchemaError("a schema needs at least one column under [columns]", raw)
+        missing = raw.get("missing_values", [])
+        if not isinstance(missing, list) or not all(isinstance(v, str) for v in missing):
+            raise SchemaError(f"missing_values ({missing!r}) must be a list of strings", missing)
+        return cls(
+            columns=tuple(_column(name, facts) for name, facts in columns.items()),
+            neighbours=raw.get("neighbours", ADD_REMOVE),
+            unit=_unit(raw.get("unit")),
+            rules=_rules(raw.get("constraints", [])),
+            missing_values=tuple(missing),
+            status=raw.get("status", DECLARED),
+        )
 
     def dumps(self) -> str:
-        """The schema as TOML text."""
-        from understudy.boundary.schema.toml import dumps
+        """The schema as TOML text, its keys in a fixed order."""
+        import tomli_w
 
-        return dumps(self)
+        out: dict[str, Any] = {"neighbours": self.neighbours}
+        if self.status != DECLARED:
+            out = {"status": self.status} | out
+        if self.missing_values:
+            out["missing_values"] = list(self.missing_values)
+        if self.unit:
+            out["unit"] = {"column": self.unit.column, "max_rows": self.unit.max_rows}
+        out["columns"] = {c.name: _facts(c) for c in self.columns}
+        if self.rules:
+            halves = [{"if": rule.condition, "then": rule.then} for rule in self.rules]
+            out["constraints"] = [{key: text for key, text in half.items() if text} for half in halves]
+        head = f"{DRAFT_LINE}\n" * (self.status == DRAFT)
+        return head + tomli_w.dumps(out)
 
     def save(self, path: str | Path) -> None:
         """Writes the schema as TOML, whole or not at all."""
-        from understudy.files import write_atomically
-
         write_atomically(Path(path), self.dumps().encode())
 
 
@@ -206,3 +257,109 @@ def _listing(names: Sequence[str], most: int = 8) -> str:
     if len(names) <= most:
         return shown
     return f"{shown} and {len(names) - most} more"
+
+
+# --- TOML, with errors that name the column and the key ---------------------------------------------------------------
+
+PRIVATE = "private"
+DRAFT_LINE = (
+    '# DRAFT made from the data: not public until a person has checked every line and changed status to "confirmed".'
+)
+
+_BINNED = {"min": "minimum", "max": "maximum", "bins": "bins", "cuts": "cuts"}
+_KEYS: dict[type[Column], dict[str, str]] = {
+    Integer: _BINNED,
+    Number: _BINNED | {"decimals": "decimals"},
+    Datetime: _BINNED | {"resolution": "resolution", "format": "format"},
+    Categorical: {"values": "values", "other": "other"},
+    Ordinal: {"values": "values", "other": "other"},
+    Boolean: {},
+    Identifier: {"made_up": "made_up"},
+}
+# Silence could mean "private" or "forgotten"; the first costs budget, so it has to be written.
+_MUST_STATE = {"min", "max", "values"}
+_TOP = ("status", "neighbours", "missing_values", "unit", "columns", "constraints")
+
+
+def _column(name: str, facts: Any) -> Column:
+    where = f"column {name!r}"
+    if not isinstance(facts, dict):
+        raise SchemaError(f"{where} must be a table with a type, such as [columns.{name}]", facts)
+    cls = COLUMN_TYPES.get(str(facts.get("type")))
+    if cls is None:
+        raise SchemaError(f"{where}: type ({facts.get('type')!r}) must be one of {', '.join(COLUMN_TYPES)}", facts)
+    keys = _KEYS[cls]
+    _known(where, facts, ("type", "missing", *keys))
+    if not isinstance(facts.get("missing", False), bool):
+        raise SchemaError(f"{where}: missing ({facts['missing']!r}) must be true or false", facts)
+    for key in _MUST_STATE & keys.keys() - facts.keys():
+        raise SchemaError(f'{where}: {key} must be stated; write {key} = "private" to buy it with budget', facts)
+    fields = {name: _value(where, cls, key, facts[key]) for key, name in keys.items() if key in facts}
+    return cls(name, missing=facts.get("missing", False), **fields)
+
+
+def _value(where: str, cls: type[Column], key: str, value: Any) -> Any:
+    if value == PRIVATE and key in _MUST_STATE:
+        return None
+    if key in ("values", "cuts"):
+        if not isinstance(value, list):
+            raise SchemaError(f"{where}: {key} ({value!r}) must be a list", value)
+        return tuple(value)
+    if key in ("min", "max") and cls is Datetime:
+        return as_datetime(value)
+    if key in ("other", "format", "made_up", "resolution") and not isinstance(value, str):
+        raise SchemaError(f"{where}: {key} ({value!r}) must be a string", value)
+    return value
+
+
+def _facts(column: Column) -> dict[str, Any]:
+    out: dict[str, Any] = {"type": column.type}
+    for key, attribute in _KEYS[type(column)].items():
+        value = getattr(column, attribute)
+        if value is None:
+            if key in _MUST_STATE:
+                out[key] = PRIVATE
+        elif not (key == "resolution" and value == "day"):  # the default
+            out[key] = _plain(value)
+    if column.missing:
+        out["missing"] = True
+    return out
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, datetime) and value == datetime(value.year, value.month, value.day):
+        return value.date()
+    return value
+
+
+def _unit(raw: Any) -> Unit | None:
+    if raw is None:
+        return None
+    if not isinstance(raw, dict) or not isinstance(raw.get("column"), str):
+        raise SchemaError('unit needs a column, such as [unit] column = "patient_id"', raw)
+    _known("unit", raw, ("column", "max_rows"))
+    return Unit(raw["column"], raw.get("max_rows", 1))
+
+
+def _rules(raw: Any) -> tuple[Rule, ...]:
+    if not isinstance(raw, list):
+        raise SchemaError(f"constraints ({raw!r}) must be a list of tables, such as [[constraints]]", raw)
+    return tuple(_rule(r) for r in raw)
+
+
+def _rule(raw: Any) -> Rule:
+    if not isinstance(raw, dict) or not isinstance(raw.get("then"), str):
+        raise SchemaError('a constraint needs a text under then, such as then = "age >= 18"', raw)
+    _known("a constraint", raw, ("if", "then"))
+    if not isinstance(raw.get("if", ""), str):
+        raise SchemaError(f"a constraint's if ({raw['if']!r}) must be a text", raw)
+    return Rule(raw["then"], raw.get("if"))
+
+
+def _known(where: str, raw: Mapping[str, Any], keys: Iterable[str]) -> None:
+    for key in raw:
+        if key not in keys:
+            hint = suggestion(key, keys, "it takes")
+            raise SchemaError(f"{where}: key {key!r} is unknown; {hint}", raw)

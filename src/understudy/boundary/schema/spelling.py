@@ -62,6 +62,7 @@ def _spelled(value: Any, exactly: bool) -> str | None:
         case int():
             if exactly or abs(value) < EXACT:
                 return str(value)
+            # As the double that a frame would make of it if another row of the column were missing.
             return spell_double(_double(value))
         case float():
             return spell_double(value)
@@ -114,12 +115,12 @@ def _of_python(value: Any) -> Any:
         if np.isnat(value):
             return None
         return spell_span(_microseconds(value))
-    if isinstance(value, np.floating):
+    if isinstance(value, np.floating):  # not by `item`, which leaves a long double as it is
         return float(value)
     if isinstance(value, np.generic):
         return value.item()
     if hasattr(value, "to_pydatetime"):  # a Timestamp, or NaT, of pandas
-        if value != value:
+        if value != value:  # NaT, which equals nothing
             return None
         return _far_or_near(value.to_datetime64().astype("datetime64[us]"))  # in UTC
     if hasattr(value, "to_pytimedelta"):

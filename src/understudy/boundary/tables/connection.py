@@ -53,7 +53,9 @@ def connect(path: Path | None = None, *, database: Path | None = None) -> duckdb
         raise unreadable(database.name if database else "memory", error) from None
     with contextlib.suppress(duckdb.InvalidInputException):  # a notebook without widgets: refused, as it is off already
         connection.execute("SET enable_progress_bar = false")
-    allowed = ", ".join(quoted_text(p) for p in (str(path), literal_path(path))) if path else ""
+    # The pattern that stands in the query, and the file that it leads to.
+    paths = (str(path), literal_path(path)) if path else ()
+    allowed = ", ".join(map(quoted_text, paths))
     connection.execute(
         "SET TimeZone = 'UTC'; "  # else a time with a zone would be read by this machine's clock
         f"{DUCKDB_FUNCTIONS}; SET allowed_paths = [{allowed}]; SET enable_external_access = false; "
@@ -64,6 +66,7 @@ def connect(path: Path | None = None, *, database: Path | None = None) -> duckdb
 
 def _attach(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Under the name that the file gives it, since views may name their database."""
+    # "memory" is the name of the engine's own database.
     taken = " AS memory_db" if path.name.split(".")[0].lower() == "memory" else ""
     connection.execute(f"ATTACH {quoted_text(str(path))}{taken} (READ_ONLY, TYPE duckdb)")
     ((name,),) = connection.sql("SELECT database_name FROM duckdb_databases() WHERE path IS NOT NULL").fetchall()

@@ -36,14 +36,15 @@ def count_marginals(domain: Domain, sets: Sequence[ColumnSet], batches: Iterable
 
 def count_partitions(partitions: Sequence[Partition], batches: Iterable[CodeBatch]) -> list[NDArray[np.int64]]:
     """The histogram of each public partition, over all batches."""
-    counts: list[NDArray[np.int64]] = []
+    counts = [np.zeros(p.cells, dtype=np.int64) for p in partitions]
     for batch in batches:
         for block in _blocks(batch):
             shared = _Shared(block)
             # A generator: one histogram at a time is made and added, so that only the totals are in memory.
             new = (np.bincount(shared.cells(p), minlength=p.cells) for p in partitions)
-            counts = [np.add(c, n, out=c) for c, n in zip(counts, new, strict=True)] if counts else list(new)
-    return counts or [np.zeros(p.cells, dtype=np.int64) for p in partitions]
+            for total, added in zip(counts, new, strict=True):
+                total += added
+    return counts
 
 
 class _Shared:
@@ -95,6 +96,7 @@ def count_bundle(bundle: Bundle, codes: CodeBatch) -> Iterator[NDArray[np.int64]
 
 def _held(cells: NDArray[np.integer], count: int) -> tuple[NDArray[np.integer], int]:
     """Cells by their place among those that hold rows, and how many these are."""
+    # Cells without rows would only cost time and memory, in every part of the bundle.
     held = np.bincount(cells, minlength=count) > 0
     kept = int(held.sum())
     if kept == count:
@@ -104,8 +106,8 @@ def _held(cells: NDArray[np.integer], count: int) -> tuple[NDArray[np.integer], 
 
 def _blocks(batch: CodeBatch) -> Iterable[CodeBatch]:
     rows = len(next(iter(batch.values()))) if batch else 0
-    if rows <= BLOCK:
-        return [batch] if rows else []
+    if 0 < rows <= BLOCK:
+        return [batch]
     return ({name: codes[i : i + BLOCK] for name, codes in batch.items()} for i in range(0, rows, BLOCK))
 
 

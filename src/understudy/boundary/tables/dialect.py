@@ -48,7 +48,12 @@ def check_format(column: Datetime) -> None:
         )
 
 
-# PostgreSQL's own words for what stands under these names in our SQL; `x` is the argument.
+# PostgreSQL's own words for what stands under these names in our SQL; `x` is the argument. Every cast is guarded:
+# - A cast to a double raises beyond 1.8e308 and, of a numeric, also where it would underflow; hence the bounds, and the
+#   patterns of numbers whose exponent alone decides. Up to 250 digits on each side no double overflows.
+# - A numeric has at most 131,072 digits before its point, so that longer texts are not tried.
+# - OFFSET 0 keeps the planner from merging a subquery into the query around it, where its casts could be evaluated
+#   before their guard, and once for each mention of their result.
 _DIGITS = r"([0-9]+(_[0-9]+)*\.?([0-9]+(_[0-9]+)*)?|\.[0-9]+(_[0-9]+)*)"
 _NUMBER = rf"^\s*[+-]?{_DIGITS}(e[+-]?[0-9]{{1,3}})?\s*$"
 _VANISHING = rf"^\s*[+-]?([0_.]*0[0_.]*e[+-]?|{_DIGITS}e-)[0-9]{{4,}}\s*$"
@@ -107,6 +112,7 @@ def _translated(node: Any) -> Any:
     if isinstance(node, exp.Anonymous) and node.name.upper() == "TRY_STRPTIME":
         return _moment(node.expressions[0], *_of_format(node.expressions[1].name))
     if isinstance(node, exp.Cast) and node.to.this == exp.DataType.Type.TEXT:
+        # By code point: to a collation of the server's two different labels may be equal.
         return exp.Collate(this=exp.Paren(this=node), expression=exp.column("C", quoted=True))
     return node
 
@@ -130,10 +136,11 @@ def _moment(text: Any, pattern: str, places: dict[str, int]) -> Any:
     tree = _written("moment of text", text, pattern)
     for bracket in list(tree.find_all(exp.Bracket)):
         name = bracket.expressions[0].name
-        place = places.get(name)  # sqlglot counts from 0, and adds PostgreSQL's 1 when it writes
-        bracket.replace(
-            exp.null() if place is None else exp.Bracket(this=bracket.this, expressions=[exp.Literal.number(place - 1)])
-        )
+        if name in places:  # sqlglot counts from 0, and adds PostgreSQL's 1 when it writes
+            place = exp.Literal.number(places[name] - 1)
+            bracket.replace(exp.Bracket(this=bracket.this, expressions=[place]))
+        else:
+            bracket.replace(exp.null())
     return tree
 
 
@@ -188,12 +195,11 @@ class _Parameters:
     def _unnested(self, node: Any) -> Any:
         """A list of labels and codes as two arrays: one parameter each, however long the list is."""
         pairs = [row.expressions for row in node.expressions]
-        numeric = not _all_texts([label for label, _ in pairs])
-        labels = [float(label.this.this) if numeric else label.this for label, _ in pairs]
-        arrays = [
-            self._place(labels, "DOUBLE PRECISION[]" if numeric else "TEXT[]"),
-            self._place([int(code.this) for _, code in pairs], "INT[]"),
-        ]
+        if _all_texts([label for label, _ in pairs]):
+            labels = self._place([label.this for label, _ in pairs], "TEXT[]")
+        else:
+            labels = self._place([float(label.this.this) for label, _ in pairs], "DOUBLE PRECISION[]")
+        arrays = [labels, self._place([int(code.this) for _, code in pairs], "INT[]")]
         return exp.Table(this=exp.Anonymous(this="UNNEST", expressions=arrays), alias=node.args["alias"])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 from understudy.boundary.schema.column import (
@@ -17,12 +16,10 @@ from understudy.boundary.schema.column import (
     Integer,
     Number,
 )
-from understudy.boundary.schema.late_imports import duckdb
 from understudy.boundary.schema.schema import DRAFT, Schema
 from understudy.boundary.tables.connection import quoted_name, quoted_text
-from understudy.boundary.tables.duck import unreadable
-from understudy.boundary.tables.frame import kind_of
-from understudy.boundary.tables.sources import frame_relation, path_relation
+from understudy.boundary.tables.rows import Rows
+from understudy.boundary.tables.table import is_table
 from understudy.errors import SchemaError, TableError
 
 MISSING_TOKENS = ("?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
@@ -64,17 +61,17 @@ def draft_schema(source: Any) -> Schema:
     >>> draft_schema(pa.table({"age": [31, 47, 52]})).status
     'draft'
     """
-    named = _name(source)
-    connection, relation, names = _relation(source, named)
-    if len(set(names)) < len(names):
-        raise TableError(
-            f"column {next(n for n in names if names.count(n) > 1)!r} stands twice; rename one of them", names
-        )
+    if is_table(source):
+        raise TableError(f"a {type(source).__name__} can't be read; give a frame or a path", source)
+    rows = Rows.of(source)
     try:
-        tokens = _tokens(connection, relation, names)
-        return _schema(tuple(_draft(connection, relation, name, tokens) for name in names), tokens)
-    except duckdb.Error as error:
-        raise unreadable(named, error) from None
+        tokens = _tokens(rows)
+        columns = tuple(_draft(rows, name, tokens) for name in rows.columns)
+        if not any(c.modelled for c in columns):
+            raise TableError(
+                "no schema can be drafted: every column is an identifier, by its values; write one by hand", columns
+            )
+        return Schema(columns, missing_values=tokens, status=DRAFT)
     except SchemaError as error:
         # It may quote a bound or a label, which here is a cell.
         column = getattr(error.subject, "name", None)
@@ -84,51 +81,22 @@ def draft_schema(source: Any) -> Schema:
         ) from None
 
 
-def _name(source: Any) -> str:
-    """What a message may call the source; the text of a frame is its rows."""
-    if isinstance(source, str | Path):
-        return Path(source).name
-    return "the frame"
-
-
-def _schema(columns: tuple[Column, ...], tokens: tuple[str, ...]) -> Schema:
-    if not any(c.modelled for c in columns):
-        raise TableError(
-            "no schema can be drafted: every column is an identifier, by its values; write one by hand", columns
-        )
-    return Schema(columns, missing_values=tokens, status=DRAFT)
-
-
-def _relation(source: Any, named: str) -> tuple[duckdb.DuckDBPyConnection, str, list[str]]:
-    try:
-        if isinstance(source, str | Path):
-            found = path_relation(str(source))
-            connection, relation = found.connection, found.relation
-        elif kind_of(source):
-            connection, relation = frame_relation(source, named)
-        else:
-            raise TableError(f"a {type(source).__name__} can't be read; give a frame or a path", source)
-        sql = relation.sql(dialect="duckdb")
-        return connection, sql, list(connection.sql(f"SELECT * FROM {sql} LIMIT 0").columns)
-    except duckdb.Error as error:
-        raise unreadable(named, error) from None
-
-
-def _tokens(connection: duckdb.DuckDBPyConnection, relation: str, names: list[str]) -> tuple[str, ...]:
+def _tokens(rows: Rows) -> tuple[str, ...]:
     """Which of the usual tokens for a missing value occur anywhere."""
-    texts = ", ".join(_text(n) for n in names)
+    texts = ", ".join(_text(n) for n in rows.columns)
     listed = ", ".join(map(quoted_text, MISSING_TOKENS))
-    found = _rows(
-        connection, f"SELECT DISTINCT t FROM (SELECT unnest([{texts}]) AS t FROM {relation}) WHERE t IN ({listed})"
+    found = rows.query(
+        f"SELECT DISTINCT t FROM (SELECT unnest([{texts}]) AS t FROM {rows.relation}) WHERE t IN ({listed})"
     )
     return tuple(t for t in MISSING_TOKENS if (t,) in found)
 
 
-def _draft(connection: duckdb.DuckDBPyConnection, relation: str, name: str, tokens: tuple[str, ...]) -> Column:
-    profile = _profile(connection, relation, name, tokens)
+def _draft(rows: Rows, name: str, tokens: tuple[str, ...]) -> Column:
+    profile = _profile(rows, name, tokens)
     missing = profile.missing > 0
     if not profile.present:
         return Identifier(name)
+    # The narrowest reading that fits every value comes first; 0 and 1 are numbers, until a person says otherwise.
     if profile.booleans == profile.present and profile.distinct <= 2 and not profile.numbers:
         return Boolean(name, missing=missing)
     if profile.dates == profile.present and not profile.numbers:
@@ -140,8 +108,8 @@ def _draft(connection: duckdb.DuckDBPyConnection, relation: str, name: str, toke
         profile.present > 20 and profile.distinct > IDENTIFIER_SHARE * profile.present
     ):
         return Identifier(name)
-    values = _rows(
-        connection, f"SELECT DISTINCT {_text(name)} AS v FROM {relation} WHERE {_present(name, tokens)} ORDER BY v"
+    values = rows.query(
+        f"SELECT DISTINCT {_text(name)} AS v FROM {rows.relation} WHERE {_present(name, tokens)} ORDER BY v"
     )
     return Categorical(name, missing=missing, values=tuple(v for (v,) in values))
 
@@ -166,11 +134,10 @@ def _grain(width: float, decimals: int) -> tuple[int | None, int | None]:
     return decimals, None if steps >= 2 * DEFAULT_BINS else int(steps / 2)
 
 
-def _profile(connection: duckdb.DuckDBPyConnection, relation: str, name: str, tokens: tuple[str, ...]) -> Profile:
-    (row,) = _rows(
-        connection,
+def _profile(rows: Rows, name: str, tokens: tuple[str, ...]) -> Profile:
+    (row,) = rows.query(
         f"""
-        WITH texts AS (SELECT CASE WHEN {_present(name, tokens)} THEN {_text(name)} END AS t FROM {relation}),
+        WITH texts AS (SELECT CASE WHEN {_present(name, tokens)} THEN {_text(name)} END AS t FROM {rows.relation}),
         readings AS (
             SELECT t, TRY_CAST(t AS DOUBLE) AS x, TRY_CAST(t AS TIMESTAMP) AS d FROM texts
         )
@@ -181,13 +148,9 @@ def _profile(connection: duckdb.DuckDBPyConnection, relation: str, name: str, to
                coalesce(max(CASE WHEN isfinite(x) THEN length(regexp_extract(t, '[.]([0-9]*)$', 1)) END), 0),
                min(d), max(d)
         FROM readings
-        """,
+        """
     )
     return Profile(*row)
-
-
-def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, ...]]:
-    return list(connection.sql(query).fetchall())
 
 
 def _text(name: str) -> str:

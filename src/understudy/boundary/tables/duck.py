@@ -49,9 +49,8 @@ class DuckTable:
         check_case(schema)
         types = self._describe(relation)
         check_columns(schema, list(types), name)
-        if (
-            kind == "duckdb"
-        ):  # a person declared these types; those of a file may follow from the rows that were written
+        # A person declared the types of a database; those of a file may follow from the rows that were written.
+        if kind == "duckdb":
             check_types(schema, types)
         self._source = Source(relation, {name: stored_as(name, stored) for name, stored in types.items()})
         self._check_ids()
@@ -76,8 +75,7 @@ class DuckTable:
         return group_rows(grid, self._codes(domain, grid.columns))
 
     def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
-        query = select_values(self._source, self.schema.unit, column, self.schema.missing_texts)
-        pairs = self._fetch(query)
+        pairs = self._fetch(select_values(self._source, self.schema.unit, column, self.schema.missing_texts))
         return [value for value, _ in pairs], np.array([rows for _, rows in pairs], dtype=np.int64)
 
     def count_rows(self) -> int:
@@ -101,9 +99,11 @@ class DuckTable:
 
     def _check_ids(self) -> None:
         """Refuses ids that were rounded before they came here: they would make one person of several."""
-        query = select_rounded_ids(self._source, self.schema.unit) if self.schema.unit else None
+        if self.schema.unit is None:
+            return
+        query = select_rounded_ids(self._source, self.schema.unit)
         if query is not None and self._fetch(query)[0][0]:
-            raise rounded_ids(self.name, self.schema.unit.column if self.schema.unit else "")
+            raise rounded_ids(self.name, self.schema.unit.column)
 
     def _codes(self, domain: Domain, columns: ColumnSet) -> Iterator[CodeBatch]:
         """The rows as codes, a batch at a time; at no time are more than a few batches in memory."""
@@ -234,7 +234,5 @@ def _reason(message: str) -> str:
         "lock on file": "another process has the database open for writing",
         "does not exist": "there is no table of that name in it",
     }
-    lowered = message.lower()
-    return next(
-        (reason for sign, reason in known.items() if sign.lower() in lowered), "the file is damaged or not of its kind"
-    )
+    found = (reason for sign, reason in known.items() if sign.lower() in message.lower())
+    return next(found, "the file is damaged or not of its kind")

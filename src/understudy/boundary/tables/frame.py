@@ -57,18 +57,16 @@ def to_arrow(source: Any, name: str, *, unit: str | None = None) -> pa.Table:
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     native = frame.to_native()
+    if kind_of(native) == "polars":  # column by column: one of objects, or of a type that Arrow lacks, stops the frame
+        columns = {c: _polars_array(native.get_column(c), exactly=c == unit) for c in native.columns}
+        return _plain_table(pa.table(columns), unit)
     if kind_of(native) != "pandas":
-        return _plain_table(_polars_table(native, unit) if kind_of(native) == "polars" else frame.to_arrow(), unit)
+        return _plain_table(frame.to_arrow(), unit)
     if not all(isinstance(c, str) for c in native.columns):
         odd = next(c for c in native.columns if not isinstance(c, str))
         raise TableError(f"{name}: column names must be texts; rename {odd!r}", list(native.columns))
     arrays = [_pandas_array(native[c], exactly=c == unit) for c in native.columns]
     return _plain_table(pa.Table.from_arrays(arrays, names=list(native.columns)), unit)
-
-
-def _polars_table(frame: Any, unit: str | None) -> pa.Table:
-    """Column by column, since one of objects, or of a type that Arrow lacks, stops the whole frame."""
-    return pa.table({c: _polars_array(frame.get_column(c), exactly=c == unit) for c in frame.columns})
 
 
 def _polars_array(series: Any, exactly: bool) -> pa.Array:
@@ -83,8 +81,11 @@ def _polars_array(series: Any, exactly: bool) -> pa.Array:
 
 
 def _pandas_array(series: Any, exactly: bool) -> pa.Array | pa.ChunkedArray:
-    if hasattr(series.dtype, "categories"):
-        return _pandas_categories(series, exactly)
+    if hasattr(series.dtype, "categories"):  # each category is read once, however many rows have it
+        codes = series.cat.codes.to_numpy()
+        if exactly:
+            _check_ids(series.cat.categories, str(series.name))
+        return _spelled(list(series.cat.categories), exactly).take(pa.array(codes, mask=codes < 0))
     if series.dtype != object and not type(series.dtype).__name__.startswith(("Period", "Interval")):
         try:
             return pa.Array.from_pandas(series)
@@ -93,15 +94,6 @@ def _pandas_array(series: Any, exactly: bool) -> pa.Array | pa.ChunkedArray:
     if exactly:
         _check_ids(series, str(series.name))
     return _spelled(series.astype(object).array, exactly)
-
-
-def _pandas_categories(series: Any, exactly: bool) -> pa.Array:
-    """Each category is read once, however many rows have it."""
-    codes = series.cat.codes.to_numpy()
-    places = pa.array(codes, mask=codes < 0)
-    if exactly:
-        _check_ids(series.cat.categories, str(series.name))
-    return _spelled(list(series.cat.categories), exactly).take(places)
 
 
 def _check_ids(values: Iterable[Any], column: str) -> None:
@@ -134,11 +126,13 @@ def _plain_column(column: pa.ChunkedArray, exactly: bool) -> pa.ChunkedArray:
         return _plain_column(pc.run_end_decode(column), exactly)
     if pa.types.is_timestamp(kind):
         # In UTC first: a local time need not be one moment when clocks are put back.
-        moments = column.cast(pa.timestamp(kind.unit)) if kind.tz else column
-        whole = pc.floor_temporal(moments, unit="microsecond") if kind.unit == "ns" else moments
-        if whole.type == pa.timestamp("us"):
-            return whole
-        return whole.cast(pa.timestamp("us"), safe=False)
+        if kind.tz:
+            column = column.cast(pa.timestamp(kind.unit))
+        if kind.unit == "ns":  # rounded down, as `spelling` does; a cast would round towards 1970
+            column = pc.floor_temporal(column, unit="microsecond")
+        if column.type == pa.timestamp("us"):
+            return column
+        return column.cast(pa.timestamp("us"), safe=False)
     if pa.types.is_float16(kind):  # DuckDB refuses such a column
         return column.cast(pa.float32()).cast(pa.float64())
     if pa.types.is_null(kind) or str(kind) == "string_view":
@@ -190,8 +184,7 @@ class FrameTable(DuckTable):
         for column in schema:
             if isinstance(column, Datetime):
                 _check_format(column)
-        if schema.unit is not None:
-            self._check_ids()
+        self._check_ids()
 
     @cached_property
     def _types(self) -> dict[str, str]:
@@ -212,17 +205,13 @@ class FrameTable(DuckTable):
     def _source(self) -> Source:  # type: ignore[override]
         return Source(exp.to_table("frame"), {name: stored_as(name, kind) for name, kind in self._types.items()})
 
-    @property
-    def _capped(self) -> bool:
-        return self.schema.unit is not None
-
     def count_rows(self) -> int:
-        if self._capped:
+        if self.schema.unit is not None:  # then the engine caps each person's rows
             return super().count_rows()
         return int(self._rows.num_rows)
 
     def has_rows(self, at_least: int) -> bool:
-        if self._capped:
+        if self.schema.unit is not None:
             return super().has_rows(at_least)
         return bool(self._rows.num_rows >= at_least)
 
@@ -241,7 +230,7 @@ class FrameTable(DuckTable):
     def _encoded(self, domain: Domain, columns: ColumnSet) -> CodeBatch | None:
         """The codes of all rows; None where an engine must read them."""
         missing, types = self.schema.missing_texts, self._rows.schema
-        if self._capped or not all(is_plain(domain[c], types.field(c).type, missing) for c in columns):
+        if self.schema.unit is not None or not all(is_plain(domain[c], types.field(c).type, missing) for c in columns):
             return None
         try:
             return {c: codes_of_column(domain[c], self._rows.column(c), missing) for c in columns}
@@ -275,7 +264,7 @@ def _engine_type(kind: pa.DataType) -> str | None:
 def is_plain(coding: Coding, kind: pa.DataType, missing_texts: Sequence[str]) -> bool:
     """Whether a column of this type is read here; an engine reads the others."""
     column = coding.column
-    if isinstance(coding, EvenCoding):
+    if isinstance(coding, EvenCoding):  # the engine finds such bins by a division, and so must every other way
         return False
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return isinstance(column, Boolean) or (isinstance(column, Categorical) and not column.numeric)

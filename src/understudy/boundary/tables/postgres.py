@@ -27,6 +27,7 @@ from understudy.boundary.schema.grouped_sums import GroupedSums
 from understudy.boundary.schema.late_imports import exp
 from understudy.boundary.schema.partition import Partition
 from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.connection import quoted_name
 from understudy.boundary.tables.dialect import BoundQuery, bound_query, check_format
 from understudy.boundary.tables.duck import check_case, check_columns, rounded_ids
 from understudy.boundary.tables.sql import Source, Stored, capped, select_codes, select_rounded_ids, select_values
@@ -79,19 +80,25 @@ class PostgresTable:
         self._full_name = found.schema, found.name
         types = self._types(found)
         check_columns(schema, list(types), self.name)
-        if schema.unit is not None:
-            self._check_ordered(found)
+        # Which rows of a person count must be the same at every scan: only a plain table has places for its rows.
+        if schema.unit is not None and found.kind not in ("r", "m"):
+            raise TableError(
+                f"{self.name} is a view or a partitioned table, whose rows have no order to cap a person's rows by; "
+                "copy it into a table, or declare no unit",
+                self.name,
+            )
         for column in schema:
             _check_type(column, types[column.name])
         self._source = _source(self._full_name, schema, types)
-        query = select_rounded_ids(self._source, schema.unit) if schema.unit else None
-        if query is not None and self._fetch(bound_query(query))[0][0]:
-            raise rounded_ids(self.name, schema.unit.column if schema.unit else "")
+        if schema.unit is not None:
+            query = select_rounded_ids(self._source, schema.unit)
+            if query is not None and self._fetch(bound_query(query))[0][0]:
+                raise rounded_ids(self.name, schema.unit.column)
 
     @cached_property
     def identity(self) -> str:
         """Server, database, schema and table; neither user nor password."""
-        at, named = self._connection.info, ".".join(map(_quoted, self._full_name))
+        at, named = self._connection.info, ".".join(map(quoted_name, self._full_name))
         return f"postgresql://{at.host}:{at.port}/{at.dbname}::{named}"
 
     def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
@@ -105,7 +112,7 @@ class PostgresTable:
     def count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
         small = [p for p in partitions if domain.cells(p.columns) <= MOST_JOINT_CELLS]
         joint = dict(zip([p.columns for p in small], self.count_by(domain, [p.columns for p in small]), strict=True))
-        found = {id(p): _assigned(p, domain, joint[p.columns]) for p in small}
+        found = {id(p): _assigned(p, joint[p.columns]) for p in small}
         large = [p for p in partitions if id(p) not in found]
         found |= zip(map(id, large), self._streamed(domain, large), strict=True)
         return [found[id(p)] for p in partitions]
@@ -139,15 +146,13 @@ class PostgresTable:
         """All sets in one scan. A row of the answer has the codes of its own set, and null for all other columns."""
         columns = tuple(dict.fromkeys(c for s in sets for c in s))
         if not columns:
-            if sets:
-                return {(): np.array(self.count_rows(), dtype=np.int64)}
-            return {}
+            return {s: np.array(self.count_rows(), dtype=np.int64) for s in sets}  # none, or the total alone
         place = {c: i for i, c in enumerate(columns)}
         grouping = ", ".join(f"({', '.join(f'code_{place[c]}' for c in s)})" for s in sets)
         codes = ", ".join(f"code_{i}" for i in range(len(columns)))
         wanted = f"SELECT {codes}, count(*) FROM ({{}}) AS coded GROUP BY GROUPING SETS ({grouping})"
         counts = {s: np.zeros(domain.shape(s), dtype=np.int64) for s in sets}
-        by_present = {_bits(np.array([c in s for c in columns])).tobytes(): s for s in sets}
+        by_present = {np.packbits([c in s for c in columns]).tobytes(): s for s in sets}
         for rows in self._batches(self._coded(domain, columns).within(wanted)):
             _put(rows, by_present, place, counts)
         return counts
@@ -168,7 +173,7 @@ class PostgresTable:
 
     def _found(self, relation: Sequence[str]) -> Relation:
         """The table that the role itself would find under this name; no operator is used before the path is set."""
-        named = ".".join(map(_quoted, relation))
+        named = ".".join(map(quoted_name, relation))
         looked_up = "SELECT CAST(CAST(CAST($1 AS pg_catalog.text) AS pg_catalog.regclass) AS pg_catalog.oid)"
         ((oid,),) = self._fetch(BoundQuery(looked_up, (named,)), settings="")
         qualified = """
@@ -188,15 +193,6 @@ class PostgresTable:
             WHERE a.attrelid = CAST($1 AS OID) AND a.attnum > 0 AND NOT a.attisdropped
             ORDER BY a.attnum"""
         return {str(name): str(kind) for name, kind in self._fetch(BoundQuery(query, (relation.oid,)))}
-
-    def _check_ordered(self, relation: Relation) -> None:
-        """Which rows of a person count must be the same at every scan: only a plain table has places for its rows."""
-        if relation.kind not in ("r", "m"):
-            raise TableError(
-                f"{self.name} is a view or a partitioned table, whose rows have no order to cap a person's rows by; "
-                "copy it into a table, or declare no unit",
-                self.name,
-            )
 
     def _fetch(self, statement: BoundQuery, settings: str = _SET) -> list[tuple[Any, ...]]:
         import psycopg
@@ -256,10 +252,6 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _connected(where: str) -> Any:
     try:
         import psycopg
@@ -305,9 +297,11 @@ _SIGNS = {
 
 def _unreadable(name: str, error: Exception) -> TableError:
     """One sentence for the server's error, without the address and the values that it may quote."""
-    state, told = getattr(error, "sqlstate", None) or "", str(error)
-    signs = _SIGNS if not state else {}
-    reasons = [r for sign, r in _REASONS.items() if state.startswith(sign)] + [r for s, r in signs.items() if s in told]
+    state = getattr(error, "sqlstate", None)
+    if state:
+        reasons = [reason for sign, reason in _REASONS.items() if state.startswith(sign)]
+    else:
+        reasons = [reason for sign, reason in _SIGNS.items() if sign in str(error)]
     return TableError(f"{name} can't be read: {next(iter(reasons), 'the connection failed')}", name)
 
 
@@ -333,13 +327,14 @@ def _source(relation: Sequence[str], schema: Schema, types: Mapping[str, str]) -
 
     With a unit, a row's place is its physical one; it stays as long as nobody writes.
     """
-    names = [exp.to_identifier(n, quoted=True) for n in relation]
-    table = exp.Table(this=names[-1], db=names[0] if len(names) > 1 else None)
+    above, named = [exp.to_identifier(n, quoted=True) for n in relation]
+    table = exp.Table(this=named, db=above)
     ids = schema.unit.column if schema.unit else None
     columns = [exp.alias_(_plain(n, kind, exactly=n == ids), n, quoted=True) for n, kind in types.items()]
+    order = None
     if schema.unit is not None:
         columns.append(exp.alias_(exp.column("ctid"), PLACE))
-    order = None if schema.unit is None else exp.column(PLACE)
+        order = exp.column(PLACE)
     stored = {n: _stored(n, kind, exactly=n == ids) for n, kind in types.items()}
     return Source(exp.select(*columns).from_(table).subquery("understudy_table"), stored, order)
 
@@ -347,10 +342,9 @@ def _source(relation: Sequence[str], schema: Schema, types: Mapping[str, str]) -
 def _plain(name: str, kind: str, exactly: bool) -> Any:
     """A column in its plain type; ids keep all digits that they have."""
     raw = exp.column(name, quoted=True)
+    if kind == "numeric" and exactly:
+        return exp.cast(exp.Anonymous(this="TRIM_SCALE", expressions=[raw]), "text")
     if kind == "numeric":
-        digits = exp.cast(exp.Anonymous(this="TRIM_SCALE", expressions=[raw]), "text")
-        if exactly:
-            return digits
         return exp.Anonymous(this="UNDERSTUDY_DOUBLE", expressions=[raw])
     if kind in _REAL:
         return exp.cast(raw, "double")
@@ -358,7 +352,9 @@ def _plain(name: str, kind: str, exactly: bool) -> Any:
         return exp.cast(raw, "bigint")
     if kind == "bool":
         return raw
-    return exp.cast(raw, "timestamp" if kind in _TEMPORAL else "text")
+    if kind in _TEMPORAL:
+        return exp.cast(raw, "timestamp")
+    return exp.cast(raw, "text")
 
 
 def _stored(name: str, kind: str, exactly: bool) -> Stored:
@@ -368,7 +364,9 @@ def _stored(name: str, kind: str, exactly: bool) -> Stored:
         return Stored(name, "real")
     if kind == "bool":
         return Stored(name, "truth")
-    return Stored(name, "moment" if kind in _TEMPORAL else "text")
+    if kind in _TEMPORAL:
+        return Stored(name, "moment")
+    return Stored(name, "text")
 
 
 def _largest(sets: Sequence[ColumnSet]) -> list[ColumnSet]:
@@ -378,12 +376,11 @@ def _largest(sets: Sequence[ColumnSet]) -> list[ColumnSet]:
 
 
 def _marginal(columns: ColumnSet, counted: Mapping[ColumnSet, NDArray[np.int64]]) -> NDArray[np.int64]:
-    """The counts of a set from those of the smallest counted one that holds it."""
-    # The smallest one that holds it: the least to add up.
+    """The counts of a set from those of the smallest counted one that holds it: the least to add up."""
     within = min((s for s in counted if set(columns) <= set(s)), key=lambda s: counted[s].size)
     others = tuple(i for i, c in enumerate(within) if c not in columns)
     kept = [c for c in within if c in columns]
-    summed = counted[within].sum(axis=others) if others else counted[within]
+    summed = counted[within].sum(axis=others)
     return np.array(np.transpose(summed, [kept.index(c) for c in columns]), dtype=np.int64, order="C")
 
 
@@ -394,18 +391,14 @@ def _put(
     counts: Mapping[ColumnSet, NDArray[np.int64]],
 ) -> None:
     """Puts a batch of rows of several sets into their tables; which codes are there tells the set."""
-    present, which = np.unique(_bits(~np.isnan(rows[:, :-1])), axis=0, return_inverse=True)
+    present, which = np.unique(np.packbits(~np.isnan(rows[:, :-1]), axis=-1), axis=0, return_inverse=True)
     for i, bits in enumerate(present):
         columns, chosen = sets[bits.tobytes()], rows[which.ravel() == i]
         at = tuple(chosen[:, place[c]].astype(np.intp) for c in columns)
         counts[columns][at] = chosen[:, -1].astype(np.int64)
 
 
-def _bits(present: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    return np.packbits(present, axis=-1)
-
-
-def _assigned(partition: Partition, domain: Domain, joint: NDArray[np.int64]) -> NDArray[np.int64]:
+def _assigned(partition: Partition, joint: NDArray[np.int64]) -> NDArray[np.int64]:
     """The histogram of a partition from the joint counts of its columns."""
     cells = np.indices(joint.shape).reshape(joint.ndim, -1)
     at = partition.assign(dict(zip(partition.columns, cells, strict=True)))

@@ -52,6 +52,11 @@ class Rows:
     def columns(self) -> tuple[str, ...]:
         return tuple(self.source.columns)
 
+    @property
+    def relation(self) -> str:
+        """The rows as what stands after FROM."""
+        return str(self.source.relation.sql(dialect="duckdb"))
+
     def everything(self) -> pa.Table:
         """All columns as they are stored."""
         return self._fetch(exp.select("*").from_(self.source.relation))
@@ -59,6 +64,13 @@ class Rows:
     def read(self, columns: Sequence[Column], missing_values: Sequence[str]) -> pa.Table:
         """The values of these columns: doubles for what lies on a line, texts for the others, null where missing."""
         return self._fetch(select_readings(self.source, columns, missing_values))
+
+    def query(self, text: str) -> list[tuple[Any, ...]]:
+        """The answer to a query of DuckDB's; the rows stand in it as `relation`."""
+        try:
+            return list(self.connection.sql(text).fetchall())
+        except duckdb.Error as error:
+            raise unreadable(self.name, error) from None
 
     def _fetch(self, query: Any) -> pa.Table:
         try:

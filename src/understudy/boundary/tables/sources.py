@@ -43,7 +43,8 @@ def open(source: Any, schema: Schema | str | Path, *, name: str | None = None) -
     >>> open(pa.table({"age": [31, 47, 52]}), schema).kind
     'pyarrow'
     """
-    schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+    if not isinstance(schema, Schema):
+        schema = Schema.load(schema)
     if is_table(source):
         raise TableError("the table is open already; give the frame or the path that it was opened from", source)
     if isinstance(source, str) and source.startswith(SCHEMES):
@@ -56,7 +57,8 @@ def open(source: Any, schema: Schema | str | Path, *, name: str | None = None) -
             f"a {type(source).__name__} can't be opened; give a pandas, polars or pyarrow frame, or a path", source
         )
     opened = open_frame(source, schema, kind, name or f"a {kind} frame")
-    opened.identity = None if name is None else f"frame {name}"
+    if name is not None:
+        opened.identity = f"frame {name}"
     return opened
 
 
@@ -111,7 +113,7 @@ def path_relation(source: str) -> Found:
     if lower.endswith(CSV_ENDINGS):
         return Found(connect(path), csv_relation(path), "csv", path.name)
     if lower.endswith(PARQUET_ENDINGS):
-        return Found(connect(path), parquet_relation(path), "parquet", path.name)
+        return Found(connect(path), _scan("READ_PARQUET", path, {}), "parquet", path.name)
     known = ", ".join((*CSV_ENDINGS[:3], *PARQUET_ENDINGS[:1], *DUCKDB_ENDINGS[:1]))
     raise TableError(f"{path.name!r} has an ending that is not known; give one of {known}", source)
 
@@ -132,17 +134,13 @@ def csv_relation(path: Path) -> Any:
         "columns": columns,
         "delim": exp.Literal.string(delimiter),
         "header": exp.true(),
-        "auto_detect": exp.false(),
+        "auto_detect": exp.false(),  # else the first thousands of rows would decide how all are read
         "quote": exp.Literal.string('"'),
         "escape": exp.Literal.string('"'),
         "nullstr": exp.Literal.string(""),
         "compression": exp.Literal.string("gzip" if _is_gzip(path) else "none"),
     }
     return _scan("READ_CSV", path, settings)
-
-
-def parquet_relation(path: Path) -> Any:
-    return _scan("READ_PARQUET", path, {})
 
 
 def read_header(path: Path) -> tuple[list[str], str]:
@@ -153,7 +151,7 @@ def read_header(path: Path) -> tuple[list[str], str]:
     # One line was read, so that a line break inside of quotes, or a lone \r, would leave half a header here.
     if text.count('"') % 2 or "\r" in text.rstrip("\r\n"):
         raise TableError(f"{path.name} can't be read: its header must be one line, ended by \\n or \\r\\n", path)
-    delimiter = max(_DELIMITERS, key=lambda d: (len(_fields(text, d)), -_DELIMITERS.index(d)))
+    delimiter = max(_DELIMITERS, key=lambda d: len(_fields(text, d)))  # the first of several that give as many
     names = _fields(text, delimiter)
     if not all(names):
         raise TableError(f"{path.name}: column {names.index('') + 1} of the header has no name", names)

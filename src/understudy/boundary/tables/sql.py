@@ -73,7 +73,9 @@ def capped(source: Source, unit: Unit | None, missing_values: Sequence[str]) -> 
     everything = exp.select("*").from_(source.relation)
     if unit is None:
         return everything
-    order = source.order if source.order is not None else exp.Window(this=exp.RowNumber())
+    order = source.order
+    if order is None:
+        order = exp.Window(this=exp.RowNumber())
     person = person_of(source.columns[unit.column], missing_values)
     placed = exp.select("*", exp.alias_(order, "understudy_place"), exp.alias_(person, PERSON)).from_(
         everything.subquery(ROWS)
@@ -220,16 +222,14 @@ def _double_of_decimal(stored: Stored) -> Expression:
     return exp.TryCast(this=exp.Trim(this=exp.cast(raw(stored.name), "text")), to=exp.DataType.build("double"))
 
 
-def _is_nan(stored: Stored) -> Expression:
-    return exp.IsNan(this=exp.cast(raw(stored.name), "double"))
-
-
 def _is_missing(stored: Stored, missing_values: Sequence[str]) -> Expression:
     """Null, empty or one of `missing_values`; only texts are empty, so a number or a date need not become one."""
     absent = raw(stored.name).is_(exp.null())
     if stored.kind == "real":
-        absent = exp.or_(absent, _is_nan(stored))
-    tokens = ("", *missing_values) if stored.kind == "text" else tuple(missing_values)
+        absent = exp.or_(absent, exp.IsNan(this=exp.cast(raw(stored.name), "double")))
+    tokens = tuple(missing_values)
+    if stored.kind == "text":
+        tokens = ("", *tokens)
     if stored.kind in ("whole", "real", "decimal", "truth"):
         tokens = tuple(t for t in tokens if may_be_number(t))  # others are the text of no number
     if tokens:
@@ -242,9 +242,9 @@ def reading_of(column: Column, stored: Stored, missing_values: Sequence[str]) ->
     match column:
         case Boolean():
             value = exp.Lower(this=_text(stored))
-        case Categorical():
-            value = _number(stored) if column.numeric else _text(stored)
-        case Integer() | Number():
+        case Categorical(numeric=False):
+            value = _text(stored)
+        case Categorical() | Integer() | Number():
             value = _number(stored)
         case Datetime():
             value = _units(column, stored)
@@ -259,7 +259,8 @@ def code_of(coding: Coding, value: Expression, alias: str) -> tuple[Expression, 
     nothing = value.is_(exp.null())
     match column:
         case Boolean():
-            code = _boolean_code(coding, value)
+            truths = [(value.isin(*Boolean.FALSE), whole(0)), (value.isin(*Boolean.TRUE), whole(1))]
+            code = case(truths, whole(coding.stray_code))
         case Categorical():
             code, lookup = _label_code(coding, value, alias)
         case Integer() | Datetime():
@@ -320,6 +321,7 @@ def _units(column: Datetime, stored: Stored) -> Expression:
             moment = exp.Coalesce(this=formatted, expressions=[moment])
     start = exp.cast(exp.Literal.string(column.start.isoformat(sep=" ")), "timestamp")
     elapsed = exp.Paren(this=exp.Sub(this=_epoch(moment), expression=_epoch(start)))
+    # To sqlglot `typed=False` means that 3 / 2 is 1.5 in every dialect, and `safe=False` that no zero needs a guard.
     return exp.Div(this=elapsed, expression=double(column.unit_seconds), typed=False, safe=False)
 
 
@@ -332,10 +334,10 @@ def _whole_bin(coding: Coding, position: Expression) -> Expression:
     edges = [int(e) for e in coding.edges or ()]
     low, high = edges[0], edges[-1] - 1
     rounds = isinstance(coding.column, Integer)  # to the nearest whole number; a unit of time begins at its start
-    nearest = exp.Add(this=position, expression=double(0.5)) if rounds else position
     width = edges[1] - low
     if any(b - a != width for a, b in itertools.pairwise(edges[:-1])) or edges[-1] - edges[-2] > width:
         return _bisect(position, [e - 0.5 * rounds for e in edges[1:-1]], 0)
+    nearest = exp.Add(this=position, expression=double(0.5)) if rounds else position
     inside = exp.Least(
         this=exp.Greatest(this=exp.Floor(this=exp.Paren(this=nearest)), expressions=[double(low)]),
         expressions=[double(high)],
@@ -363,11 +365,6 @@ def _bisect(position: Expression, cuts: list[float], first: int) -> Expression:
     below = exp.LT(this=position.copy(), expression=double(cuts[middle]))
     left = _bisect(position, cuts[:middle], first)
     return case([(below, left)], _bisect(position, cuts[middle + 1 :], first + middle + 1))
-
-
-def _boolean_code(coding: Coding, value: Expression) -> Expression:
-    branches = [(value.isin(*Boolean.FALSE), whole(0)), (value.isin(*Boolean.TRUE), whole(1))]
-    return case(branches, whole(coding.stray_code))
 
 
 def _label_code(

@@ -39,30 +39,23 @@ def _cleaned_rows(source: Source, schema: Schema, domain: Domain, tally: Grouped
     columns = [*(c.column for c in codings), *(schema[c] for c in tally.values)]
     inner = select_read(source, schema.unit, columns, schema.missing_texts)
     if tally.persons:
-        _check_unit(schema)
+        if schema.unit is None:
+            raise InternalError("persons can't be counted without a unit in the schema", schema)
         inner.select(exp.column(PERSON, table=ROWS), copy=False)
     if not inner.expressions:
         return inner.select(exp.alias_(whole(1), "understudy_row"))
     query = exp.select().from_(inner.subquery("readings", copy=False), copy=False)
     for i, coding in enumerate(codings):
-        code, lookup = code_of(coding, _value(i), f"labels_{i}")
+        code, lookup = code_of(coding, exp.column(f"value_{i}", table="readings"), f"labels_{i}")
         if lookup is not None:
             query.join(lookup[0], on=lookup[1], join_type="left", copy=False)
         query.select(exp.alias_(exp.cast(code, exp.DataType.Type[code_type]), f"{CODE}_{i}", copy=False), copy=False)
     for i, column in enumerate(columns[len(codings) :], len(codings)):
-        query.select(exp.alias_(cleaned(column, _value(i)), column.name, quoted=True, copy=False), copy=False)
+        value = cleaned(column, exp.column(f"value_{i}", table="readings"))
+        query.select(exp.alias_(value, column.name, quoted=True, copy=False), copy=False)
     if tally.persons:
         query.select(exp.column(PERSON, table="readings"), copy=False)
     return query
-
-
-def _value(place: int) -> Expression:
-    return exp.column(f"value_{place}", table="readings")
-
-
-def _check_unit(schema: Schema) -> None:
-    if schema.unit is None:
-        raise InternalError("persons can't be counted without a unit in the schema", schema)
 
 
 def _added(summand: Summand) -> Expression:
@@ -74,6 +67,7 @@ def _added(summand: Summand) -> Expression:
         case PersonCount():
             return exp.Count(this=exp.Distinct(expressions=[exp.column(PERSON, table=CLEANED)]))
         case ValueSum():
+            # Of whole numbers: a sum of doubles would depend on the order in which the engine adds them.
             added = exp.cast(exp.Sum(this=_steps(summand)), "bigint")
             return exp.Coalesce(this=added, expressions=[whole(0)])
 
@@ -96,13 +90,15 @@ def cleaned(column: Column, value: Expression) -> Expression:
     """What the schema says that a row holds, given the value that was read (null where there is none)."""
     match column:
         case Boolean():
-            return _flag(column, value)
+            truths = [(value.isin(*Boolean.FALSE), exp.false()), (value.isin(*Boolean.TRUE), exp.true())]
+            return case(truths, exp.null() if column.missing else exp.false())
         case Categorical(values=None):
             return value
         case Categorical():
             return _label(column, value)
         case Integer(minimum=int(low), maximum=int(high)):
-            return _present(column, value, _clamped(_floored(value, 0.5), low, high), double(low))
+            nearest = exp.Paren(this=exp.Add(this=value.copy(), expression=double(0.5)))
+            return _present(column, value, _clamped(exp.Floor(this=nearest), low, high), double(low))
         case Number(minimum=float() | int() as low, maximum=float() | int() as high):
             return _present(column, value, _settled(column, _clamped(value, low, high)), double(low))
         case Datetime(minimum=minimum, maximum=maximum) if minimum is not None and maximum is not None:
@@ -110,22 +106,18 @@ def cleaned(column: Column, value: Expression) -> Expression:
     raise InternalError(f"column {column.name!r} of type {column.type!r} has no bounds to clean its values by", column)
 
 
-def _flag(column: Boolean, value: Expression) -> Expression:
-    branches = [(value.isin(*Boolean.FALSE), exp.false()), (value.isin(*Boolean.TRUE), exp.true())]
-    return case(branches, exp.null() if column.missing else exp.false())
-
-
 def _label(column: Categorical, value: Expression) -> Expression:
-    """The label; what is not declared is `other`, else missing, else the first (the rules of `Coding.stray_code`)."""
-    # The rules of `Coding.null_code` and `Coding.stray_code`, in SQL.
+    """The label; what is not declared is `other`, else missing, else the first."""
+    # The rules of `Coding.null_code` and `Coding.stray_code`, in SQL: a condition must see what a marginal counts.
     labels = [_literal(v) for v in column.labels]
-    also = [] if column.numeric else [(t, v) for t, v in column.spellings.items() if t != v]
-    other = exp.null() if column.other is None else _literal(column.other)
-    first = exp.null() if column.missing else labels[0].copy()
-    absent = first if column.missing or column.other is None else other
-    stray = first if column.other is None else other
+    default = exp.null() if column.missing else labels[0].copy()
+    stray = default if column.other is None else _literal(column.other)
+    absent = default if column.missing else stray.copy()
     known = exp.In(this=value.copy(), expressions=labels)
-    meant = [(value.copy().eq(text), _literal(label)) for text, label in also]
+    meant = []
+    if not column.numeric:
+        spelled = [(text, label) for text, label in column.spellings.items() if text != label]
+        meant = [(value.copy().eq(text), _literal(label)) for text, label in spelled]
     return case([(value.is_(exp.null()), absent), (known, value.copy()), *meant], stray.copy())
 
 
@@ -141,11 +133,6 @@ def _present(column: Column, value: Expression, then: Expression, least: Express
     return case([(nothing, exp.null() if column.missing else least)], then)
 
 
-def _floored(value: Expression, shift: float = 0.0) -> Expression:
-    moved = exp.Paren(this=exp.Add(this=value.copy(), expression=double(shift))) if shift else value.copy()
-    return exp.Floor(this=moved)
-
-
 def _clamped(value: Expression, low: float, high: float) -> Expression:
     least = exp.Greatest(this=value.copy(), expressions=[double(low)])
     return exp.Least(this=least, expressions=[double(high)])
@@ -158,22 +145,19 @@ def _settled(column: Number, value: Expression) -> Expression:
     low, high = float(column.minimum or 0), float(column.maximum or 0)
     if column.decimals is None or max(abs(low), abs(high)) * power > 2.0**52:
         return case([(exp.LT(this=exp.Abs(this=value), expression=double(NEGLIGIBLE)), double(0.0))], value.copy())
-    nearest = _floored(exp.Mul(this=value, expression=double(power)), 0.5)
+    steps = exp.Mul(this=value, expression=double(power))
+    nearest = exp.Floor(this=exp.Paren(this=exp.Add(this=steps, expression=double(0.5))))
     return _clamped(exp.Div(this=nearest, expression=double(power), typed=False, safe=False), low, high)
 
 
 def _moment(column: Datetime, value: Expression) -> Expression:
     """The start of the unit of time that the value lies in, as a timestamp."""
-    units = _clamped(_floored(value), 0, units_between(column, column.maximum))
+    units = _clamped(exp.Floor(this=value.copy()), 0, units_between(column, column.maximum))
     seconds = exp.cast(exp.Paren(this=exp.Mul(this=units, expression=double(column.unit_seconds))), "bigint")
-    start = _timestamp(column)
+    start = exp.cast(exp.Literal.string(column.start.isoformat(sep=" ")), "timestamp")
     second = exp.Interval(this=exp.Literal.string("1"), unit=exp.Var(this="SECOND"))
     moved = exp.Add(this=start, expression=exp.Paren(this=exp.Mul(this=second, expression=seconds)))
-    return _present(column, value, moved, _timestamp(column))
-
-
-def _timestamp(column: Datetime) -> Expression:
-    return exp.cast(exp.Literal.string(column.start.isoformat(sep=" ")), "timestamp")
+    return _present(column, value, moved, start.copy())
 
 
 def dense(rows: Sequence[tuple[Any, ...]], shape: tuple[int, ...], summands: int) -> list[Any]:

@@ -34,43 +34,34 @@ class Table(Protocol):
 
         A synthetic one copies it.
         """
-        ...
 
     @property
     def name(self) -> str:
         """A public name, for ledgers and reports."""
-        ...
 
     def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
         """For each set of columns, its exact contingency table, of shape `domain.shape(set)`, in one pass."""
-        ...
 
     def count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
         """For each public partition, its exact histogram, in one pass."""
-        ...
 
     def count_tally(self, domain: Domain, tally: GroupedSums) -> list[NDArray[np.int64]]:
         """For each summand of the tally, its exact total by group, of shape `domain.shape(tally.by)`, in one pass."""
-        ...
 
     def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
         """The distinct texts of a column, and how often each occurs (missing values left out)."""
-        ...
 
     def count_rows(self) -> int:
         """The exact number of rows that count."""
-        ...
 
     def check_readable(self) -> None:
         """Reads whatever of the modelled columns was not read yet, and refuses a table that can't be read to its end.
 
         Called before the first debit, so that a damaged file costs nothing.
         """
-        ...
 
     def has_rows(self, at_least: int) -> bool:
         """Whether there are that many rows; cheap where `count_rows` would scan."""
-        ...
 
 
 @runtime_checkable
@@ -79,7 +70,6 @@ class CodedTable(Protocol):
 
     def read_codes(self, domain: Domain, grid: Grid) -> NDArray[np.integer[Any]]:
         """One line per row, one column per column of the grid: the group that the row's value is in."""
-        ...
 
 
 def identity_of(table: Table) -> str | None:
