@@ -170,7 +170,7 @@ def test_other_pictures_and_a_large_matrix_fit_too(browser, tmp_path):
         ),
         dots([Dot("aim", 0.9, 0.8, 0.95)], title="AUC", across="AUC"),
         donut([Slice("a", 2.0), Slice("b", 1.0)], title="Budget", centre="ε = 1"),
-        gauge(0.6, 0.5, 1.0, title="Attack", mark=0.5, mark_name="guessing"),
+        gauge(0.6, 0.5, 1.0, title="Attack", mark=Reference("guessing", 0.5)),
     )
     visit.page.evaluate(
         "svg => { document.querySelector('.pictures').innerHTML = svg; }", "".join(f.svg for f in others)

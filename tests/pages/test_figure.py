@@ -72,9 +72,9 @@ ALL: dict[str, Figure] = {
     "donut of one": donut([Slice("counts", 3.0)], title="Budget"),
     "donut of many": donut([Slice(f"part {i}", 1.0) for i in range(30)], title="Budget"),
     "no donut": donut([Slice("nan", math.nan)], title="Budget"),
-    "gauge": gauge(0.6, 0.5, 1.0, title="Attack", mark=0.5, mark_name="guessing", interval=(0.55, 0.65)),
+    "gauge": gauge(0.6, 0.5, 1.0, title="Attack", mark=Reference("guessing", 0.5), interval=(0.55, 0.65)),
     "gauge of nothing": gauge(None, 0.0, 1.0, title=EVIL),
-    "gauge outside": gauge(7.0, 0.0, 1.0, title="Attack", mark=math.nan),
+    "gauge outside": gauge(7.0, 0.0, 1.0, title="Attack", mark=Reference("", math.nan)),
 }
 
 

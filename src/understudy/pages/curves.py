@@ -7,7 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from understudy.pages.axis import Scale, bottom_axis, left_axis, spread
-from understudy.pages.figure import SMALL, Figure, Numbers, element, figure, line, path, shortened, text, tip, width_of
+from understudy.pages.figure import (
+    SMALL,
+    Figure,
+    Numbers,
+    element,
+    figure,
+    heading,
+    line,
+    path,
+    shortened,
+    text,
+    tip,
+    width_of,
+)
 from understudy.pages.formatting import valued, written
 from understudy.pages.palette import series_style, var
 
@@ -74,7 +87,7 @@ def curves(
     bottom = 44 + max(230.0, GAP * len(labels))
     room = min(max(map(width_of, labels), default=0.0), 150.0)
     x, y = _scales(drawn, reference, width - room - 34, bottom)
-    marks = [text(0, 14, shortened(title, width, 14), size=13.5, bold=True)]
+    marks = [heading(title, width)]
     marks += left_axis(y, x.start, x.end) + _budget_axis(drawn, x, bottom)
     marks.append(text(0, 34, up, size=SMALL, quiet=True))
     marks.append(text((x.start + x.end) / 2, bottom + 30, across, size=SMALL, anchor="middle", quiet=True))
@@ -175,7 +188,7 @@ def dots(
         values, top = [*values, reference.value], 46.0  # its name stands above the dots
     scale = Scale.over(values, room, width - 62).widened(0.04)
     bottom = top + 24 * max(len(known), 1) + 4
-    marks = [text(0, 14, shortened(title, width, 14), size=13.5, bold=True), *bottom_axis(scale, bottom, top)]
+    marks = [heading(title, width), *bottom_axis(scale, bottom, top)]
     marks += _mark(reference, scale, top, bottom)
     marks += [_dot(d, scale, top + 24 * i + 12, room, width) for i, d in enumerate(known)]
     marks.append(text((room + scale.end) / 2, bottom + 30, across, size=SMALL, anchor="middle", quiet=True))
@@ -244,7 +257,7 @@ def boxes(found: Sequence[Box], *, title: str, across: str, up: str, width: floa
     bottom, right = 250.0, width - 12
     pitch = (right - LEFT) / max(len(found), 1)
     y = Scale.over((v for box in found for v in box.values), bottom, TOP).widened(0.04)
-    marks = [text(0, 14, shortened(title, width, 14), size=13.5, bold=True)]
+    marks = [heading(title, width)]
     marks += [text(0, 34, up, size=SMALL, quiet=True), *left_axis(y, LEFT, right)]
     for i, box in enumerate(found):
         middle = LEFT + pitch * (i + 0.5)
@@ -285,7 +298,7 @@ def band(found: Band, *, title: str, up: str = "density", width: float = 340.0) 
     bottom, right = 210.0, width - 8
     x = Scale.over(found.points, 40, right)
     y = Scale.over((0.0, *found.high, *found.truth), bottom, TOP)
-    marks = [text(0, 14, shortened(title, width, 14), size=13.5, bold=True)]
+    marks = [heading(title, width)]
     marks += [*_legend(), *left_axis(y, 40, right), *bottom_axis(x, bottom)]
     ground = [(x(p), y(t)) for p, t in zip(found.points, found.truth, strict=True)]
     edge = [(x(found.points[-1]), y(0.0)), (x(found.points[0]), y(0.0))]

@@ -7,7 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from understudy.pages.axis import Scale, bottom_axis
-from understudy.pages.figure import SMALL, Figure, Numbers, element, figure, line, shortened, text, tip, width_of
+from understudy.pages.curves import Reference
+from understudy.pages.figure import (
+    SMALL,
+    Figure,
+    Numbers,
+    element,
+    figure,
+    heading,
+    line,
+    shortened,
+    text,
+    tip,
+    width_of,
+)
 from understudy.pages.formatting import percent, valued, written
 from understudy.pages.palette import SERIES, series_style, var
 
@@ -31,7 +44,7 @@ def donut(slices: Sequence[Slice], *, title: str, centre: str = "", note: str = 
     whole = math.fsum(s.amount for s in parts) or 1.0
     height = 34 + max(2 * OUTER + 8, 20.0 * len(parts) + 8)
     middle = (OUTER + 2, 34 + OUTER)
-    marks, start = [text(0, 14, shortened(title, width, 14), size=13.5, bold=True)], 0.0
+    marks, start = [heading(title, width)], 0.0
     for i, part in enumerate(parts):
         share = part.amount / whole
         marks.append(tip(_slice(middle, start, share, i), f"{part.name}: {percent(share)}"))
@@ -94,11 +107,10 @@ def _at(place: tuple[float, float]) -> str:
 
 def _entry(name: str, share: float, index: int, width: float) -> list[str]:
     x, y = 2 * OUTER + 28, 40 + 20.0 * index
-    right = text(width, y + 10, percent(share), anchor="end", quiet=True)
     return [
         element("rect", x=x, y=y, width=12, height=12, rx=2, fill=series_style(index)[0]),
         text(x + 18, y + 10, shortened(name, width - x - 76)),
-        right,
+        text(width, y + 10, percent(share), anchor="end", quiet=True),
     ]
 
 
@@ -108,8 +120,7 @@ def gauge(
     high: float,
     *,
     title: str,
-    mark: float | None = None,
-    mark_name: str = "",
+    mark: Reference | None = None,
     interval: tuple[float, float] | None = None,
     note: str = "",
     width: float = 340.0,
@@ -119,10 +130,10 @@ def gauge(
     shown = "not defined"
     if value is not None and math.isfinite(value):
         shown = valued(value)
-    marks = [text(0, 14, shortened(title, width - width_of(shown) - 16, 14), size=13.5, bold=True)]
+    marks = [heading(title, width - width_of(shown) - 16)]
     marks.append(text(width, 14, shown, size=13.5, anchor="end", bold=True))
     marks.append(element("rect", x=14, y=42, width=width - 28, height=10, rx=5, fill=var("track")))
-    marks += bottom_axis(scale, 54, at=scale.ticks(6)) + _gauge_mark(scale, mark, mark_name)
+    marks += bottom_axis(scale, 54, at=scale.ticks(6)) + _gauge_mark(scale, mark)
     if interval and all(map(math.isfinite, interval)):
         a, b = (scale(v) for v in interval)
         marks.append(element("rect", x=a, y=42, width=b - a, height=10, rx=5, fill=var("series-1"), fill_opacity=0.35))
@@ -131,18 +142,18 @@ def gauge(
         marks.append(element("circle", cx=scale(value), cy=47, r=7, stroke_width=2, **spot))
     beside, rows = "", [("value", shown)]
     if mark is not None:
-        beside = f", beside {mark_name or 'the mark'} at {written(mark)}"
-        rows.append((mark_name or "mark", written(mark)))
+        beside = f", beside {mark.name or 'the mark'} at {written(mark.value)}"
+        rows.append((mark.name or "mark", written(mark.value)))
     said = f"{title}: {shown} on a range from {written(low)} to {written(high)}{beside}. {note}".strip()
     return figure(marks, width, 74, title, said, Numbers(("what", "value"), tuple(rows)))
 
 
-def _gauge_mark(scale: Scale, mark: float | None, name: str) -> list[str]:
-    if mark is None or not math.isfinite(mark):
+def _gauge_mark(scale: Scale, mark: Reference | None) -> list[str]:
+    if mark is None or not math.isfinite(mark.value):
         return []
-    place, half = scale(mark), width_of(name, SMALL) / 2
+    place, half = scale(mark.value), width_of(mark.name, SMALL) / 2
     centre = min(max(place, half), scale.end + 14 - half)
     return [
         line(place, 36, place, 56, "currentColor", 2),
-        text(centre, 32, name, size=SMALL, anchor="middle", quiet=True),
+        text(centre, 32, mark.name, size=SMALL, anchor="middle", quiet=True),
     ]

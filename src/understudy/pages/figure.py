@@ -159,25 +159,32 @@ def text(
     quiet: bool = False,
     bold: bool = False,
     fill: str | None = None,
-    turn: float | None = None,
+    **attributes: str | None,
 ) -> str:
-    """A line of text, on its baseline at (x, y), turned about that point."""
+    """A line of text, on its baseline at (x, y)."""
     if not fill:
         fill = var("quiet") if quiet else "currentColor"
-    transform = None
-    if turn is not None:
-        transform = f"rotate({coordinate(turn)} {coordinate(x)} {coordinate(y)})"
     return element(
         "text",
-        words(content) or " ",
+        words(content) or " ",  # without any content it would be an element that closes itself
         x=x,
         y=y,
         font_size=None if size == TEXT else size,
         text_anchor=anchor,
         font_weight="600" if bold else None,
         fill=fill,
-        transform=transform,
+        **attributes,
     )
+
+
+def heading(title: str, room: float) -> str:
+    """The title of a picture, at its top."""
+    return text(0, 14, shortened(title, room, 14), size=13.5, bold=True)
+
+
+def rotation(degrees: float, x: float, y: float) -> str:
+    """What turns a text about its own place, as its `transform`."""
+    return f"rotate({coordinate(degrees)} {coordinate(x)} {coordinate(y)})"
 
 
 def line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float = 1.0, dash: str | None = None) -> str:

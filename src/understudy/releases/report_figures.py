@@ -20,7 +20,7 @@ from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.schema.column import Datetime, Integer
 from understudy.boundary.schema.domain import Coding
 from understudy.pages.axis import Scale, bottom_axis, left_axis
-from understudy.pages.figure import SMALL, Figure, Numbers, element, figure, path, shortened, text, tip
+from understudy.pages.figure import SMALL, Figure, Numbers, element, figure, heading, path, text, tip
 from understudy.pages.formatting import valued
 from understudy.pages.palette import series_style
 
@@ -198,7 +198,7 @@ def training_curve(points: Sequence[Point], *, width: float = 400.0) -> Figure:
     across = Scale.over([0.0, *(step for step, _ in points)], 44, width - 14)
     up = Scale.over([0.0, *(gap for _, gap in points)], bottom, 46)
     places = [(across(step), up(gap)) for step, gap in points]
-    marks = [text(0, 14, shortened(TITLE, width, 14), size=13.5, bold=True), text(0, 34, UP, size=SMALL, quiet=True)]
+    marks = [heading(TITLE, width), text(0, 34, UP, size=SMALL, quiet=True)]
     marks += left_axis(up, across.start, across.end) + bottom_axis(across, bottom)
     marks.append(text((across.start + across.end) / 2, bottom + 30, ACROSS, size=SMALL, anchor="middle", quiet=True))
     marks.append(element("path", d=path(places), fill="none", stroke=colour, stroke_width=2))

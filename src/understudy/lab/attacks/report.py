@@ -9,6 +9,7 @@ from understudy.lab.attacks.attacks import NO_PROOF, Attacks
 from understudy.lab.attacks.shadow_models import SHADOW
 from understudy.lab.attacks.threat import DISTANCE, NOT_DEFINED, Attack, Finding
 from understudy.lab.evaluation.evaluation import NOTICE
+from understudy.pages.curves import Reference
 from understudy.pages.dial import gauge
 from understudy.pages.figure import Figure
 from understudy.pages.formatting import counted, percent, valued
@@ -110,8 +111,7 @@ def _gauge(attack: Attack, finding: Finding) -> Figure:
         -reach,
         reach,
         title=attack.title,
-        mark=0.0,
-        mark_name=MARK,
+        mark=Reference(MARK, 0.0),
         interval=finding.interval,
         note=f"Verdict: {finding.verdict}. {in_words(attack, finding)}",
     )

@@ -13,13 +13,15 @@ from understudy.pages.figure import (
     Numbers,
     element,
     figure,
+    heading,
     line,
     path,
+    rotation,
     shortened,
     text,
     tip,
     width_of,
-)
+)  # fmt: skip
 from understudy.pages.formatting import percent, round_percent, written
 from understudy.pages.palette import var
 
@@ -42,7 +44,7 @@ def head(title: str, distance: float | None = None, width: float = WIDTH) -> lis
     side = ""
     if distance is not None and math.isfinite(distance):
         side = f"distance {distance:.3f}"
-    marks = [text(0, 14, shortened(title, width - width_of(side) - 12, 14), size=13.5, bold=True)]
+    marks = [heading(title, width - width_of(side) - 12)]
     if side:
         marks.append(text(width, 14, side, anchor="end", quiet=True))
     marks.append(element("rect", x=0, y=24, width=14, height=10, rx=1.5, fill=REAL))
@@ -207,7 +209,9 @@ def scatter(cloud: ScatterPicture) -> Figure:
     marks.append(_dots(cloud.real, across, up))
     marks.append(_rings(cloud.synthetic, across, up))
     marks.append(text((44 + width) / 2, HEAD + size - 22, f"first axis, {first}", anchor="middle", quiet=True))
-    marks.append(text(34, HEAD + size / 2 - 20, f"second axis, {second}", anchor="middle", quiet=True, turn=-90))
+    x, y = 34, HEAD + size / 2 - 20
+    upwards = rotation(-90, x, y)
+    marks.append(text(x, y, f"second axis, {second}", anchor="middle", quiet=True, transform=upwards))
     said = (
         f"{len(cloud.real):,} real and {len(cloud.synthetic):,} synthetic rows "
         "on the two axes along which the real rows vary most."

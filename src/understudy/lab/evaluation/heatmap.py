@@ -8,7 +8,19 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from understudy.lab.evaluation.picture_data import AssociationPicture
-from understudy.pages.figure import SMALL, Figure, Numbers, element, figure, line, shortened, text, tip, width_of
+from understudy.pages.figure import (
+    SMALL,
+    Figure,
+    Numbers,
+    element,
+    figure,
+    line,
+    rotation,
+    shortened,
+    text,
+    tip,
+    width_of,
+)
 from understudy.pages.formatting import written
 from understudy.pages.palette import var
 
@@ -76,16 +88,16 @@ def _minus(value: float | None, other: float | None) -> float | None:
 
 def _draw(panel: _Panel, matrix: AssociationPicture) -> Figure:
     size = panel.side * len(panel.columns)
-    turned = panel.side < 18
+    upright = panel.side < 18
     # A name that slants by 45° is as deep as 0.71 of its length, and its letters add a little.
-    depth = panel.room + 6 if turned else 0.75 * panel.room + 10
+    depth = panel.room + 6 if upright else 0.75 * panel.room + 10
     below = HEAD + size + depth
     width = panel.room + max(size, LEGEND) + 8
     ground = {"x": panel.room, "y": HEAD, "width": size, "height": size}
     marks = [text(0, 14, panel.title, size=13.5, bold=True)]
     marks.append(element("rect", **ground, fill=var("track"), fill_opacity=0.45))
     marks += [m for i, row in enumerate(panel.cells) for j, v in enumerate(row) for m in _cell(panel, i, j, v)]
-    marks += _names(panel, HEAD + size, turned)
+    marks += _names(panel, HEAD + size, upright)
     marks += _legend(panel, below)
     title = f"{matrix.name.capitalize()}: {panel.title.lower()}"
     return figure(marks, width, below + 34, title, _said(panel, matrix), _numbers(panel))
@@ -128,15 +140,16 @@ def _short(value: float) -> str:
     return sign + shown.removeprefix("0")
 
 
-def _names(panel: _Panel, bottom: float, turned: bool) -> list[str]:
+def _names(panel: _Panel, bottom: float, upright: bool) -> list[str]:
     """Of the rows at the left, of the columns below: slanting, or upright where the cells are small."""
-    right, down, turn = (3.5, 6, -90) if turned else (4.0, 11, -45)
+    right, down, turn = (3.5, 6, -90) if upright else (4.0, 11, -45)
     marks = []
     for i, column in enumerate(panel.columns):
         at = (i + 0.5) * panel.side
         name = shortened(column, panel.room - 6, SMALL)
         marks.append(text(panel.room - 5, HEAD + at + 3.5, name, size=SMALL, anchor="end"))
-        marks.append(text(panel.room + at + right, bottom + down, name, size=SMALL, anchor="end", turn=turn))
+        x, y = panel.room + at + right, bottom + down
+        marks.append(text(x, y, name, size=SMALL, anchor="end", transform=rotation(turn, x, y)))
     return marks
 
 
