@@ -316,6 +316,11 @@ class Comparison:
         return {v.name: v for v in self.variables}
 
     @property
+    def both(self) -> tuple[RowSample, RowSample]:
+        """The real rows, and the synthetic ones."""
+        return self.real, self.synthetic
+
+    @property
     def on_line(self) -> tuple[Variable, ...]:
         return tuple(v for v in self.variables if v.on_line)
 

@@ -107,7 +107,7 @@ def _column(comparison: Comparison, variable: Variable) -> Column:
     distance = total_variation(comparison, [variable])
     if not variable.on_line or len(variable.labels) <= MOST_LABELS:
         return _shares(comparison, variable, distance)
-    values = (s.values[variable.name] for s in (comparison.real, comparison.synthetic))
+    values = (s.values[variable.name] for s in comparison.both)
     real, synthetic = (v[np.isfinite(v)] for v in values)
     if _has_curve(real) and _has_curve(synthetic):
         return _density(variable, real, synthetic, distance)
@@ -124,7 +124,7 @@ def _has_curve(values: Numbers) -> bool:
 
 def _shares(comparison: Comparison, variable: Variable, distance: float) -> SharesPicture:
     """Bars in the order of the column, if it has one, else by frequency; what does not fit is one bar at the end."""
-    real, synthetic = (s.counts([variable]) / s.rows for s in (comparison.real, comparison.synthetic))
+    real, synthetic = (s.counts([variable]) / s.rows for s in comparison.both)
     by_frequency = np.lexsort((-synthetic, -real))
     by_frequency = by_frequency[(real + synthetic)[by_frequency] > 0]
     kept, rest = by_frequency, by_frequency[:0]
@@ -188,7 +188,7 @@ def _matrix(comparison: Comparison) -> AssociationPicture | None:
     names = tuple(v.name for v in comparison.variables)
     if len(names) < 2:
         return None
-    real, synthetic = (_rows(association_matrix(comparison, s)) for s in (comparison.real, comparison.synthetic))
+    real, synthetic = (_rows(association_matrix(comparison, s)) for s in comparison.both)
     return AssociationPicture("association", names, real, synthetic)
 
 
@@ -199,7 +199,7 @@ def _rows(matrix: Numbers) -> tuple[tuple[float | None, ...], ...]:
 def _cloud(comparison: Comparison) -> ScatterPicture | None:
     """Principal components of the real rows: numbers standardised, an indicator for each category."""
     rng = np.random.Generator(np.random.PCG64(comparison.seed))
-    real, synthetic = (s.take(rng.permutation(s.rows)[:MOST_ROWS]) for s in (comparison.real, comparison.synthetic))
+    real, synthetic = (s.take(rng.permutation(s.rows)[:MOST_ROWS]) for s in comparison.both)
     features = [f for v in comparison.variables for f in _features(v, real, synthetic)]
     if not features:
         return None

@@ -157,7 +157,7 @@ def _figure(comparison: Comparison, chosen: Chosen, nothing: str) -> MeasureResu
 
 
 def _parts(comparison: Comparison, pairs: Sequence[Pair]) -> Iterator[MeasurePart]:
-    samples = (comparison.real, comparison.synthetic)
+    samples = comparison.both
     real, synthetic = (_associations(comparison, s, pairs) for s in samples)
     troubles = [[trouble(s, v) for v in comparison.variables] for s in samples]
     for i, j in pairs:

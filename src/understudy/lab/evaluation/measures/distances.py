@@ -15,6 +15,7 @@ from understudy.lab.evaluation.comparison import Comparison, RowSample, Variable
 from understudy.lab.evaluation.measure import INFINITY, LOWER, Measure, MeasurePart, MeasureResult
 
 SECTION = "Single columns"
+TABLES = ("real", "synthetic")
 NO_LINES = "no column holds numbers or dates"
 NO_LISTS = "no column holds categories"
 COLUMNS_SAY = "no column has a figure; the columns say why"
@@ -49,26 +50,20 @@ class Line:
 
 def line_of(comparison: Comparison, variable: Variable) -> Line:
     """Of a column whose values are all finite and not all missing."""
-    real, synthetic = (_finite(s, variable.name, which) for s, which in _both(comparison))
+    real, synthetic = (np.sort(values) for values in present_values(comparison, variable))
+    for which, values in zip(TABLES, (real, synthetic), strict=True):
+        if np.isinf(values[[0, -1]]).any():  # sorted: whatever is infinite stands at an end
+            raise NoFigureError(f"the {which} table has infinite values")
     return Line(real, synthetic, deviation(real))
 
 
-def _both(comparison: Comparison) -> tuple[tuple[RowSample, str], tuple[RowSample, str]]:
-    return (comparison.real, "real"), (comparison.synthetic, "synthetic")
-
-
-def _finite(sample: RowSample, name: str, which: str) -> Numbers:
-    values = np.sort(_present(sample, name, which))
-    if np.isinf(values[[0, -1]]).any():
-        raise NoFigureError(f"the {which} table has infinite values")
-    return values
-
-
-def _present(sample: RowSample, name: str, which: str) -> Numbers:
-    values = sample.present(name)
-    if not len(values):
-        raise NoFigureError(f"all values are missing in the {which} table")
-    return values
+def present_values(comparison: Comparison, variable: Variable) -> tuple[Numbers, Numbers]:
+    """The values of a column on a line that are not missing: the real ones, and the synthetic ones."""
+    real, synthetic = (sample.present(variable.name) for sample in comparison.both)
+    for which, values in zip(TABLES, (real, synthetic), strict=True):
+        if not len(values):
+            raise NoFigureError(f"all values are missing in the {which} table")
+    return real, synthetic
 
 
 def deviation(values: Numbers) -> float:
@@ -135,7 +130,7 @@ def _wasserstein(comparison: Comparison, variable: Variable, power: int) -> Meas
 
 def _largest_gap(comparison: Comparison, variable: Variable) -> MeasurePart:
     """Kolmogorov and Smirnov: where the distribution functions are furthest apart. Infinite values have an order."""
-    real, synthetic = (np.sort(_present(s, variable.name, which)) for s, which in _both(comparison))
+    real, synthetic = (np.sort(values) for values in present_values(comparison, variable))
     points = np.concatenate([real, synthetic])
     below = np.searchsorted(real, points, side="right") / len(real)
     gaps = np.abs(below - np.searchsorted(synthetic, points, side="right") / len(synthetic))
@@ -143,7 +138,7 @@ def _largest_gap(comparison: Comparison, variable: Variable) -> MeasurePart:
 
 
 def _shares(comparison: Comparison, variable: Variable) -> tuple[Numbers, Numbers]:
-    real, synthetic = (s.counts([variable]) / s.rows for s in (comparison.real, comparison.synthetic))
+    real, synthetic = (s.counts([variable]) / s.rows for s in comparison.both)
     return real, synthetic
 
 
@@ -167,7 +162,7 @@ def _hellinger(comparison: Comparison, variable: Variable) -> MeasurePart:
 
 def _density_distance(comparison: Comparison, variable: Variable) -> MeasurePart:
     """∫|p − q| of two histograms over the same cells is the sum of |p − q| over them, whatever their widths."""
-    p, q = (_shares_of_present(s, variable, which) for s, which in _both(comparison))
+    p, q = (_shares_of_present(s, variable, which) for s, which in zip(comparison.both, TABLES, strict=True))
     return MeasurePart(variable.name, min(float(np.abs(p - q).sum()), 2.0), note=f"{len(p)} cells")
 
 
@@ -182,7 +177,7 @@ def _homogeneity(comparison: Comparison, variable: Variable) -> MeasurePart:
     """Pearson's test that two samples come from one population; cells that both lack are no cells."""
     from scipy.special import chdtrc
 
-    counts = np.array([s.counts([variable]) for s in (comparison.real, comparison.synthetic)], dtype=np.float64)
+    counts = np.array([s.counts([variable]) for s in comparison.both], dtype=np.float64)
     counts = counts[:, counts.sum(axis=0) > 0]
     freedom = counts.shape[1] - 1
     if not freedom:
@@ -195,7 +190,7 @@ def _homogeneity(comparison: Comparison, variable: Variable) -> MeasurePart:
 
 def _one_sided(comparison: Comparison, variable: Variable) -> MeasurePart:
     """The real counts, brought to as many rows, against the synthetic ones, as if these were the truth."""
-    real, synthetic = (s.counts([variable]).astype(np.float64) for s in (comparison.real, comparison.synthetic))
+    real, synthetic = (s.counts([variable]).astype(np.float64) for s in comparison.both)
     real *= comparison.synthetic.rows / comparison.real.rows
     some = synthetic > 0
     if real[~some].any():

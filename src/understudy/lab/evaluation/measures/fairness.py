@@ -32,7 +32,7 @@ def group_tv(comparison: Comparison) -> MeasureResult:
 
 def _group_distances(comparison: Comparison, group: Variable) -> Iterator[MeasurePart]:
     others = [v for v in comparison.variables if v.name != group.name]
-    sizes = [table.counts([group]) for table in (comparison.real, comparison.synthetic)]
+    sizes = [table.counts([group]) for table in comparison.both]
     distances = np.array([_distances(comparison, group, v) for v in others]).reshape(-1, group.size)
     for code, (label, real, synthetic) in enumerate(zip(group.all_labels, *sizes, strict=True)):
         if not (real or synthetic):
@@ -49,7 +49,7 @@ def _group_distances(comparison: Comparison, group: Variable) -> Iterator[Measur
 def _distances(comparison: Comparison, group: Variable, other: Variable) -> Floats:
     """Total variation of the other column within each group."""
     shares = []
-    for table in (comparison.real, comparison.synthetic):
+    for table in comparison.both:
         counts = table.counts([group, other])
         shares.append(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
     return np.abs(shares[0] - shares[1]).sum(axis=1) / 2
@@ -64,7 +64,7 @@ def _too_small(real: int, synthetic: int) -> str:
 def group_size(comparison: Comparison) -> MeasureResult:
     parts = []
     for group in (comparison[name] for name in comparison.groups):
-        real, synthetic = (t.counts([group]) / t.rows for t in (comparison.real, comparison.synthetic))
+        real, synthetic = (t.counts([group]) / t.rows for t in comparison.both)
         for label, a, b in zip(group.all_labels, real, synthetic, strict=True):
             parts.append(
                 MeasurePart(f"{group.name} = {label}", abs(float(a - b)), note=f"real {a:.4f}, synthetic {b:.4f}")

@@ -8,6 +8,7 @@ import numpy as np
 
 from understudy.lab.evaluation.comparison import Comparison, RowSample
 from understudy.lab.evaluation.measure import HIGHER, INFINITY, Measure, MeasurePart, MeasureResult
+from understudy.lab.evaluation.measures.distances import deviation
 from understudy.lab.evaluation.row_features import Features, Floats, draw
 
 SECTION = "Reconstruction"
@@ -31,16 +32,13 @@ def reconstruction(comparison: Comparison, scaled: bool) -> MeasureResult:
 
 
 def _widest(comparison: Comparison) -> list[str]:
-    spreads = {v.name: _spread(comparison.real.present(v.name)) for v in comparison.on_line}
-    return [max(spreads, key=lambda n: spreads[n])] if spreads else []
-
-
-def _spread(values: Floats) -> float:
-    finite = values[np.isfinite(values)]
-    if not len(finite):
-        return 0.0
-    scale = float(np.abs(finite).max()) or 1.0  # the squares of very large numbers would overflow
-    return float(np.std(finite / scale) * scale)
+    """The number that spreads widest; nothing where no column holds numbers."""
+    spreads = {}
+    for variable in comparison.on_line:
+        values = comparison.real.values[variable.name]
+        finite = values[np.isfinite(values)]
+        spreads[variable.name] = deviation(finite) if len(finite) else 0.0
+    return sorted(spreads, key=lambda n: -spreads[n])[:1]
 
 
 def _drawn_from(comparison: Comparison) -> tuple[tuple[RowSample, int], tuple[RowSample, int]]:

@@ -63,7 +63,7 @@ class Projection:
 
 def _project(comparison: Comparison) -> Projection:
     features = Features.fit(comparison.variables, comparison.real)
-    real, synthetic = (features.one_hot(table) for table in (comparison.real, comparison.synthetic))
+    real, synthetic = (features.one_hot(table) for table in comparison.both)
     axes = Axes.of(real)
     return Projection(axes.place(real), axes.place(synthetic), axes.shares, Axes.of(synthetic).shares)
 

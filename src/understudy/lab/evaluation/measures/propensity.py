@@ -34,7 +34,7 @@ class Mixture:
 
     @classmethod
     def of(cls, comparison: Comparison) -> Mixture:
-        real, synthetic = (draw(t, MOST_ROWS, comparison.seed) for t in (comparison.real, comparison.synthetic))
+        real, synthetic = (draw(t, MOST_ROWS, comparison.seed) for t in comparison.both)
         rows = join(real, synthetic)
         origin = np.repeat(np.array([0, 1]), [real.rows, synthetic.rows])
         return cls(rows, origin, Features.fit(comparison.variables, rows))

@@ -14,14 +14,14 @@ from understudy.boundary.schema.schema import Rule
 from understudy.inference.values import Values, violated
 from understudy.lab.evaluation.comparison import Comparison, RowSample, Variable
 from understudy.lab.evaluation.measure import HIGHER, LOWER, SCHEMA, Measure, MeasurePart, MeasureResult
-from understudy.lab.evaluation.measures.distances import NoFigureError, over_all, over_lines, over_lists
+from understudy.lab.evaluation.measures.distances import NoFigureError, over_all, over_lines, over_lists, present_values
 
 SECTION = "Validity"
 
 
 def _covered_categories(comparison: Comparison, variable: Variable) -> MeasurePart:
     """A missing value is no category."""
-    real, synthetic = (_occurring(s, variable) for s in (comparison.real, comparison.synthetic))
+    real, synthetic = (_occurring(s, variable) for s in comparison.both)
     if not real.any():
         raise NoFigureError("all values are missing in the real table")
     found = int((real & synthetic).sum())
@@ -33,9 +33,7 @@ def _occurring(sample: RowSample, variable: Variable) -> NDArray[np.bool_]:
 
 
 def _covered_range(comparison: Comparison, variable: Variable) -> MeasurePart:
-    real, synthetic = (
-        _ends(s, variable, w) for s, w in ((comparison.real, "real"), (comparison.synthetic, "synthetic"))
-    )
+    real, synthetic = ((float(v.min()), float(v.max())) for v in present_values(comparison, variable))
     if not np.isfinite(real).all():
         raise NoFigureError("the real table has infinite values")
     if real[0] == real[1]:
@@ -43,13 +41,6 @@ def _covered_range(comparison: Comparison, variable: Variable) -> MeasurePart:
     # In halves, since the difference of two finite numbers may be infinite.
     span = min(real[1] / 2, synthetic[1] / 2) - max(real[0] / 2, synthetic[0] / 2)
     return MeasurePart(variable.name, max(span, 0.0) / (real[1] / 2 - real[0] / 2))
-
-
-def _ends(sample: RowSample, variable: Variable, which: str) -> tuple[float, float]:
-    values = sample.present(variable.name)
-    if not len(values):
-        raise NoFigureError(f"all values are missing in the {which} table")
-    return float(values.min()), float(values.max())
 
 
 def _outside(comparison: Comparison, variable: Variable) -> MeasurePart:
@@ -159,9 +150,7 @@ def _moments(column: Column, units: NDArray[np.float64]) -> NDArray[np.datetime6
 
 
 def _missing_difference(comparison: Comparison, variable: Variable) -> MeasurePart:
-    real, synthetic = (
-        float((s.codes[variable.name] == len(variable.labels)).mean()) for s in (comparison.real, comparison.synthetic)
-    )
+    real, synthetic = (float((s.codes[variable.name] == len(variable.labels)).mean()) for s in comparison.both)
     note = ""
     if variable.missing:
         note = f"{real:.1%} real, {synthetic:.1%} synthetic"
