@@ -309,19 +309,11 @@ def attack(
     from understudy.cli.evaluation_commands import show_attacks
     from understudy.cli.screen import Output
 
+    # No secret named means every column in turn, which the library knows as None.
     show_attacks(
-        train,
-        holdout,
-        synthetic,
-        output=Output(json, quiet, report=report),
-        schema=schema,
-        secrets=tuple(secret or ()) or None,
-        method=method,
-        epsilon=epsilon,
-        delta=delta,
-        shadows=shadows,
-        seed=seed,
-    )
+        train, holdout, synthetic, output=Output(json, quiet, report=report), schema=schema,
+        secrets=tuple(secret or ()) or None, method=method, epsilon=epsilon, delta=delta, shadows=shadows, seed=seed,
+    )  # fmt: skip
 
 
 @app.command()
@@ -344,18 +336,9 @@ def query(
     from understudy.cli.data_commands import show_query
 
     show_query(
-        data,
-        sql,
-        schema=schema,
-        ledger=ledger,
-        as_json=json,
-        epsilon=epsilon,
-        delta=delta,
-        analyst=analyst,
-        confidence=confidence,
-        accept_draft_as_public=accept_draft_as_public,
-        test_only_noise_seed=test_only_noise_seed,
-    )
+        data, sql, schema=schema, ledger=ledger, as_json=json, epsilon=epsilon, delta=delta, analyst=analyst,
+        confidence=confidence, accept_draft_as_public=accept_draft_as_public, test_only_noise_seed=test_only_noise_seed,
+    )  # fmt: skip
 
 
 @app.command()
@@ -395,20 +378,9 @@ def audit(
     from understudy.cli.screen import Output
 
     request = AuditRequest(
-        methods=tuple(method or ()),
-        epsilon=epsilon,
-        delta=delta,
-        setting=setting,
-        mutant=mutant,
-        function=function,
-        python=python,
-        level=level,
-        time_limit=time_limit,
-        out=out,
-        jobs=jobs,
-        neighbours=neighbours,
-        postgres=postgres,
-    )
+        methods=tuple(method or ()), epsilon=epsilon, delta=delta, setting=setting, mutant=mutant, function=function,
+        python=python, level=level, time_limit=time_limit, out=out, jobs=jobs, neighbours=neighbours, postgres=postgres,
+    )  # fmt: skip
     run_audit(request, mutants, Output(json, quiet, report=report))
 
 
@@ -446,20 +418,10 @@ def compare(
     from understudy.cli.study_commands import show_comparison
 
     show_comparison(
-        data,
-        Output(json, quiet, figures=figures, figure_format=figure_format),
-        methods=methods,
-        epsilons=epsilons,
-        schema=schema,
-        out=out,
-        layout=layout,
-        seeds=seeds,
-        delta=delta,
-        target=target,
-        groups=tuple(group or ()),
-        holdout=holdout,
-        jobs=jobs,
-    )
+        data, Output(json, quiet, figures=figures, figure_format=figure_format), methods=methods, epsilons=epsilons,
+        schema=schema, out=out, layout=layout, seeds=seeds, delta=delta, target=target, groups=tuple(group or ()),
+        holdout=holdout, jobs=jobs,
+    )  # fmt: skip
 
 
 # --- the ledger

@@ -16,20 +16,8 @@ from understudy.datasets import schema as bundled_schema
 from understudy.errors import InputError, ReleaseError
 from understudy.lab.evaluation.evaluation import NOTICE as INTERNAL
 from understudy.lab.evaluation.measure import Measure
-from understudy.lab.studies.documents import nonparametric
+from understudy.lab.studies.documents import nonparametric, prediction_grid
 from understudy.lab.studies.documents import selection_study as selection
-from understudy.lab.studies.documents.prediction_grid import (
-    DEPTHS,
-    FILES,
-    TARGETS,
-    TREES,
-    prediction_grid,
-    save,
-    sizes,
-)
-from understudy.lab.studies.documents.prediction_grid import (
-    EPSILONS as GRID_EPSILONS,
-)
 from understudy.lab.studies.documents.prediction_page import PredictionGrid
 from understudy.lab.studies.layout import check_layout
 from understudy.lab.studies.method_comparison import NOTICE, TrialAdvance, compare
@@ -263,19 +251,18 @@ def show_prediction(folder: Path, out: Path, tables: Sequence[str], repeats: int
     """Runs the grid on the tables that the folder holds, and writes its page and its numbers."""
     names = _tables(folder, tables)
     _make_folder(out)
-    depths = QUICK_DEPTHS if quick else DEPTHS
-    trees, epsilons = (QUICK_TREES, QUICK_EPSILONS) if quick else (TREES, GRID_EPSILONS)
-    with progress(len(names) * sizes(depths, trees, epsilons), quiet) as begin:
-        grid = prediction_grid(
-            folder,
-            {name: bundled_schema(name) for name in names},
-            depths=depths,
-            trees=trees,
-            epsilons=epsilons,
-            repeats=repeats,
-            progress=begin,
-        )
-    save(grid, out)
+    tried: tuple[Sequence[int], Sequence[int], Sequence[float]] = (
+        prediction_grid.DEPTHS, prediction_grid.TREES, prediction_grid.EPSILONS,
+    )  # fmt: skip
+    if quick:
+        tried = QUICK_DEPTHS, QUICK_TREES, QUICK_EPSILONS
+    depths, trees, epsilons = tried
+    with progress(len(names) * prediction_grid.sizes(*tried), quiet) as begin:
+        grid = prediction_grid.prediction_grid(
+            folder, {name: bundled_schema(name) for name in names}, depths=depths, trees=trees, epsilons=epsilons,
+            repeats=repeats, progress=begin,
+        )  # fmt: skip
+    prediction_grid.save(grid, out)
     print_table("The best size of each predictor", ("table", "predictor", "accuracy", "size", "ε"), _best_rows(grid))
     print(f"The page is {out / 'prediction-grid.html'}; the numbers are beside it.")
 
@@ -283,11 +270,12 @@ def show_prediction(folder: Path, out: Path, tables: Sequence[str], repeats: int
 def _tables(folder: Path, asked: Sequence[str]) -> list[str]:
     """Those that were asked for, or all that are there."""
     for name in asked:
-        one_of("table", name, TARGETS)
-    there = [name for name in TARGETS if (folder / FILES.get(name, f"{name}.csv")).is_file()]
+        one_of("table", name, prediction_grid.TARGETS)
+    files = {name: prediction_grid.FILES.get(name, f"{name}.csv") for name in prediction_grid.TARGETS}
+    there = [name for name, file in files.items() if (folder / file).is_file()]
     absent = next((name for name in asked if name not in there), None)
     if absent is not None or not there:
-        missing = FILES.get(absent or "votes", f"{absent or 'votes'}.csv")
+        missing = files[absent or "votes"]
         raise InputError(f"{str(folder)!r} has no {missing}; give the folder of the public tables", folder)
     if asked:
         return [name for name in there if name in asked]
