@@ -23,8 +23,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-_SECRETS = re.compile(r"(?P<scheme>\w:/{1,2})[^\s/]*:\S*@|(?P<key>password=)[^\s&'\"]+", re.IGNORECASE)
-"""In an address; one that was taken for a path has lost one of its slashes."""
+# Greedy, since a password may hold an @; and a path takes one of the two slashes away.
+_ADDRESS = re.compile(r"(\w:/{1,2})[^\s/]*:\S*@")
+_PASSWORD = re.compile(r"(password=)[^\s&'\"]+", re.IGNORECASE)
 _HERE = Path(__file__).parent
 T = TypeVar("T")
 
@@ -32,7 +33,7 @@ T = TypeVar("T")
 class UnderstudyError(Exception):
     """Base of all of the above; `subject` is the offending object, for programs that want more than the sentence."""
 
-    exit_code = 70
+    exit_code = 70  # EX_SOFTWARE of sysexits.h: a bug of ours, unless a subclass says otherwise
 
     def __init__(self, message: str, subject: Any = None) -> None:
         super().__init__(without_secrets(message))
@@ -45,7 +46,8 @@ def without_secrets(text: str) -> str:
     >>> without_secrets("'postgresql://ada:s3cret@host/db' does not exist")
     "'postgresql://…@host/db' does not exist"
     """
-    return _SECRETS.sub(lambda found: f"{found['scheme']}…@" if found["scheme"] else f"{found['key']}…", text)
+    text = _ADDRESS.sub(r"\1…@", text)
+    return _PASSWORD.sub(r"\1…", text)
 
 
 def without_cells(read: Callable[..., T]) -> Callable[..., T]:
@@ -58,6 +60,7 @@ def without_cells(read: Callable[..., T]) -> Callable[..., T]:
         except UnderstudyError:
             raise
         except Exception:
+            # `from None`: a traceback that is shown with --debug would print the cause, and the cell with it.
             raise TableError(f"{name} can't be read: it holds values of no kind that a table has", name) from None
 
     return guarded
@@ -70,8 +73,10 @@ def located(error: BaseException) -> str:
     'ValueError'
     """
     frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(_HERE)]
-    where = f" at {Path(frames[-1].filename).relative_to(_HERE)}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}{where}"
+    if not frames:
+        return type(error).__name__
+    # The innermost frame of ours: those below it belong to the library that raised.
+    return f"{type(error).__name__} at {Path(frames[-1].filename).relative_to(_HERE)}:{frames[-1].lineno}"
 
 
 class InputError(UnderstudyError):

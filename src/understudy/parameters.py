@@ -36,14 +36,14 @@ def whole_number(
     """
     if is_whole(value) and low <= value and (high is None or value <= high):
         return int(value)
-    bounds = f"of at least {low}" if high is None else f"from {low} to {_bound(high)}"
+    if high is None:
+        bounds = f"of at least {low}"
+    elif high == LARGEST_SEED:
+        bounds = f"from {low} to 2^63 - 1"  # known by its exponent, and not by its nineteen digits
+    else:
+        bounds = f"from {low} to {high:,}"
     text = f"{name} ({value}) must be a whole number {bounds}{advice}"
     raise error(text, value if subject is None else subject)
-
-
-def _bound(high: int) -> str:
-    """A large power of two is known by its exponent, and not by its digits."""
-    return "2^63 - 1" if high == LARGEST_SEED else f"{high:,}"
 
 
 def seed_number(value: Any, name: str = "seed") -> int:
@@ -53,6 +53,7 @@ def seed_number(value: Any, name: str = "seed") -> int:
 
 def number_between(name: str, value: float, low: float, high: float) -> float:
     """The value, if it is a number from `low` to `high`."""
+    # Written so that NaN, which compares with nothing, is refused.
     if not low <= value <= high:
         raise InputError(f"{name} ({value}) must be from {low} to {high}", value)
     return float(value)

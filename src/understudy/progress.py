@@ -6,6 +6,7 @@ numbers of steps, and what the answers so far cost.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -45,12 +46,16 @@ class Advance:
         """How much is done: of the steps, or else of ε."""
         if self.total:
             return self.done / self.total
-        return min(1.0, self.epsilon / self.budget) if self.budget else 0.0
+        # Without a budget nothing is done; and a bar may not pass its end, however the quotient was rounded.
+        return min(1.0, self.epsilon / (self.budget or math.inf))
 
     def __str__(self) -> str:
-        of = f" of {self.total:,}" if self.total else ""
-        spent = f", ε {upward(self.epsilon, 3)} of {upward(self.budget, 3)}" if self.budget else ""
-        return f"{self.unit} {self.done:,}{of}{spent}"
+        words = f"{self.unit} {self.done:,}"
+        if self.total:
+            words += f" of {self.total:,}"
+        if self.budget:
+            words += f", ε {upward(self.epsilon, 3)} of {upward(self.budget, 3)}"
+        return words
 
 
 class Progress:
@@ -90,5 +95,6 @@ class _Function(Progress):
         self._tell(part)
 
     def advance(self, now: Advance, /) -> None:
+        # What spends tells after every question: too often for a function that may well print a line each time.
         if not now.budget:
             self._tell(f"{self._part}: {now}")
