@@ -15,7 +15,7 @@ app = typer.Typer(
     name="understudy",
     help="Differentially private stand-ins for tables that may not be shared.",
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
+    pretty_exceptions_enable=False,  # they show the local variables of every frame, and rows may be among them
     rich_markup_mode="rich",
 )
 budget_app = typer.Typer(help="The ledger of a data set: what may be spent, and what was.", no_args_is_help=True)
@@ -102,6 +102,7 @@ def root(
 @app.command()
 def synth(
     data: Data,
+    # Not required here, since --no-privacy goes without it; `cli.synth` asks for it otherwise.
     epsilon: Annotated[float | None, _option("The privacy loss that the release may have.")] = None,
     schema: SchemaPath = None,
     delta: Delta = DEFAULT_DELTA,
@@ -297,6 +298,7 @@ def attack(
         _option("The schema file \\[default: that of the release, or TRAIN with the ending .toml, or a draft]."),
     ] = None,
     method: Annotated[str | None, _option("Also attack this method, with shadow models; needs --epsilon.")] = None,
+    # No defaults: what was typed without --method is refused, and a default could not be told from it.
     epsilon: Annotated[float | None, _option("The privacy loss of each shadow model.")] = None,
     delta: Annotated[float | None, _option("The delta of each shadow model \\[default: 1e-06].")] = None,
     shadows: Annotated[int | None, _option("How many shadow models to make \\[default: 40].")] = None,

@@ -100,7 +100,7 @@ def _check_one(request: AuditRequest) -> None:
 
 
 def _run_one(request: AuditRequest, output: Output) -> None:
-    asked = dataclasses.asdict(request)
+    asked = dataclasses.asdict(request)  # its fields are named as the parameters of `audit`
     (method,) = asked.pop("methods") or (None,)
     with progress(None, output.silent) as told:
         found = audit(method, progress=told, **asked)
@@ -110,6 +110,7 @@ def _run_one(request: AuditRequest, output: Output) -> None:
     else:
         _print(found)
         output.print_paths()
+    # Only now, when the report is written: it says what the exit code can't.
     if found.violated:
         raise CheckFailed(summary(found), found)
 

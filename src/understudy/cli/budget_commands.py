@@ -47,6 +47,7 @@ def show_budget(data: str, path: Path | None, as_json: bool) -> None:
             ("left", f"one more release of epsilon {standing.left or 0:.4g} at delta {standing.limit.delta:g}"),
         ]
         if standing.spent.delta:
+            # In fractions, as the ledger adds: of two numbers that are nearly the same, floats would lose the rest.
             rest = Fraction(standing.limit.delta) - standing.spent.delta
             facts.append(("delta left", f"{float(rest):.4g}; private values and trainings use it up for good"))
     print_facts(facts)
@@ -206,6 +207,7 @@ def _amount(row: dict[str, Any]) -> str:
 
 
 def _existing(data: str, path: Path | None) -> Ledger:
+    # To look is not to make one: an empty ledger beside the data would seem to say that nothing was ever spent.
     where = ledger_of(data, path)
     if not where.exists():
         raise InputError(f"{str(where)!r} does not exist: nothing was spent yet, and no limit was set", where)

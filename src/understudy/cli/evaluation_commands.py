@@ -56,6 +56,7 @@ def comparison_schema(real: str, synthetic: str, given: Path | None) -> Schema |
     """The one that was given, that of the release folder, or the one beside the real data; else one is drafted."""
     if given is not None:
         return Schema.load(given)
+    # That of the release first: its facts are those that the synthetic values were made by.
     for path in (Path(synthetic) / SCHEMA, beside(real, ".toml")):
         if path.is_file():
             return Schema.load(path)

@@ -28,6 +28,7 @@ def report(error: BaseException) -> int:
     if hasattr(error, "show") and hasattr(error, "exit_code"):  # a usage error of the argument parser
         error.show()
         return int(error.exit_code)
+    # An address that was taken for a path stands in the file name, with its password.
     if isinstance(error, OSError):
         where = f"{error.filename!r}: " if error.filename else ""
         _say(without_secrets(f"{where}{error.strerror or located(error)}"))

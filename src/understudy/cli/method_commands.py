@@ -68,6 +68,7 @@ def option_texts(name: str) -> list[str]:
     found = METHODS.get(name) or SPECIMENS.get(name)
     if found is None:
         return []
+    # An option without choices is completed up to its equals sign, and the shell waits for the value.
     declared = found.params.declared().items()
     return [f"{option}={choice}" for option, of in declared for choice in of.choices or ("",)]
 

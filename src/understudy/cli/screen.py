@@ -99,6 +99,7 @@ class Bars(Progress):
     def advance(self, now: Advance, /) -> None:
         """How far the part is, and when it will be done at the pace since its first report."""
         at = time.monotonic()
+        # A part may count other steps half-way through: its pace starts anew, or the time left would be nonsense.
         if self._first is None or (self._first[0].unit, self._first[0].total) != (now.unit, now.total):
             self._first = now, at
         self._shown.update(
@@ -124,7 +125,7 @@ def _clock() -> Any:
 
     class Clock(ProgressColumn):
         def render(self, task: Task) -> Text:
-            if not task.id:
+            if not task.id:  # the first task, which is the bar of all parts
                 return Text(_spoken(task.elapsed or 0.0), style="progress.elapsed")
             ends, left = task.fields.get("ends"), ""
             if ends is not None:
@@ -187,6 +188,7 @@ def check_report(path: Path, endings: Sequence[str] = REPORT_ENDINGS, name: str 
 
 def check_folder(folder: Path, named: Path) -> None:
     """Proves by writing into the folder that it can be written; the refusal speaks of what was `named`."""
+    # Modes and mount options don't tell for certain what may be written, least of all to root.
     try:
         with tempfile.NamedTemporaryFile(prefix=".understudy.tmp-", dir=folder):
             pass

@@ -59,6 +59,7 @@ def show_comparison(
     if epsilons is not None:
         asked["epsilons"] = tuple(_number(e) for e in listed("epsilons", epsilons))
     known = schema_of(data, schema)
+    # Before the work, and to standard error: whoever reads only the result has chosen by it already.
     if not output.silent:
         print(NOTICE, file=sys.stderr)
     with reported(folder, output.silent) as told:
@@ -131,6 +132,7 @@ class _Bar(_Trials):
             return
         self._shown.update(self._task, advance=1, description=described(now.trial))
         if now.trial.failed:
+            # A line that stays above the bar; without markup, since the reason may hold brackets.
             self._shown.console.print(described(now.trial), markup=False, highlight=False)
 
 

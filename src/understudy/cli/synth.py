@@ -30,7 +30,7 @@ from understudy.releases.report_figures import curve_of
 from understudy.releases.synthesis import MOST_ROWS, STEPS, Plan, synthesize
 from understudy.releases.synthetic_table import csv_bytes, parquet_bytes
 
-BYTES_PER_VALUE = 12
+BYTES_PER_VALUE = 12  # what one takes in a CSV file, roughly: it only reserves room
 NO_LIMIT = "none is set: the ledger records, and refuses nothing; set one with `understudy budget set`"
 
 
@@ -65,11 +65,12 @@ def run(request: Request, **wishes: Any) -> None:
     check_writable(out, request.overwrite, expected_bytes=_expected_bytes(request, wishes["rows"], table.schema))
     ledger = ledger_of(request.data, request.ledger)
     journal = journal_at(journal_path(out), ledger, request.resume)
+    # Filled when the release is delivered: its certificate, with the hashes of the files, is printed from here.
     files: dict[str, bytes] = {}
     assert journal is not None  # since it has a path
     parts = len(STEPS) + 1 if request.audit is None else None  # how many an audit has, only the audit knows
     with resumable(journal), progress(parts, request.quiet) as begin:
-
+        # Called before the journal is deleted, so that a full disk or an interrupt here loses nothing that was paid.
         def deliver(release: Release) -> None:
             begin("writing")
             files.update(release.files(request.format))
@@ -156,6 +157,7 @@ def _expected_bytes(request: Request, rows: int | None, schema: Schema) -> int:
         return 4096 + rows * len(schema.released) * BYTES_PER_VALUE
     if is_server(request.data):
         return 4096  # how large the table is, only its server knows
+    # How many rows there will be is not known before it is bought; by default it is about as many as the data have.
     return 4096 + 2 * Path(request.data.partition("::")[0]).stat().st_size
 
 
@@ -172,6 +174,7 @@ def _show(release: Release, out: Path) -> None:
     if curve := curve_of(release.record):
         (first, from_), (last, to) = curve[0], curve[-1]
         ends = f"critic's gap {from_:.3g} at step {first:,.0f}, {to:.3g} at step {last:,.0f}"
+        # One character for each report of the training: whether it still learns shows at a glance.
         facts.append(("training", f"{sparkline([gap for _, gap in curve])}  {ends}"))
     facts += [
         ("rows", f"{certificate.rows:,} ({certificate.rows_rule})"),

@@ -30,7 +30,7 @@ class Scale:
     def over(cls, values: Iterable[float], start: float, end: float, *, logarithmic: bool = False) -> Scale:
         """Over the values that can be drawn."""
         known = [v for v in values if math.isfinite(v) and (v > 0 or not logarithmic)]
-        low, high = 0.0, 1.0
+        low, high = 0.0, 1.0  # where there is nothing to draw, the axes are drawn all the same
         if known:
             low, high = min(known), max(known)
         elif logarithmic:
@@ -72,6 +72,7 @@ def ticks(low: float, high: float, most: int = 6) -> tuple[float, ...]:
     >>> ticks(17, 90), ticks(0, 1, 5)
     ((20.0, 40.0, 60.0, 80.0), (0.0, 0.25, 0.5, 0.75, 1.0))
     """
+    # Divided before it is subtracted: the span of two very large numbers may be infinite.
     least = (high / most - low / most) or 1.0
     power = 10.0 ** math.floor(math.log10(least))
     fits = [power * s for s in STEPS if _number_of_ticks(low, high, power * s) <= most] or [power * 10]
@@ -93,6 +94,7 @@ def log_ticks(low: float, high: float, most: int = 6) -> tuple[float, ...]:
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     every = max(1, math.ceil(len(powers) / most))
     for factors in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
+        # Through their text: 3 * 10.0**-1 is 0.30000000000000004, which would be shown.
         found = [float(f"{f}e{p}") for p in powers for f in factors]
         inside = [t for t in found if low * (1 - 1e-9) <= t <= high * (1 + 1e-9)]
         if 2 <= len(inside) <= most:
@@ -117,6 +119,7 @@ def bottom_axis(
         if top is not None:
             marks.append(line(place, top, place, y, var("rule")))
         half = width_of(label, SMALL) / 2
+        # A long label at an end is moved inwards, or the picture would cut it off.
         centre = min(max(place, scale.start + half - OVERHANG), max(scale.end + OVERHANG - half, scale.start))
         if centre - half > free:
             marks.append(text(centre, y + 14, label, size=SMALL, anchor="middle", quiet=True))

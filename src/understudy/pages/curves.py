@@ -40,6 +40,7 @@ class Series:
     def drawable(self) -> tuple[Point, ...]:
         """The points that a logarithmic axis has a place for, by x; an interval that is unknown is its mean."""
         known = [p for p in self.points if p[0] > 0 and math.isfinite(p[0]) and math.isfinite(p[1])]
+        # A single seed has no interval: NaN would otherwise reach the coordinates.
         return tuple((x, mean, _or(low, mean), _or(high, mean)) for x, mean, low, high in sorted(known))
 
 
@@ -91,6 +92,7 @@ def curves(
     marks += left_axis(y, x.start, x.end) + _budget_axis(drawn, x, bottom)
     marks.append(text(0, 34, up, size=SMALL, quiet=True))
     marks.append(text((x.start + x.end) / 2, bottom + 30, across, size=SMALL, anchor="middle", quiet=True))
+    # All bands lie under all lines, or a wide band would hide the line of another method.
     marks += [_band(p, x, y, i) for i, _, p in drawn] + [_line(n, p, x, y, i) for i, n, p in drawn]
     marks += _reference_line(reference, x, y) + _end_labels(drawn, reference, x, y, room)
     said = f"{up} over {across} for {', '.join(names) or 'nothing'}. {note}".strip()
@@ -127,7 +129,7 @@ def _line(name: str, points: Sequence[Point], x: Scale, y: Scale, index: int) ->
     colour, dash = series_style(index)
     along = [(x(p[0]), y(p[1])) for p in points]
     marks = element("path", d=path(along), fill="none", stroke=colour, stroke_width=2, stroke_dasharray=dash or None)
-    if len(points) == 1:
+    if len(points) == 1:  # no path leads through one point: its interval is drawn in place of a band
         marks = line(along[0][0], y(points[0][2]), along[0][0], y(points[0][3]), colour, 1.5)
     for (place, height), (at, mean, low, high) in zip(along, points, strict=True):
         dot = element("circle", cx=place, cy=height, r=3, fill=colour)
@@ -308,6 +310,7 @@ def band(found: Band, *, title: str, up: str = "density", width: float = 340.0) 
     marks.append(element("path", d=path([*tops, *floors[::-1]], closed=True), fill=var("synthetic"), fill_opacity=0.2))
     along = [(x(p), y(v)) for p, v in zip(found.points, found.mean, strict=True)]
     marks.append(element("path", d=path(along), fill="none", stroke=var("synthetic"), stroke_width=1.6))
+    # About twenty rows: the table is read by people, and a curve of hundreds of points tells no more in it.
     rows = zip(found.points, found.mean, found.low, found.high, found.truth, strict=True)
     shown = tuple(tuple(f"{v:.4g}" for v in row) for row in list(rows)[:: max(1, len(found.points) // 20)])
     header = ("value", up, "low", "high", "truth")

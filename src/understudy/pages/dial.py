@@ -41,7 +41,7 @@ class Slice:
 def donut(slices: Sequence[Slice], *, title: str, centre: str = "", note: str = "", width: float = 480.0) -> Figure:
     """A ring of shares from the top on clockwise, and a legend in the same order."""
     parts = _parts(slices)
-    whole = math.fsum(s.amount for s in parts) or 1.0
+    whole = math.fsum(s.amount for s in parts) or 1.0  # of nothing, an empty ring
     height = 34 + max(2 * OUTER + 8, 20.0 * len(parts) + 8)
     middle = (OUTER + 2, 34 + OUTER)
     marks, start = [heading(title, width)], 0.0
@@ -77,7 +77,7 @@ def _slice(middle: tuple[float, float], start: float, share: float, index: int) 
         return _ring(middle, colour) + _share_text(_on(middle, radius, 0.5), share)
     a, b = _on(middle, OUTER, start), _on(middle, OUTER, start + share)
     c, d = _on(middle, INNER, start + share), _on(middle, INNER, start)
-    large = int(share > 0.5)
+    large = int(share > 0.5)  # SVG's large-arc flag: two arcs join any two points of a circle
     around = f"M{_at(a)}A{OUTER:g} {OUTER:g} 0 {large} 1 {_at(b)}L{_at(c)}A{INNER:g} {INNER:g} 0 {large} 0 {_at(d)}Z"
     marks = element("path", d=around, fill=colour, stroke=var("card"), stroke_width=1.5)
     if share >= DIRECT:

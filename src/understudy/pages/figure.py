@@ -89,6 +89,7 @@ def file_name(title: str) -> str:
     >>> file_name("Mean rank at ε = 0.5")
     'mean-rank-at-0-5'
     """
+    # Decomposed first, so that é is kept as e; what has no ASCII form, such as ε, is left out.
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
     return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")[:60] or "figure"
 

@@ -65,7 +65,7 @@ def plain_environment() -> jinja2.Environment:
     return jinja2.Environment(
         loader=jinja2.PackageLoader("understudy.pages"),
         autoescape=True,
-        undefined=jinja2.StrictUndefined,
+        undefined=jinja2.StrictUndefined,  # a misspelt name is an error, and no empty place on the page
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_printable,
@@ -74,6 +74,7 @@ def plain_environment() -> jinja2.Environment:
 
 def _printable(value: Any) -> Any:
     """Texts without the characters that no page may hold; markup of ours is clean already."""
+    # By type and not by isinstance: jinja's Markup, which was escaped already, is a subclass of str.
     return cleaned(value) if type(value) is str else value
 
 

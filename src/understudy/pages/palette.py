@@ -66,6 +66,7 @@ DARK = {
 }
 FONT = "'Liberation Sans', Arial, Helvetica, 'DejaVu Sans', 'Noto Sans', sans-serif"
 
+# A series has a dash of its own beside its colour, so that a page can be read without colours, and printed in grey.
 SERIES = tuple(f"series-{i}" for i in range(1, 9))
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 2 1 2", "1 2", "6 2 2 2 2 2")
 

@@ -178,6 +178,7 @@ class Certificate:
             body["audit"] = self.audit
         if self.format != FIRST_FORMAT:
             body["schema_status"] = self.schema_status
+            # Written as null where nothing was debited: a reader must not take silence for a payment.
             body["ledger"] = None if self.ledger is None else self.ledger.to_dict()
         # The order of the keys is part of the format: digest and file are made of the text in this order.
         return body | {"digest": digest(body)}
@@ -246,7 +247,7 @@ def provenance(schema: Schema) -> dict[str, str]:
     for column in schema:
         if column.private:
             origins[column.name] = BOUGHT
-        elif not column.modelled:
+        elif not column.modelled:  # an identifier, unless it tells people apart: see below
             origins[column.name] = NEVER_READ
         elif schema.status == DRAFT:
             origins[column.name] = UNCONFIRMED
@@ -295,6 +296,7 @@ def _by_facts(body: dict[str, Any]) -> bytes:
 
 def _spend_record(spend: Spend) -> dict[str, Any]:
     cost = spend.cost
+    # The prices are for people and other programs: reading one back recomputes them, and compares.
     record = spend.to_dict() | {"rho": float(cost.rho)}
     if cost.epsilon is not None:
         record["epsilon"] = float(cost.epsilon)

@@ -104,11 +104,13 @@ def _rebuilt(folder: Path) -> Release:
     record = read_record(_read(folder / MEASUREMENTS))
     schema = _schema(folder)
     name = _synthetic(certificate)
+    # It has no rows: whatever the method asks is answered from the record, and a question that is not there fails.
     curator = Curator.replaying(schema, certificate.asked, record, secure=certificate.secure)
     release = _rerun(schema, certificate, curator)
     # The method decides again what is asked, so a spend that was left out or made cheaper shows here.
     if curator.spends != certificate.spends:
         raise CheckFailed(f"the spends of the replay are not those of {CERTIFICATE}", curator.spends)
+    # One answer too many would be data that nothing in the release accounts for.
     if len(curator.record) != len(record):
         raise CheckFailed(f"{MEASUREMENTS} holds answers that the method never asked for", record)
     if release.synthetic_bytes(name.removeprefix("synthetic.")) != _read(folder / name):

@@ -52,7 +52,7 @@ ANYTHING = Evidence()
 def seed_or_fresh(seed: int | None) -> int:
     """The seed of post-processing, checked; a random one where none is given."""
     if seed is None:
-        return secrets.randbelow(2**63)
+        return secrets.randbelow(2**63)  # as large as JSON and SQLite can record
     return seed_number(seed)
 
 
@@ -126,6 +126,7 @@ def _obedient_completions(
 ) -> tuple[Columns, Rows]:
     """The first of some completions of each row that breaks no constraint, and which rows have one."""
     tried = given.at(np.repeat(rows, attempt.copies))
+    # Uniform codes where the model gave up: it may hold impossible what the rules demand.
     values = _sampled(model if attempt.modelled else None, domain, tried, rng)
     obeys = ~violations(domain.schema, values, tried.rows).reshape(len(rows), attempt.copies)
     done = np.flatnonzero(obeys.any(axis=1))
@@ -159,6 +160,7 @@ def _draw_modelled(
     values = source = _join(found)
     if not _size(values):
         source = _uniform_obedient(domain, witness, given)
+    # Repeating is post-processing too: it costs variety, and no privacy.
     return _join([values, _take(source, draw_rows(np.ones(_size(source)), rows - _size(values), rng))])
 
 

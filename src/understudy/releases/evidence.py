@@ -98,6 +98,7 @@ def _plain(name: str, value: object, schema: Schema) -> Plain:
         )
     if not column.modelled:
         raise InputError(f"column {name!r} is an identifier, which is never modelled; leave it out of given", name)
+    # Of this column alone: the domain of the whole schema may not be known yet, where other columns are private.
     coding = Domain.of(Schema((column,)))[name]
     read: Plain | datetime = _read(coding, value, schema.missing_texts)[1]
     if isinstance(read, datetime):
@@ -190,6 +191,7 @@ def _values(coding: Coding, read: Sequence[Any]) -> Values:
     """The values as one array of the type that decoding gives."""
     absent = np.array([v is None for v in read], dtype=bool)
     kind = _dtype(coding)
+    # What stands where a value is missing is never read, but must have the type of the others.
     filler = "" if kind == "O" else np.zeros(1, dtype=kind)[0]
     data = np.array([filler if v is None else v for v in read], dtype=kind)
     return Values(data, absent if coding.column.missing else None)

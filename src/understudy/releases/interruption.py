@@ -61,11 +61,13 @@ def facts(plan: Plan, data: str, secure: bool, versions: dict[str, str]) -> dict
         "data": data,
         "schema": hashlib.sha256(plan.schema.dumps().encode()).hexdigest(),
         "draft accepted": plan.draft_accepted,
+        # Another version may ask other questions or draw other rows, and the answers on record would not fit them.
         **{f"version of {name}": number for name, number in (versions | _training()).items()},
     }
 
 
 def _training() -> dict[str, str]:
+    # Looked up in the metadata: importing torch takes seconds, and most releases train nothing.
     try:
         return {TRAINS: version(TRAINS)}
     except PackageNotFoundError:

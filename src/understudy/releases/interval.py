@@ -140,6 +140,7 @@ class Statistics:
     def _solver(self) -> Array:
         """From a share of each cell to the weights of the best linear unbiased estimate (Gauss and Markov)."""
         deviations = np.sqrt(self.variances)[:, None]
+        # A pseudoinverse, since tables overlap: their sums are linearly dependent, and some cells are in none.
         return np.asarray(np.linalg.pinv(self.design / deviations, rcond=1e-11).T / deviations)
 
     def unbiased(self, share: Array) -> Estimate | None:
@@ -290,6 +291,7 @@ def _estimate(statistics: Statistics) -> tuple[Estimate, Basis]:
     assisted, unbiased = statistics.assisted(share), statistics.unbiased(share)
     if unbiased is not None:
         much_shorter = unbiased.deviation > SHORTER * assisted.deviation
+        # Of one column there is no association to lean on: the model knows it from the same counts.
         if not much_shorter or len(columns) < 2:
             return replace(unbiased, inside=inside), Basis(columns, statistics.whole, True, inside > 0)
     return replace(assisted, inside=inside), Basis(columns, statistics.whole, False, inside > 0)
@@ -303,6 +305,7 @@ def _bounded(estimate: Estimate, statistics: Statistics, confidence: float, exac
     """Rounded outwards, since rows are whole; and within the limits that measured tables set."""
     wide = confidence + LIMITS_MISS * (1 - confidence)
     least, most = statistics.limits(LIMITS_MISS * (1 - confidence))
+    # The interval and its limits share the probability of a miss: 1 − LIMITS_MISS of it, and LIMITS_MISS of it.
     high = math.ceil(min(estimate.highest(wide), most) - ROUNDING)
     low = math.floor(min(max(estimate.value - estimate.reach(wide), least) + ROUNDING, high))
     return Count(float(min(max(estimate.value, low), high)), low, high, confidence, exact, basis)

@@ -134,6 +134,7 @@ def _blocks(groups: Groups, classes: Classes) -> tuple[Array, Array]:
     links = np.zeros((int(groups.max()) + 1, int(classes.max()) + 1))
     links[groups, classes] = 1.0
     straddling = links.sum(axis=1) > 1
+    # A group with codes of several classes can't be divided among them: only their sum was measured.
     by_class = np.unique(np.concatenate([links[~straddling], links[straddling]]), axis=0)
     by_group = ((links @ by_class.T) > 0).T.astype(np.float64)
     return by_group, by_class

@@ -58,6 +58,7 @@ def plan(
     domain = Domain.of(provisional(schema))
     for name in targets:
         domain[name]  # raises as a release would, where it is no column or is never modelled
+    # A pure budget has no δ, without which Gaussian noise has no finite ε.
     possible = [m for m in METHODS.values() if m.traits.pure or not budget.pure]
     expected = forecasts(schema, budget, rows, [m for m in possible if coefficients_of(m) is not None])
     choice = choose(AUTO, Options(targets), schema, budget)

@@ -147,6 +147,7 @@ class Release:
         from understudy.releases.planning import forecast_of
         from understudy.releases.report import render
 
+        # The certificate last, since it holds the hashes of the others; so the report can't quote its digest.
         content = {synthetic_name(format): self.synthetic_bytes(format)}
         content[MEASUREMENTS] = record_bytes(self.record)
         content[SCHEMA] = self.schema.dumps().encode()
@@ -175,6 +176,7 @@ def record_bytes(record: Sequence[RecordedAnswer]) -> bytes:
     questions = json.dumps([a.question for a in record], ensure_ascii=False).encode()
     arrays: dict[str, Any] = {f"answer_{i}": a.value for i, a in enumerate(record)}
     buffer = io.BytesIO()
+    # numpy dates every member 1980, so the same record gives the same bytes.
     np.savez_compressed(buffer, questions=np.frombuffer(questions, dtype=np.uint8), **arrays)
     return buffer.getvalue()
 
@@ -182,6 +184,7 @@ def record_bytes(record: Sequence[RecordedAnswer]) -> bytes:
 def read_record(content: bytes) -> tuple[RecordedAnswer, ...]:
     """The inverse of `record_bytes`."""
     try:
+        # A release may come from anybody: an array of objects would be unpickled, and that runs code.
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             questions = json.loads(arrays["questions"].tobytes())
             return tuple(RecordedAnswer(q, arrays[f"answer_{i}"]) for i, q in enumerate(questions))

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     import jinja2
     import pyarrow as pa
 
-OPEN_SPENDS = 30
+OPEN_SPENDS = 30  # lines of the budget table that are shown at once; the others unfold
 MOST_LISTED = 200
 BELIEFS = (0.01, 0.1, 0.5, 0.9)
 NORMAL_REACH, LAPLACE_REACH = 1.96, math.log(20)
@@ -235,6 +235,7 @@ def _one_in(delta: float) -> str:
 
 def _belief(before: float, epsilon: float) -> float:
     """The most that odds multiplied by e^ε make of a belief, rounded up to a tenth of a per cent."""
+    # Bayes: differential privacy bounds the likelihood ratio by e^ε, and posterior odds are prior odds times it.
     after = before / (before + (1 - before) * math.exp(-epsilon))
     return min(1.0, math.ceil(1000 * after) / 1000)
 

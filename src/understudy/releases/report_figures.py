@@ -114,6 +114,7 @@ def _standing_chart(coding: Coding, counts: NDArray[np.int64], missing: int, row
     step = math.ceil(coding.levels / MOST_BARS)
     groups = [(a, min(a + step, coding.levels)) for a in range(0, coding.levels, step)]
     totals = [int(counts[a:b].sum()) for a, b in groups]
+    # As in a histogram, by area: a wide bin must not look fuller than a narrow one with as many rows per value.
     heights = [n / _width(coding, a, b) for n, (a, b) in zip(totals, groups, strict=True)]
     tallest = max(heights) or 1.0
     bars = tuple(

@@ -119,6 +119,7 @@ def synthesize(
     >>> release.table.num_rows, release.certificate.epsilon <= 1.0
     (5, True)
     """
+    # A text is a sequence too: ["age"] would be taken for the columns a, g and e.
     if any(isinstance(m, str) for m in marginals):
         raise InputError('marginals must be lists of column names, such as [["age", "income"]]', marginals)
     said = Options(
@@ -136,6 +137,7 @@ def synthesize(
     plan = Plan.of(
         table.schema, budget, method, said, rows=rows, seed=seed, accept_draft=accept_draft_as_public, given=given
     ).check()
+    # After the check: a refusal must not make a ledger or a journal, let alone debit one.
     paying = ledger_for(table, ledger)
     kept = journal
     if not isinstance(kept, Journal):

@@ -25,6 +25,7 @@ def from_values(values: Mapping[str, Values], schema: Schema) -> pa.Table:
 
     columns = schema.released
     arrays = [_array(values[c.name], _arrow_type(c)) for c in columns]
+    # Nullable where the schema says so, and not where a value happens to be missing: two draws have one type.
     fields = [pa.field(c.name, _arrow_type(c), nullable=c.missing) for c in columns]
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 

@@ -135,6 +135,8 @@ def _cut(column: Column, tables: Sequence[NDArray[np.float64]]) -> Variable:
     if len(distinct) <= MOST_VALUES:
         labels = tuple(value_text(column, v) for v in distinct) or ("none",)
         return Variable(column, labels, distinct[1:], missing)
+    # By the real table alone, which comes first: cells that moved with the synthetic rows would make two releases of
+    # one table incomparable.
     edges = _equal_edges(tables[0][np.isfinite(tables[0])])
     if not len(edges):
         # No real value is finite: one cut between the others still leaves cells to compare.
@@ -189,7 +191,7 @@ def value_text(column: Column, value: float) -> str:
 
 def _codes(variable: Variable, values: NDArray[np.float64]) -> NDArray[np.int64]:
     assert variable.edges is not None
-    codes = np.searchsorted(variable.edges, values, side="right")
+    codes = np.searchsorted(variable.edges, values, side="right")  # NaN sorts last, and is replaced below
     return np.where(np.isnan(values), len(variable.labels), codes)
 
 
@@ -212,6 +214,7 @@ def _texts(table: pa.Table, column: Column) -> pa.Array:
 
 def _listed(column: Column, texts: Mapping[str, pa.Array]) -> tuple[Variable, dict[str, NDArray[np.int64]]]:
     """Labels in the order of the schema, then those that it does not know, by name."""
+    # The labels of all tables, so that a synthetic value that no real row has gets a code too.
     seen = {str(v) for t in texts.values() for v in t.dictionary.to_pylist()}
     declared = [str(v) for v in _declared(column) if str(v) in seen]
     labels = tuple(dict.fromkeys([*declared, *sorted(seen)])) or ("none",)

@@ -144,6 +144,7 @@ def evaluate(
     wanted = chosen(measures)
     step = listening(progress)
     step("reading")
+    # Read and encoded once for all measures; what several of them train is kept by `SharedResult`.
     comparison = Comparison.of(real, synthetic, holdout=holdout, schema=schema, target=target, groups=groups, seed=seed)
     figures = {}
     for measure in wanted:

@@ -57,6 +57,7 @@ class HoldoutSplit:
 
 def held_out(people: NDArray[np.int64], seed: int) -> NDArray[np.bool_]:
     """Which rows are held out: those of a fifth of all people, so that no person stands on both sides."""
+    # Sorted numbers, then a seeded permutation: the split is a function of the rows and the seed alone.
     persons = np.unique(people)
     order = np.random.Generator(np.random.PCG64(seed)).permutation(persons)
     return np.isin(people, order[: max(1, round(SHARE * len(persons)))])

@@ -55,6 +55,7 @@ class MeasureResult:
         known = [p.value for p in parts if p.value is not None]
         if not known:
             return cls(None, nothing, tuple(parts))
+        # Summed exactly: the figure must not depend on the order of the columns.
         return cls(math.fsum(known) / len(known), parts=tuple(parts), note=note)
 
 

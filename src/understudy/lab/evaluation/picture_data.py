@@ -146,6 +146,7 @@ def _density(variable: Variable, real: Numbers, synthetic: Numbers, distance: fl
     ends = np.quantile(real, [TAIL, 1 - TAIL]), np.quantile(synthetic, [TAIL, 1 - TAIL])
     points = np.linspace(min(e[0] for e in ends), max(e[1] for e in ends), POINTS)
     bounds = min(real.min(), synthetic.min()), max(real.max(), synthetic.max())
+    # One bandwidth, that of the real rows: two would show a difference where only the sizes of the tables differ.
     width = _bandwidth(real, float(points[1] - points[0]))
     curve, other = (_smoothed(values, points, bounds, width) for values in (real, synthetic))
     labels = tuple(_tick(variable, float(points[i]), float(np.ptp(points))) for i in (0, POINTS // 2, -1))
@@ -204,6 +205,7 @@ def _cloud(comparison: Comparison) -> ScatterPicture | None:
     if not features:
         return None
     both = np.column_stack(features)
+    # Centred and turned by the real rows alone: the synthetic ones are looked at from where the real ones stand.
     both = both - both[: real.rows].mean(axis=0)
     _, strengths, axes = np.linalg.svd(both[: real.rows], full_matrices=False)
     if not len(strengths) or strengths[0] < LEAST_SPREAD:
@@ -228,7 +230,7 @@ def _standardised(real: Numbers, synthetic: Numbers) -> list[Numbers]:
     finite = real[np.isfinite(real)]
     if not len(finite) or finite.min() == finite.max():
         return []
-    largest = np.abs(finite).max()
+    largest = np.abs(finite).max()  # in parts of it, since squares of very large numbers are not numbers
     middle, spread = (finite / largest).mean(), (finite / largest).std()
     with np.errstate(over="ignore"):
         scaled = (np.concatenate([real, synthetic]) / largest - middle) / spread

@@ -101,7 +101,9 @@ def render(evaluation: Evaluation) -> str:
     """One self-contained page for whoever made the synthetic table; same input, same bytes."""
     pictures = evaluation.pictures
     columns, maps, cloud = _drawn(evaluation)
-    number_of_columns = len(pictures.matrix.columns) if pictures.matrix else 0
+    number_of_columns = 0
+    if pictures.matrix:
+        number_of_columns = len(pictures.matrix.columns)
     return fill(
         "evaluation.html.j2",
         notice=NOTICE,

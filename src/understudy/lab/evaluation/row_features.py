@@ -79,6 +79,7 @@ class Features:
     @classmethod
     def fit(cls, variables: Sequence[Variable], table: RowSample) -> Features:
         listed = [v for v in variables if not v.on_line]
+        # Linear models solve a system as wide as the matrix: a few long lists must not make it huge.
         most = max(2, min(MOST_INDICATORS, WIDEST // max(1, len(listed))))
         return cls(
             tuple(variables),
@@ -94,7 +95,7 @@ class Features:
                 columns += self._numbers(v, table, scaled=True)
             else:
                 columns.append(table.codes[v.name])
-        return np.column_stack(columns).astype(np.float32)
+        return np.column_stack(columns).astype(np.float32)  # the type of scikit-learn's trees
 
     def one_hot(self, table: RowSample, scaled: bool = True) -> Floats:
         """For linear models and distances: an indicator for every value of a category."""
@@ -165,6 +166,7 @@ class Target:
         codes = real.codes[variable.name]
         codes, size = codes[codes < len(variable.labels)], len(variable.labels)
         classes = commonest_first(codes, size, MOST_CLASSES)
+        # Of two classes F1 is about the rarer one, as where few are ill; which one that is, the real table says.
         counts = np.bincount(classes[codes], minlength=int(classes.max()) + 1)
         return cls(variable, classes, int(counts.argmin()), Standardisation())
 
@@ -226,6 +228,8 @@ class SharedResult(Generic[T]):
         self._known: dict[int, T] = {}
 
     def __call__(self, comparison: Comparison) -> T:
+        # By identity: a comparison holds arrays, and so has no hash. The entry goes when the comparison does, before
+        # its id can be given to another.
         key = id(comparison)
         if key not in self._known:
             self._known[key] = self._compute(comparison)

@@ -155,7 +155,7 @@ def _sensitive(
     assert sample is not None
     codes = sample.codes[variable.name]
     counts = np.zeros((len(sizes), variable.size))
-    np.add.at(counts, (group, codes), 1.0)
+    np.add.at(counts, (group, codes), 1.0)  # unlike `counts[group, codes] += 1`, this adds for repeated places too
     different = (counts > 0).sum(axis=1)
     shares = counts / sizes[:, None]
     logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)  # 0 · log 0 counts as 0

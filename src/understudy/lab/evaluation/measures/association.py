@@ -59,6 +59,7 @@ def _pairs(variables: Sequence[Variable], chosen: Chosen) -> list[Pair]:
 def _associations(comparison: Comparison, sample: RowSample, pairs: Sequence[Pair]) -> Numbers:
     variables = comparison.variables
     matrix = np.full((len(variables), len(variables)), np.nan)
+    # All correlations are one matrix product; a table of 200 numbers has 20,000 pairs.
     if any(_both_on_line(variables[i], variables[j]) for i, j in pairs):
         lines = [i for i, v in enumerate(variables) if v.on_line]
         matrix[np.ix_(lines, lines)] = correlations([sample.values[variables[i].name] for i in lines])
@@ -122,13 +123,14 @@ def cramers_v(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
         return float("nan")
     pairs, counts = _counted(first * len(columns) + second, len(rows) * len(columns))
     expected = rows[pairs // len(columns)].astype(np.float64) * columns[pairs % len(columns)]
+    # χ²/n = Σ n_ij² / (n_i· n_·j) − 1: cells without rows add nothing to this form, and need not be visited.
     contingency = float((counts.astype(np.float64) ** 2 / expected).sum()) - 1.0
     return float(np.sqrt(min(max(contingency / most, 0.0), 1.0)))
 
 
 def _counted(codes: NDArray[np.int64], cells: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The codes that occur and how often: by sorting only where a count of every cell would be long."""
-    if cells > 4 * len(codes):
+    if cells > 4 * len(codes):  # then clearing and scanning the cells costs more than sorting the rows
         found, counts = np.unique(codes, return_counts=True)
         return found, counts.astype(np.int64)
     all_counts = np.bincount(codes, minlength=cells)
@@ -144,6 +146,7 @@ def correlation_ratio(values: Numbers, codes: NDArray[np.int64]) -> float:
         return float("nan")
     rows, sums = np.bincount(codes), np.bincount(codes, weights=values)
     some = rows > 0
+    # The values have mean 0, so the sums of squares need not be taken about it.
     between = float((sums[some] ** 2 / rows[some]).sum())
     return float(np.sqrt(min(between / float((values**2).sum()), 1.0)))
 

@@ -81,6 +81,7 @@ def part_of(variable: Variable, compute: OfColumn, comparison: Comparison) -> Me
             part = compute(comparison, variable)
     except NoFigureError as reason:
         return MeasurePart(variable.name, None, str(reason))
+    # JSON has no infinity, and a mean with one says nothing of the other columns.
     numbers = (part.value, part.raw, part.reference)
     if not all(math.isfinite(x) for x in numbers if x is not None):
         return MeasurePart(variable.name, None, TOO_LARGE)
@@ -113,6 +114,7 @@ def transport(real: Numbers, synthetic: Numbers, power: int) -> float:
     in parts of n·m, which keeps them whole numbers for samples of different sizes.
     """
     n, m = len(real), len(synthetic)
+    # In floats two levels that are the same would seldom meet, and add steps of a rounding's width.
     steps = np.unique(np.concatenate([np.arange(1, n + 1) * m, np.arange(1, m + 1) * n]))
     gaps = np.abs(real[(steps - 1) // m] - synthetic[(steps - 1) // n])
     largest = float(gaps.max())
@@ -144,7 +146,7 @@ def _shares(comparison: Comparison, variable: Variable) -> tuple[Numbers, Number
 
 def _jensen_shannon(comparison: Comparison, variable: Variable) -> MeasurePart:
     p, q = _shares(comparison, variable)
-    middle = (p + q) / 2
+    middle = (p + q) / 2  # above 0 wherever p or q is, so that the divergences are finite
     bits = (_divergence(p, middle) + _divergence(q, middle)) / 2
     return MeasurePart(variable.name, math.sqrt(min(max(bits, 0.0), 1.0)))
 
@@ -182,6 +184,7 @@ def _homogeneity(comparison: Comparison, variable: Variable) -> MeasurePart:
     freedom = counts.shape[1] - 1
     if not freedom:
         raise NoFigureError("both tables have a single value, the same")
+    # Both tables are samples: expected is what the two together have, in the proportion of their rows.
     expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / counts.sum()
     statistic = float(((counts - expected) ** 2 / expected).sum())
     note = f"χ² = {statistic:.4g} with {freedom} degrees of freedom, p = {float(chdtrc(freedom, statistic)):.3g}"

@@ -106,6 +106,7 @@ def parity_gap(comparison: Comparison) -> MeasureResult:
     real, synthetic = target.known(comparison.real), target.known(comparison.synthetic)
     if not real.rows:
         return MeasureResult.undefined(f"no row of {real.name} has a value of {target.name!r}")
+    # Parity is about one class against the rest. With two classes this is the rarer one.
     common = int(np.bincount(target.read(real)).argmax())
 
     def part(group: Variable) -> MeasurePart:

@@ -50,6 +50,7 @@ def _sampled(comparison: Comparison) -> np.ndarray[tuple[int], np.dtype[np.int64
     """Which real rows stand beside the synthetic ones: each at most once, if there are enough of them."""
     rng = np.random.Generator(np.random.PCG64(comparison.seed))
     rows, wanted = comparison.real.rows, comparison.synthetic.rows
+    # With replacement where there are too few real rows, so that every synthetic row has a partner.
     return rng.choice(rows, wanted, replace=wanted > rows)
 
 

@@ -62,6 +62,7 @@ def nearest(rows: Floats, among: Floats, count: int) -> Floats:
     """
     from sklearn.neighbors import NearestNeighbors
 
+    # |x − y|² = |x|² − 2xy + |y|² cancels badly far from the origin, as years or identifiers are.
     middle = rows.mean(axis=0)
     rows, among = rows - middle, among - middle
     found = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(among).kneighbors(rows, return_distance=False)

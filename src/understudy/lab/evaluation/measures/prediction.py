@@ -60,6 +60,7 @@ class TrainingRows:
 
 
 def _train_on_real(comparison: Comparison) -> TrainingRows:
+    # Trained once, and tested on both: TRTR and TRTS share these models.
     tested = {SYNTHETIC: comparison.synthetic}
     if comparison.holdout is not None:
         tested = {HELD_OUT: comparison.holdout, **tested}
@@ -101,6 +102,7 @@ def _answers(
 ) -> dict[str, Predictions]:
     asked = {role: table for role, table in questions.items() if table.rows}
     said: dict[str, dict[str, Floats]] = {role: {} for role in questions}
+    # Linear models need an indicator for every value; trees can split codes, and a hundred columns would slow them.
     for lay_out, models in ((features.one_hot, _linear(target)), (features.ordinal, _trees(target, seed))):
         learnt, matrices = lay_out(rows), {role: lay_out(table) for role, table in asked.items()}
         for name, model in models:
@@ -129,6 +131,7 @@ def _trees(target: Target, seed: int) -> Iterator[tuple[str, Any]]:
     forest = getattr(ensemble, f"RandomForest{kind}")
     yield FOREST, forest(TREES, min_samples_leaf=LEAF, max_features="sqrt", random_state=seed)
     boosting = getattr(ensemble, f"HistGradientBoosting{kind}")
+    # scikit-learn would stop early from 10,000 rows on, and so train on tables of two sizes in two ways.
     yield BOOSTING, boosting(max_iter=ROUNDS, early_stopping=False, random_state=seed)
 
 

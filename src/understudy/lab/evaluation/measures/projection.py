@@ -32,6 +32,7 @@ class Axes:
     def of(cls, matrix: Floats) -> Axes:
         middle = matrix.mean(axis=0)
         centred = matrix - middle
+        # `eigh` sorts upwards, and rounding may make the least ones negative.
         variances, directions = np.linalg.eigh(centred.T @ centred / len(matrix))
         return cls(middle, directions[:, ::-1], np.maximum(variances[::-1], 0.0))
 
@@ -75,6 +76,7 @@ def pca_overlap(comparison: Comparison) -> MeasureResult:
     found = project(comparison)
     if found.constant:
         return MeasureResult.undefined(CONSTANT)
+    # Cells with about as many real rows each: cells of equal width would hold nearly all rows in a few.
     cells = [_quantiles(axis) for axis in found.real.T]
     shares = [_histogram(places, cells) / len(places) for places in (found.real, found.synthetic)]
     return MeasureResult(max(0.0, 1.0 - float(np.abs(shares[0] - shares[1]).sum()) / 2))

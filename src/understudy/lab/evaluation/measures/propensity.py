@@ -62,6 +62,7 @@ def _estimate(comparison: Comparison) -> Propensity:
 
     mixture = Mixture.of(comparison)
     matrix, share = mixture.features.one_hot(mixture.rows), mixture.share
+    # Newton's method, to convergence: the law of pMSE below is that of the maximum, not of a model on its way there.
     model = LogisticRegression(C=1 / PENALTY, solver="newton-cholesky", tol=1e-8)
     with quietly():
         probability = model.fit(matrix, mixture.synthetic).predict_proba(matrix)[:, 1]
@@ -111,6 +112,7 @@ def propensity_auc(comparison: Comparison) -> MeasureResult:
         with quietly():
             likely = model.fit(matrix[learnt], origin[learnt]).predict_proba(matrix[~learnt])[:, 1]
         found.append(roc_auc_score(origin[~learnt], likely))
+    # Less than one half is chance: rows that can't be told apart are judged worse than by guessing half of the time.
     return MeasureResult(max(0.5, float(np.mean(found))), note=f"{len(origin):,} rows")
 
 

@@ -75,6 +75,7 @@ def _condition(variable: Variable, finite: Mapping[str, Floats], rng: np.random.
     """On the sorted finite values of a number, or on the codes of a category."""
     if variable.on_line:
         values = finite[variable.name]
+        # Ends at real values: of a skewed column, most intervals between evenly drawn ends would hold no rows.
         low, high = values[np.sort(rng.integers(len(values), size=2))].tolist()
         return Interval(variable.name, low, high)
     accepted = np.zeros(variable.size, dtype=bool)
@@ -82,7 +83,7 @@ def _condition(variable: Variable, finite: Mapping[str, Floats], rng: np.random.
         low, high = np.sort(rng.integers(len(variable.labels), size=2))
         accepted[low : high + 1] = True
     else:
-        most = max(1, variable.size - 1)
+        most = max(1, variable.size - 1)  # all values would be no condition
         accepted[rng.choice(variable.size, rng.integers(1, most, endpoint=True), replace=False)] = True
     return Subset(variable.name, tuple(accepted.tolist()))
 

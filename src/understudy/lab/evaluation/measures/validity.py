@@ -29,7 +29,7 @@ def _covered_categories(comparison: Comparison, variable: Variable) -> MeasurePa
 
 
 def _occurring(sample: RowSample, variable: Variable) -> NDArray[np.bool_]:
-    return np.asarray(sample.counts([variable])[: len(variable.labels)] > 0)
+    return np.asarray(sample.counts([variable])[: len(variable.labels)] > 0)  # without the code of missing values
 
 
 def _covered_range(comparison: Comparison, variable: Variable) -> MeasurePart:
@@ -72,7 +72,7 @@ def _synthetic_values(comparison: Comparison, variable: Variable) -> NDArray[np.
     values = comparison.synthetic.present(variable.name)
     if not len(values):
         raise NoFigureError("all values are missing in the synthetic table")
-    return np.floor(values) if variable.is_date else values
+    return np.floor(values) if variable.is_date else values  # 23:59 of the last day is within a bound of days
 
 
 def _share(name: str, mask: NDArray[np.bool_]) -> MeasurePart:
