@@ -47,13 +47,9 @@ def show_query(data: str, sql: str, *, schema: Path | None, ledger: Path | None,
     elif answer.keys or len(answer.names) > 1:
         _print_groups(answer)
     else:
-        _print_figure(answer)
-
-
-def _print_figure(answer: Answer) -> None:
-    value, interval = _cells(answer.figure)
-    named = f"{100 * answer.confidence:g} % interval"
-    print_facts([(answer.names[0], value), (named, interval), ("cost", _cost(answer))])
+        value, interval = _cells(answer.figure)
+        named = f"{100 * answer.confidence:g} % interval"
+        print_facts([(answer.names[0], value), (named, interval), ("cost", _cost(answer))])
 
 
 def _print_groups(answer: Answer) -> None:

@@ -169,9 +169,11 @@ def described(trial: Trial) -> str:
 def to_dict(study: Study) -> dict[str, Any]:
     """For programs: every measure over the seeds of each method at each ε, and what failed."""
     results = [
-        {"method": m, "epsilon": e, "measure": measure.name, **asdict(summary)}
-        for m, e, measure, summary in _summaries(study, study.measures)
-        if summary
+        {"method": method, "epsilon": epsilon, "measure": measure.name, **asdict(summary)}
+        for method in study.methods
+        for epsilon in study.epsilons
+        for measure in study.measures
+        if (summary := study.summary(method, epsilon, measure.name))
     ]
     failures = [
         {"method": t.method, "epsilon": t.epsilon, "seed": t.seed, "reason": t.failed} for t in study.failures()
@@ -179,13 +181,6 @@ def to_dict(study: Study) -> dict[str, Any]:
     baseline = {name: figure.value for name, figure in study.baseline.items()}
     facts = {"table": study.table, "rows": study.rows, "holdout_rows": study.holdout_rows, "delta": study.delta}
     return {**facts, "target": study.target, "baseline": baseline, "results": results, "failures": failures}
-
-
-def _summaries(study: Study, measures: Sequence[Measure]) -> Iterator[tuple[str, float, Measure, Summary | None]]:
-    for method in study.methods:
-        for epsilon in study.epsilons:
-            for measure in measures:
-                yield method, epsilon, measure, study.summary(method, epsilon, measure.name)
 
 
 def _print_study(study: Study, folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,14 +82,14 @@ def run(request: Request, **wishes: Any) -> None:
                 spent = f"the budget was spent all the same: {release.certificate.asked} stay debited in {ledger}"
                 raise ReleaseError(f"{error}; {spent}", out) from None
 
-        def audit_first(plan: Plan) -> Audit:
-            return _audited(plan, str(request.audit), begin)
-
+        audit_first = None
+        if request.audit is not None:
+            audit_first = partial(_audited, setting=request.audit, begin=begin)
         release = synthesize(
             table,
             ledger=ledger,
             journal=journal,
-            audit=None if request.audit is None else audit_first,
+            audit=audit_first,
             progress=begin,
             deliver=deliver,
             **wishes,

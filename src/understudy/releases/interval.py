@@ -23,6 +23,7 @@ from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.inference.model import CodeColumns, Model
 from understudy.inference.values import decode, violations
+from understudy.pages.formatting import counted
 from understudy.parameters import number_between
 from understudy.releases.condition import Condition
 from understudy.releases.observation import (
@@ -272,11 +273,11 @@ class Basis:
 
     def __str__(self) -> str:
         if not self.columns:
-            return f"the number of all rows, from {_tables(self.tables)}"
+            return f"the number of all rows, from {counted(self.tables, 'table')}"
         if not self.tables:
             return f"inferred by the model, since no table holds its {len(self.columns)} columns; approximate"
         together = " together" if len(self.columns) > 1 else ""
-        measured = f"measured{together} in {_tables(self.tables)}"
+        measured = f"measured{together} in {counted(self.tables, 'table')}"
         if not self.unbiased:
             return f"{measured}, and steadied by the model since their noise is large; approximate"
         if self.cut:
@@ -295,10 +296,6 @@ def _estimate(statistics: Statistics) -> tuple[Estimate, Basis]:
         if not much_shorter or len(columns) < 2:
             return replace(unbiased, inside=inside), Basis(columns, statistics.whole, True, inside > 0)
     return replace(assisted, inside=inside), Basis(columns, statistics.whole, False, inside > 0)
-
-
-def _tables(number: int) -> str:
-    return "1 table" if number == 1 else f"{number} tables"
 
 
 def _bounded(estimate: Estimate, statistics: Statistics, confidence: float, exact: bool, basis: str) -> Count:

@@ -15,17 +15,17 @@ from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.measure import Measure, MeasureResult
 from understudy.lab.evaluation.measures import (
     association,
+    contingency,
     distances,
     fairness,
     moments,
+    nearest_distances,
     prediction,
     projection,
     propensity,
+    range_queries,
     validity,
 )
-from understudy.lab.evaluation.measures import contingency as marginals
-from understudy.lab.evaluation.measures import nearest_distances as reconstruction
-from understudy.lab.evaluation.measures import range_queries as queries
 from understudy.lab.evaluation.picture_data import Pictures, draw
 from understudy.pages.page import Rendered, Report
 from understudy.progress import Listener, listening
@@ -34,20 +34,12 @@ NOTICE = (
     "Internal: this was computed from real rows and has no privacy guarantee. Do not publish it. To choose a method, "
     "an epsilon or whether to release by it voids the claim of that release, unless these rows are public."
 )
-MEASURES: tuple[Measure, ...] = (
-    *marginals.MEASURES,
-    *distances.MEASURES,
-    *association.MEASURES,
-    *moments.MEASURES,
-    *validity.MEASURES,
-    *projection.MEASURES,
-    *queries.MEASURES,
-    *propensity.MEASURES,
-    *prediction.MEASURES,
-    *fairness.MEASURES,
-    *reconstruction.MEASURES,
-)
-"""In the order in which a report shows them."""
+# In the order in which results and reports show them: counts first, and last the figures that say little.
+_MODULES = (
+    contingency, distances, association, moments, validity, projection, range_queries, propensity, prediction, fairness,
+    nearest_distances,
+)  # fmt: skip
+MEASURES: tuple[Measure, ...] = tuple(measure for module in _MODULES for measure in module.MEASURES)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 from understudy.lab.evaluation.picture_data import AssociationPicture
 from understudy.pages.figure import (
     SMALL,
@@ -32,7 +35,7 @@ WIDTH, LABEL_ROOM = 334.0, 96.0
 HEAD, LEGEND = 26.0, 154.0
 ENDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
-Cells = Sequence[Sequence[float | None]]
+Cells = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -57,33 +60,19 @@ class _Panel:
 def heatmaps(matrix: AssociationPicture) -> tuple[Figure, Figure, Figure]:
     """Real, synthetic, and synthetic minus real. Colour tells the sign, its strength the size."""
     shown = matrix.columns[:MOST_COLUMNS]
-    real, synthetic = _cut(matrix.real), _cut(matrix.synthetic)
-    differences = _difference(real, synthetic)
-    largest = max((abs(v) for row in differences for v in row if v is not None), default=0.0)
+    real, synthetic = _shown(matrix.real), _shown(matrix.synthetic)
+    differences = synthetic - real
+    largest = np.nanmax(np.abs(differences), initial=0.0)
     end = next((e for e in ENDS if largest <= e), 2.0)
     panels = (("Real", real, 1.0), ("Synthetic", synthetic, 1.0), ("Synthetic minus real", differences, end))
     first, second, third = (_draw(_Panel(title, shown, cells, most), matrix) for title, cells, most in panels)
     return first, second, third
 
 
-def _cut(cells: Cells) -> Cells:
-    return [[_known(v) for v in row[:MOST_COLUMNS]] for row in cells[:MOST_COLUMNS]]
-
-
-def _known(value: float | None) -> float | None:
-    if value is None or not math.isfinite(value):
-        return None
-    return value
-
-
-def _difference(real: Cells, synthetic: Cells) -> Cells:
-    return [[_minus(b, a) for a, b in zip(r, s, strict=True)] for r, s in zip(real, synthetic, strict=True)]
-
-
-def _minus(value: float | None, other: float | None) -> float | None:
-    if value is None or other is None:
-        return None
-    return value - other
+def _shown(cells: Sequence[Sequence[float | None]]) -> Cells:
+    """The first columns; NaN where there is no value."""
+    matrix = np.array([row[:MOST_COLUMNS] for row in cells[:MOST_COLUMNS]], dtype=np.float64)
+    return np.where(np.isfinite(matrix), matrix, np.nan)
 
 
 def _draw(panel: _Panel, matrix: AssociationPicture) -> Figure:
@@ -96,19 +85,19 @@ def _draw(panel: _Panel, matrix: AssociationPicture) -> Figure:
     ground = {"x": panel.room, "y": HEAD, "width": size, "height": size}
     marks = [text(0, 14, panel.title, size=13.5, bold=True)]
     marks.append(element("rect", **ground, fill=var("track"), fill_opacity=0.45))
-    marks += [m for i, row in enumerate(panel.cells) for j, v in enumerate(row) for m in _cell(panel, i, j, v)]
+    marks += [m for (i, j), v in np.ndenumerate(panel.cells) for m in _cell(panel, i, j, v)]
     marks += _names(panel, HEAD + size, upright)
     marks += _legend(panel, below)
     title = f"{matrix.name.capitalize()}: {panel.title.lower()}"
     return figure(marks, width, below + 34, title, _said(panel, matrix), _numbers(panel))
 
 
-def _cell(panel: _Panel, i: int, j: int, value: float | None) -> list[str]:
+def _cell(panel: _Panel, i: int, j: int, value: float) -> list[str]:
     side = panel.side
     x, y = panel.room + j * side, HEAD + i * side
     about = f"{panel.columns[i]} and {panel.columns[j]}"
     box = {"x": x + 0.5, "y": y + 0.5, "width": side - 1, "height": side - 1}
-    if value is None:
+    if math.isnan(value):
         cross = line(x + 3, y + side - 3, x + side - 3, y + 3, var("quiet"))
         return [tip(element("rect", **box, fill=var("card")) + cross, f"{about}: no value")]
     strength = min(abs(value) / panel.end, 1.0)
@@ -166,25 +155,25 @@ def _legend(panel: _Panel, y: float) -> list[str]:
     return marks
 
 
-def _pairs(panel: _Panel) -> list[tuple[str, str, float | None]]:
+def _pairs(panel: _Panel) -> list[tuple[str, str, float]]:
     names = panel.columns
-    return [(names[i], names[j], panel.cells[i][j]) for i in range(len(names)) for j in range(i)]
+    return [(names[i], names[j], float(panel.cells[i, j])) for i in range(len(names)) for j in range(i)]
 
 
 def _numbers(panel: _Panel) -> Numbers:
     """The pairs that are furthest from zero first."""
     pairs = _pairs(panel)
-    known = sorted(((a, b, v) for a, b, v in pairs if v is not None), key=lambda pair: -abs(pair[2]))
+    known = sorted(((a, b, v) for a, b, v in pairs if not math.isnan(v)), key=lambda pair: -abs(pair[2]))
     rows = [(a, b, f"{v:.3f}".replace("-", "−")) for a, b, v in known]
-    rows += [(a, b, "no value") for a, b, v in pairs if v is None]
+    rows += [(a, b, "no value") for a, b, v in pairs if math.isnan(v)]
     return Numbers(("column", "column", panel.title.lower()), tuple(rows[:MOST_PAIRS]))
 
 
 def _said(panel: _Panel, matrix: AssociationPicture) -> str:
-    known = [p for p in _pairs(panel) if p[2] is not None]
+    known = [p for p in _pairs(panel) if not math.isnan(p[2])]
     if not known:
         return f"{matrix.name.capitalize()} of {len(panel.columns)} columns; no two of them have a value."
-    first, second, value = max(known, key=lambda p: abs(p[2] or 0.0))
+    first, second, value = max(known, key=lambda p: abs(p[2]))
     among = f"{len(panel.columns)}"
     if len(panel.columns) < len(matrix.columns):
         among = f"the first {among}"

@@ -77,13 +77,10 @@ def pca_overlap(comparison: Comparison) -> MeasureResult:
     if found.constant:
         return MeasureResult.undefined(CONSTANT)
     # Cells with about as many real rows each: cells of equal width would hold nearly all rows in a few.
-    cells = [_quantiles(axis) for axis in found.real.T]
+    inner = np.arange(1, CELLS) / CELLS
+    cells = [np.unique(np.quantile(axis, inner, method="lower")) for axis in found.real.T]
     shares = [_histogram(places, cells) / len(places) for places in (found.real, found.synthetic)]
     return MeasureResult(max(0.0, 1.0 - float(np.abs(shares[0] - shares[1]).sum()) / 2))
-
-
-def _quantiles(axis: Floats) -> Floats:
-    return np.unique(np.quantile(axis, np.arange(1, CELLS) / CELLS, method="lower"))
 
 
 def _histogram(places: Floats, cells: list[Floats]) -> NDArray[np.int64]:

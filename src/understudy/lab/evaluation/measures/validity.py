@@ -21,15 +21,11 @@ SECTION = "Validity"
 
 def _covered_categories(comparison: Comparison, variable: Variable) -> MeasurePart:
     """A missing value is no category."""
-    real, synthetic = (_occurring(s, variable) for s in comparison.both)
+    real, synthetic = (np.asarray(s.counts([variable])[: len(variable.labels)] > 0) for s in comparison.both)
     if not real.any():
         raise NoFigureError("all values are missing in the real table")
     found = int((real & synthetic).sum())
     return MeasurePart(variable.name, found / int(real.sum()), note=f"{found:,} of {int(real.sum()):,}")
-
-
-def _occurring(sample: RowSample, variable: Variable) -> NDArray[np.bool_]:
-    return np.asarray(sample.counts([variable])[: len(variable.labels)] > 0)  # without the code of missing values
 
 
 def _covered_range(comparison: Comparison, variable: Variable) -> MeasurePart:
