@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from understudy.pages.axis import Scale, bottom_axis, left_axis, spread
 from understudy.pages.figure import (
     SMALL,
@@ -239,15 +241,7 @@ class Box:
         >>> Box.of(1.0, [3.0, 1.0, 2.0]).middle
         2.0
         """
-        ordered = sorted(values)
-
-        def quantile(share: float) -> float:
-            place = share * (len(ordered) - 1)
-            below = max(0, min(int(place), len(ordered) - 2))
-            above = min(below + 1, len(ordered) - 1)
-            return ordered[below] + (place - below) * (ordered[above] - ordered[below])
-
-        return cls(at, ordered[0], quantile(0.25), quantile(0.5), quantile(0.75), ordered[-1])
+        return cls(at, *map(float, np.quantile(values, (0.0, 0.25, 0.5, 0.75, 1.0))))
 
     @property
     def values(self) -> tuple[float, ...]:

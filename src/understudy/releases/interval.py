@@ -25,20 +25,9 @@ from understudy.inference.model import CodeColumns, Model
 from understudy.inference.values import decode, violations
 from understudy.pages.formatting import counted
 from understudy.parameters import number_between
+from understudy.releases import observation
 from understudy.releases.condition import Condition
-from understudy.releases.observation import (
-    MOST_CELLS,
-    Array,
-    LinearObservation,
-    RecordedTable,
-    association,
-    mass,
-    observe,
-    pooled,
-    refine,
-    tables_of,
-    weights_of,
-)
+from understudy.releases.observation import Array
 
 if TYPE_CHECKING:
     from understudy.releases.release import Release
@@ -111,7 +100,7 @@ class Statistics:
     """All that the record and the model say of the cells of one condition."""
 
     condition: Condition
-    seen: Sequence[LinearObservation]
+    seen: Sequence[observation.LinearObservation]
     whole: int
     """How many tables hold all columns of the condition."""
     masses: Sequence[Array]
@@ -214,7 +203,7 @@ class Counter:
     """What every count of one release needs: its noisy tables, rows of its model, and how strong associations are."""
 
     domain: Domain
-    tables: Sequence[RecordedTable]
+    tables: Sequence[observation.RecordedTable]
     drawn: CodeColumns
     total: float
     association: float
@@ -223,11 +212,11 @@ class Counter:
     def of(cls, release: Release) -> Counter:
         pure = release.certificate.asked.pure
         bought = frozenset(c.name for c in release.schema.private if not isinstance(c, Categorical))
-        tables = tables_of(release.record, release.domain, bought, pure)
+        tables = observation.tables_of(release.record, release.domain, bought, pure)
         drawn = _drawn(release.model, release.domain, release.certificate.seed)
         selected = any(kind_of(a.question) is Select for a in release.record)
         total = release.model.total
-        return cls(release.domain, tables, drawn, total, association(tables, drawn, total, selected))
+        return cls(release.domain, tables, drawn, total, observation.association(tables, drawn, total, selected))
 
     def count(self, expression: str, confidence: float = CONFIDENCE) -> Count:
         number_between("confidence", confidence, LEAST_CONFIDENCE, MOST_CONFIDENCE)
@@ -240,20 +229,20 @@ class Counter:
         return _bounded(estimate, statistics, confidence, exact, str(basis))
 
     def _statistics(self, condition: Condition) -> Statistics:
-        weights = [weights_of(self.drawn[c], self.domain.size(c)) for c in condition.columns]
-        fine, tables = refine(condition.coarsened(weights, MOST_CELLS), self.tables)
-        masses = [mass(np.asarray(np.bincount(k, w))) for k, w in zip(fine.classes, weights, strict=True)]
+        weights = [observation.weights_of(self.drawn[c], self.domain.size(c)) for c in condition.columns]
+        fine, tables = observation.refine(condition.coarsened(weights, observation.MOST_CELLS), self.tables)
+        masses = [observation.mass(np.asarray(np.bincount(k, w))) for k, w in zip(fine.classes, weights, strict=True)]
         rows = len(next(iter(self.drawn.values())))
         codes = [k[self.drawn[c]] for c, k in zip(fine.columns, fine.classes, strict=True)]
         cells = np.zeros(rows, dtype=np.intp)
         if codes:
             cells = np.ravel_multi_index(codes, fine.share.shape)
-        expected = weights_of(cells, fine.share.size) * (self.total / rows)
-        seen = [observe(t, fine) for t in tables]
+        expected = observation.weights_of(cells, fine.share.size) * (self.total / rows)
+        seen = [observation.observe(t, fine) for t in tables]
         whole = sum(o.columns == fine.columns for o in seen)
         return Statistics(
             fine,
-            pooled(seen),
+            observation.pooled(seen),
             whole=whole,
             masses=masses,
             expected=expected,

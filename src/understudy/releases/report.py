@@ -15,16 +15,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from understudy.boundary.privacy.asks import (
-    Consult,
-    Marginals,
-    Partitions,
-    Quantile,
-    Ranks,
-    Select,
-    Train,
-    kind_of_spend,
-)
+from understudy.boundary.privacy import asks
 from understudy.boundary.privacy.budget import Spend
 from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.schema.column import Column, Datetime, Identifier, Integer
@@ -294,7 +285,7 @@ def _trained(certificate: Certificate) -> float:
 
 def _parts(lines: list[_Line], domain: Domain) -> Figure:
     """The budget by what it was spent on."""
-    single = {Marginals.words((name,)) for name in domain.names}
+    single = {asks.Marginals.words((name,)) for name in domain.names}
     names = ["single columns", "columns together", "choosing what to count", "training a network", "other questions"]
     amounts = dict.fromkeys(names, 0.0)
     for line in lines:
@@ -304,14 +295,14 @@ def _parts(lines: list[_Line], domain: Domain) -> Figure:
 
 
 def _part(spend: Spend, single: set[str]) -> str:
-    kind = kind_of_spend(spend)
-    if kind in (Select, Quantile, Ranks):
+    kind = asks.kind_of_spend(spend)
+    if kind in (asks.Select, asks.Quantile, asks.Ranks):
         return "choosing what to count"
-    if kind in (Train, Consult):
+    if kind in (asks.Train, asks.Consult):
         return "training a network"
     if spend.asked in single:
         return "single columns"
-    if kind in (Marginals, Partitions):
+    if kind in (asks.Marginals, asks.Partitions):
         return "columns together"
     return "other questions"
 
@@ -341,7 +332,7 @@ class _Entry:
             return cls(column, origin, words, (), None)
         coding = domain[column.name]
         values = () if coding.labels is None else tuple(map(str, coding.labels))
-        own = [s for s in certificate.spends if s.asked == Marginals.words((column.name,))]
+        own = [s for s in certificate.spends if s.asked == asks.Marginals.words((column.name,))]
         margins = [m for s in own if s.mechanism in NOISES and (m := NOISES[s.mechanism].margin(s)) is not None]
         chart = column_chart(coding, table[column.name])
         return cls(column, origin, _codes_words(coding), values, chart, min(margins, default=None))
