@@ -98,5 +98,6 @@ def suggestion(name: str, names: Iterable[str], otherwise: str = "there are") ->
 
 def close_names(name: str, names: Iterable[str], most: int = 3, cutoff: float = 0.6) -> list[str]:
     """Those that look most like the name, whatever their case."""
+    # difflib compares by case, and "Age" for "age" is the commonest slip of all.
     lowered = {n.lower(): n for n in names}
     return [lowered[n] for n in difflib.get_close_matches(name.lower(), lowered, most, cutoff)]

@@ -59,6 +59,7 @@ def run_audit(request: AuditRequest, mutants: bool, output: Output) -> None:
         # A method that trains has mistakes of its own.
         possible = MUTANTS if mutants or not request.methods else mutants_of(request.methods[0])
         known_name("mutant", request.mutant, possible)
+    # All that can be refused is refused first: an audit takes minutes.
     if mutants:
         _check_mutants(request)
         output.check()

@@ -53,6 +53,7 @@ def show_query(data: str, sql: str, *, schema: Path | None, ledger: Path | None,
 
 
 def _print_groups(answer: Answer) -> None:
+    # Every figure has its own interval beside it: no number of a noisy answer stands alone.
     heads = [*answer.keys, *(h for name in answer.names for h in (name, f"{100 * answer.confidence:g} % interval"))]
     rows = [
         [*("(missing)" if k is None else str(k) for k in g.keys), *(c for f in g.figures for c in _cells(f))]

@@ -78,6 +78,7 @@ def resumable(journal: Journal) -> Iterator[None]:
                 raise type(error)(f"{error}; {HOW}", error.subject) from error
             raise
         except Exception:
+            # A bug is reported by `report`, which doesn't know of the journal: how to go on is said here.
             if journal.paid:
                 print(f"understudy: {HOW}.", file=sys.stderr)
             raise

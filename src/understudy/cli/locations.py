@@ -14,7 +14,7 @@ def beside(data: str, ending: str) -> Path:
     _demand_file(data, "where to write, with --out")
     where, _, inside = data.partition("::")
     path = Path(where)
-    stem = path.name.removesuffix(".gz")
+    stem = path.name.removesuffix(".gz")  # people.csv.gz has its schema in people.toml
     if "." in stem[1:]:  # a dot at the beginning hides a file, and begins no ending
         stem = stem[: stem.rindex(".")]
     if inside:

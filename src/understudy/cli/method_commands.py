@@ -41,7 +41,7 @@ def show_methods(as_json: bool) -> None:
 
 def show_method(name: str, as_json: bool) -> None:
     """One method, or one without privacy, with its options."""
-    found = SPECIMENS.get(name) or find_method(name)
+    found = SPECIMENS.get(name) or find_method(name)  # in this order: the latter refuses what it doesn't know
     described = _described(found)
     if as_json:
         print_json(described)

@@ -62,7 +62,7 @@ def sparkline(values: Sequence[float]) -> str:
     >>> sparkline([4.0, 2.0, 0.0])
     '█▅▁'
     """
-    most = max(values) or 1.0
+    most = max(values) or 1.0  # from zero and not from the least: a curve that hardly falls should look so
     return "".join(HEIGHTS[round((len(HEIGHTS) - 1) * max(value, 0.0) / most)] for value in values)
 
 

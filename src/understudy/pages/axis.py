@@ -36,7 +36,7 @@ class Scale:
         elif logarithmic:
             low, high = 1.0, 1.0
         if low == high and logarithmic:
-            low, high = low / 2, high * 2
+            low, high = low / 2, high * 2  # a logarithmic axis has no room to add, but factors
         elif low == high:
             slack = max(0.5, abs(low) * 0.05)
             low, high = low - slack, high + slack

@@ -52,6 +52,7 @@ class Figure:
         wide, high = (coordinate(side + 2 * MARGIN) for side in (self.width, self.height))
         box = f'viewBox="-{MARGIN} -{MARGIN} {wide} {high}" width="{wide}" height="{high}"'
         paper = f'xmlns="http://www.w3.org/2000/svg" style="background:{LIGHT["card"]}"'
+        # The first size is that of the root element: pictures within it keep theirs.
         svg = self.svg.replace(_size(self.width, self.height), f"{paper} {box}", 1)
         values = {**LIGHT, "font": FONT}  # a file by itself has no style sheet that could define the variables
         return _VARIABLE.sub(lambda found: values[found[1]], svg)
@@ -76,6 +77,7 @@ class Figure:
 
 def _png(svg: str) -> bytes:
     """Drawn at twice the size, for print and fine screens."""
+    # An extra: whoever saves SVG only needs no renderer. By name, since it has no types to check against.
     try:
         resvg = importlib.import_module("resvg_py")
     except ImportError:

@@ -12,6 +12,7 @@ def written(value: float) -> str:
     >>> written(0.25), written(20000.0), written(2.5e6), written(-0.0)
     ('0.25', '20,000', '2.5 M', '0')
     """
+    # Beyond these letters, and below a ten-thousandth, an exponent is shorter than the digits.
     for unit, letter in ((1e9, "G"), (1e6, "M")):
         if unit <= abs(value) < 1e12:
             return f"{value / unit:.6g} {letter}"
@@ -84,7 +85,7 @@ def duration(seconds: float) -> str:
         return "under 0.1 s"
     if seconds < 60:
         return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, rest = divmod(round(seconds), 60)  # rounded first, or 119.7 s would be 1 min 60 s
     return f"{minutes} min {rest} s"
 
 

@@ -80,6 +80,7 @@ def _printable(value: Any) -> Any:
 
 def _hash(script: str) -> str:
     """By which the page's policy lets this script run, and no other."""
+    # Of the text between the tags to the byte: a template that indents the script would keep it from running.
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 

@@ -81,6 +81,7 @@ class RowSample:
     def counts(self, variables: Sequence[Variable]) -> NDArray[np.int64]:
         """The contingency table of some columns."""
         shape = tuple(v.size for v in variables)
+        # One pass over the rows for any number of columns; callers see to it that the table of counts fits.
         flat = np.ravel_multi_index(tuple(self.codes[v.name] for v in variables), shape)
         return np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape)
 
@@ -132,6 +133,7 @@ def _numbers(table: pa.Table, name: str) -> NDArray[np.float64]:
 def _cut(column: Column, tables: Sequence[NDArray[np.float64]]) -> Variable:
     missing = any(bool(np.isnan(t).any()) for t in tables)
     distinct = np.unique(np.concatenate([np.unique(t[~np.isnan(t)]) for t in tables]))
+    # The values of all tables decide: a synthetic value that no real row has must not share a cell with a real one.
     if len(distinct) <= MOST_VALUES:
         labels = tuple(value_text(column, v) for v in distinct) or ("none",)
         return Variable(column, labels, distinct[1:], missing)
@@ -147,6 +149,7 @@ def _cut(column: Column, tables: Sequence[NDArray[np.float64]]) -> Variable:
 def _equal_edges(real: NDArray[np.float64]) -> NDArray[np.float64]:
     """Between bins of about equally many real rows; a value that fills a bin by itself has one of its own."""
     values, counts = np.unique(real, return_counts=True)
+    # Such as the many zeros of a capital gain: in a bin of others they would hide how those are distributed.
     heavy = values[counts >= max(2, len(real) / BINS)]
     light = real[~np.isin(real, heavy)]
     cuts = light
@@ -203,7 +206,7 @@ def _texts(table: pa.Table, column: Column) -> pa.Array:
     if isinstance(column, Boolean):
         known = pc.is_in(values, pa.array([*Boolean.TRUE, *Boolean.FALSE]))
         truth = pc.if_else(pc.is_in(values, pa.array(Boolean.TRUE)), "true", "false")
-        values = pc.if_else(known, truth, values)
+        values = pc.if_else(known, truth, values)  # what is neither stays as it is, and shows as undeclared
     elif isinstance(column, Categorical) and column.numeric:
         # 1 and 1.0 are one category, so a whole number is written without a fraction.
         values = values.cast(pa.float64())
@@ -217,6 +220,7 @@ def _listed(column: Column, texts: Mapping[str, pa.Array]) -> tuple[Variable, di
     # The labels of all tables, so that a synthetic value that no real row has gets a code too.
     seen = {str(v) for t in texts.values() for v in t.dictionary.to_pylist()}
     declared = [str(v) for v in _declared(column) if str(v) in seen]
+    # Never empty: a column without any value still has a code, so that no array has a side of length 0.
     labels = tuple(dict.fromkeys([*declared, *sorted(seen)])) or ("none",)
     place = {label: i for i, label in enumerate(labels)}
     missing = any(t.null_count for t in texts.values())

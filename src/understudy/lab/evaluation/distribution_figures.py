@@ -81,6 +81,7 @@ def _shown(rows: list[Row]) -> list[Row]:
     if len(rows) <= MOST_BARS:
         return rows
     lengths = [max(real, other) for _, real, other in rows]
+    # The longest in either table: a value that only the synthetic rows have in plenty must be seen.
     least = max(sorted(lengths)[-MOST_BARS], RARE)
     kept = [row for row, length in zip(rows, lengths, strict=True) if length > least]
     rest = [row for row, length in zip(rows, lengths, strict=True) if length <= least]
@@ -221,7 +222,7 @@ def scatter(cloud: ScatterPicture) -> Figure:
 
 def _some(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
     known = [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
-    return known[:: max(1, math.ceil(len(known) / MOST_POINTS))]
+    return known[:: max(1, math.ceil(len(known) / MOST_POINTS))]  # every so many: the rows come in random order
 
 
 def _dots(points: Sequence[tuple[float, float]], across: Scale, up: Scale) -> str:

@@ -63,6 +63,7 @@ def heatmaps(matrix: AssociationPicture) -> tuple[Figure, Figure, Figure]:
     real, synthetic = _shown(matrix.real), _shown(matrix.synthetic)
     differences = synthetic - real
     largest = np.nanmax(np.abs(differences), initial=0.0)
+    # A round end of the scale, by the largest difference: on that of the associations small ones would all look empty.
     end = next((e for e in ENDS if largest <= e), 2.0)
     panels = (("Real", real, 1.0), ("Synthetic", synthetic, 1.0), ("Synthetic minus real", differences, end))
     first, second, third = (_draw(_Panel(title, shown, cells, most), matrix) for title, cells, most in panels)

@@ -125,7 +125,7 @@ def _has_curve(values: Numbers) -> bool:
 def _shares(comparison: Comparison, variable: Variable, distance: float) -> SharesPicture:
     """Bars in the order of the column, if it has one, else by frequency; what does not fit is one bar at the end."""
     real, synthetic = (s.counts([variable]) / s.rows for s in comparison.both)
-    by_frequency = np.lexsort((-synthetic, -real))
+    by_frequency = np.lexsort((-synthetic, -real))  # the last key counts first: by the real shares, then the synthetic
     by_frequency = by_frequency[(real + synthetic)[by_frequency] > 0]
     kept, rest = by_frequency, by_frequency[:0]
     if len(by_frequency) > MOST_LABELS:
@@ -149,6 +149,7 @@ def _density(variable: Variable, real: Numbers, synthetic: Numbers, distance: fl
     # One bandwidth, that of the real rows: two would show a difference where only the sizes of the tables differ.
     width = _bandwidth(real, float(points[1] - points[0]))
     curve, other = (_smoothed(values, points, bounds, width) for values in (real, synthetic))
+    # Three labels, which fit under any picture; where the points are numbers, the axis has round ones instead.
     labels = tuple(_tick(variable, float(points[i]), float(np.ptp(points))) for i in (0, POINTS // 2, -1))
     return DensityPicture(variable.name, tuple(map(float, points)), labels, curve, other, distance)
 

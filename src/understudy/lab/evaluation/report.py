@@ -130,7 +130,7 @@ def pictures(evaluation: Evaluation) -> list[Figure]:
 def _drawn(evaluation: Evaluation) -> tuple[list[Figure], tuple[Figure, ...], Figure | None]:
     """The columns, the heatmaps and the cloud of rows; the latter two where the tables have any."""
     pictures = evaluation.pictures
-    columns = [_column(c) for c in pictures.columns[:MOST_PICTURES]]
+    columns = [_column(c) for c in pictures.columns[:MOST_PICTURES]]  # the worst come first
     maps = heatmaps(pictures.matrix) if pictures.matrix else ()
     return columns, maps, scatter(pictures.cloud) if pictures.cloud else None
 

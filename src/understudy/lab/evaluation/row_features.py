@@ -49,7 +49,7 @@ class Standardisation:
         if not len(finite):
             return cls()
         low, high = float(finite.min()), float(finite.max())
-        if low == high:
+        if low == high:  # by its ends, since the deviation of a constant may come out as a rounding error
             return cls(low, 1.0, low, high)
         largest = max(-low, high)
         within = finite / largest  # the squares of very large numbers are not numbers
@@ -58,7 +58,7 @@ class Standardisation:
     def standardise(self, values: Floats) -> Floats:
         with np.errstate(over="ignore"):
             scaled = np.clip((values - self.centre) / self.spread, -FAR, FAR)
-        return np.where(np.isnan(values), 0.0, scaled)
+        return np.where(np.isnan(values), 0.0, scaled)  # at the mean; an indicator beside it says that it is missing
 
     def complete(self, values: Floats) -> Floats:
         """In their own unit: the mean for what is missing, the ends of the known range for what is infinite."""
@@ -125,7 +125,7 @@ def commonest_first(codes: NDArray[np.int64], size: int, most: int) -> NDArray[n
     """A place for every code: its own, or where there are more than `most`, the last one for all but the commonest."""
     if size <= most:
         return np.arange(size)
-    order = np.argsort(-np.bincount(codes, minlength=size), kind="stable")
+    order = np.argsort(-np.bincount(codes, minlength=size), kind="stable")  # ties in the order of the schema
     places = np.empty(size, dtype=np.int64)
     places[order] = np.minimum(np.arange(size), most - 1)
     return places
@@ -215,6 +215,7 @@ def quietly() -> Iterator[None]:
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():
+        # A synthetic table may be as odd as it likes: that a model finds it hard is a result, and no news for the user.
         for category in (ConvergenceWarning, LinAlgWarning, UserWarning):
             warnings.simplefilter("ignore", category)
         yield

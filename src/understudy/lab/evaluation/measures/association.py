@@ -46,7 +46,7 @@ def association_matrix(comparison: Comparison, sample: RowSample) -> Numbers:
     """The association of every two columns of one table; NaN where a column is constant or has no numbers."""
     variables = comparison.variables
     matrix = _associations(comparison, sample, _pairs(variables, _any))
-    varied = [not trouble(sample, v) for v in variables]
+    varied = [not trouble(sample, v) for v in variables]  # a constant is associated with nothing, not even itself
     matrix[np.diag_indices_from(matrix)] = np.where(varied, 1.0, np.nan)
     return matrix
 
@@ -101,7 +101,7 @@ def _standardised(values: Numbers) -> Numbers:
     present = values[~np.isnan(values)]
     if not len(present) or np.isinf(present).any() or present.min() == present.max():
         return np.full(len(values), np.nan)
-    scaled = values / np.abs(present).max()
+    scaled = values / np.abs(present).max()  # first, since the squares of very large numbers would overflow
     scaled = scaled - np.nanmean(scaled)
     return np.asarray(scaled / np.nanstd(scaled))
 
@@ -167,7 +167,7 @@ def _parts(comparison: Comparison, pairs: Sequence[Pair]) -> Iterator[MeasurePar
         first, second = comparison.variables[i], comparison.variables[j]
         name = f"{first.name} × {second.name}"
         there, here = float(real[i, j]), float(synthetic[i, j])
-        if np.isnan(there - here):
+        if np.isnan(there - here):  # no association in at least one of the tables
             yield MeasurePart(name, None, _reason(comparison, (i, j), troubles))
         else:
             yield MeasurePart(

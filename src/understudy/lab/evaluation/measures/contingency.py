@@ -39,6 +39,7 @@ def joint_counts(real: RowSample, synthetic: RowSample, variables: Sequence[Vari
     cells = math.prod(v.size for v in variables)
     if cells <= DENSE * (real.rows + synthetic.rows):
         return real.counts(variables).ravel(), synthetic.counts(variables).ravel()
+    # Numbered together, so that a combination has the same place in the counts of either table.
     both = [np.concatenate([real.codes[v.name], synthetic.codes[v.name]]) for v in variables]
     codes, count = _dense_codes(both, [v.size for v in variables])
     return np.bincount(codes[: real.rows], minlength=count), np.bincount(codes[real.rows :], minlength=count)

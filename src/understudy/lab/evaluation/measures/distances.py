@@ -39,7 +39,7 @@ class Line:
 
     def scaled(self, raw: float) -> float:
         """In standard deviations of the real column."""
-        if raw == 0:
+        if raw == 0:  # two equal constants are as near as can be, though they have no spread
             return 0.0
         if self.deviation == 0:
             raise NoFigureError(
@@ -134,6 +134,7 @@ def _largest_gap(comparison: Comparison, variable: Variable) -> MeasurePart:
     """Kolmogorov and Smirnov: where the distribution functions are furthest apart. Infinite values have an order."""
     real, synthetic = (np.sort(values) for values in present_values(comparison, variable))
     points = np.concatenate([real, synthetic])
+    # Two step functions are furthest apart at a point where one of them steps.
     below = np.searchsorted(real, points, side="right") / len(real)
     gaps = np.abs(below - np.searchsorted(synthetic, points, side="right") / len(synthetic))
     return MeasurePart(variable.name, float(gaps.max()))

@@ -51,6 +51,7 @@ def _distances(comparison: Comparison, group: Variable, other: Variable) -> Floa
     shares = []
     for table in comparison.both:
         counts = table.counts([group, other])
+        # A group without rows has shares of 0, and is left out by `_too_small`.
         shares.append(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
     return np.abs(shares[0] - shares[1]).sum(axis=1) / 2
 
@@ -76,6 +77,7 @@ def _worst(parts: list[MeasurePart], nothing: str, note: str = "") -> MeasureRes
     known = [p.value for p in parts if p.value is not None]
     if not known:
         return MeasureResult.undefined(nothing, parts)
+    # The worst and not the mean: what a large group gains must not make up for what a small one loses.
     return MeasureResult(max(known), parts=tuple(parts), note=note)
 
 

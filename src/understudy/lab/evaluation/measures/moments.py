@@ -36,6 +36,7 @@ def _variance(comparison: Comparison, variable: Variable) -> MeasurePart:
         raise NoFigureError(f"the {which} column is constant, so the variances have no ratio")
     value = 0.0  # two constants too have the same variance, though no logarithm of it
     if real != synthetic:
+        # Of the deviations, twice: the variances themselves may overflow.
         value = 2 * abs(math.log(synthetic) - math.log(real))
     return MeasurePart(variable.name, value, raw=synthetic * synthetic, reference=real * real)
 

@@ -80,6 +80,7 @@ def _train(comparison: Comparison, table: RowSample, tested: Mapping[str, RowSam
     if not others:
         return TrainingRows(target, f"there is no column beside {target.name!r} to predict it from")
     known = target.known(table)
+    # At most so many rows, since four models are trained on each table.
     rows = draw(known, MOST_TRAINED, seed)
     if reason := target.unlearnable(rows):
         return TrainingRows(target, reason)
@@ -139,6 +140,7 @@ def _predicted(target: Target, model: Any, matrix: NDArray[Any]) -> Floats:
     """A class that the model never saw has the probability 0."""
     if target.variable.on_line:
         return np.asarray(model.predict(matrix), dtype=np.float64)
+    # Models number the classes that they saw; here every class of the real table has its column.
     probabilities = np.zeros((len(matrix), target.count))
     probabilities[:, model.classes_] = model.predict_proba(matrix)
     return probabilities
@@ -169,7 +171,7 @@ def f1(target: Target, answers: Predictions, model: str) -> float | None:
     if target.count > 2:
         return float(f1_score(truth, chosen, average="macro", zero_division=0.0))
     here, named = truth == target.rarer, chosen == target.rarer
-    either = int(here.sum() + named.sum())
+    either = int(here.sum() + named.sum())  # F1 = 2·TP / (2·TP + FP + FN), whose denominator this is
     if not either:
         return None
     return 2.0 * int((here & named).sum()) / either

@@ -73,6 +73,7 @@ def _estimate(comparison: Comparison) -> Propensity:
 
 def _rank(matrix: Floats) -> int:
     """The number of parameters that the model is free to choose, without the constant."""
+    # Indicators of one column add up to 1, so the matrix has fewer independent columns than columns.
     variances = np.linalg.eigvalsh(np.cov(matrix, rowvar=False, ddof=0).reshape(matrix.shape[1], -1))
     most = variances.max(initial=0.0)
     if not most > 0:
@@ -107,6 +108,7 @@ def propensity_auc(comparison: Comparison) -> MeasureResult:
     matrix, origin = mixture.features.ordinal(mixture.rows), mixture.synthetic
     first = _half(origin, seed)
     found = []
+    # Each half is judged by a model that never saw it: on its own rows boosting would tell any two tables apart.
     for learnt in (first, ~first):
         model: Any = HistGradientBoostingClassifier(max_iter=ROUNDS, early_stopping=False, random_state=seed % 2**32)
         with quietly():

@@ -67,6 +67,7 @@ def random_queries(comparison: Comparison, count: int = QUERIES) -> list[RangeQu
     if not askable:
         return []
     sizes = [min(1 + i % MOST_COLUMNS, len(askable)) for i in range(count)]
+    # All choices of columns are drawn before the conditions: the order of draws is what a seed means.
     chosen = [rng.choice(len(askable), size, replace=False) for size in sizes]
     return [RangeQuery(tuple(_condition(askable[i], finite, rng) for i in columns)) for columns in chosen]
 
@@ -117,6 +118,7 @@ def query_error(comparison: Comparison) -> MeasureResult:
 
 def query_relative(comparison: Comparison) -> MeasureResult:
     found = answers(comparison)
+    # The median, since a few queries for rare rows have relative errors beyond all others.
     return _summed_up(found, np.abs(found.synthetic - found.real) / np.maximum(found.real, SANITY), np.median)
 
 

@@ -81,6 +81,7 @@ def _unlisted(comparison: Comparison, variable: Variable) -> MeasurePart:
     codes = codes[codes < len(variable.labels)]
     if not len(codes):
         raise NoFigureError("all values are missing in the synthetic table")
+    # Looked up for each label once, and not for each row.
     strange = np.array([label not in declared for label in variable.labels], dtype=bool)
     return _share(variable.name, strange[codes])
 
@@ -141,6 +142,7 @@ def expressed(variable: Variable, sample: RowSample) -> Values:
 def _moments(column: Column, units: NDArray[np.float64]) -> NDArray[np.datetime64]:
     assert isinstance(column, Datetime)
     known = np.isfinite(units)
+    # Whole microseconds, rounded: a product of floats may lie just below the moment that is meant.
     steps = np.rint(np.where(known, units, 0.0) * column.unit_seconds * 1e6).astype("timedelta64[us]")
     return np.where(known, np.datetime64(column.start, "us") + steps, np.datetime64("NaT", "us"))
 
