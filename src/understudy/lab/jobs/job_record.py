@@ -37,6 +37,7 @@ class JobRecord:
         try:
             self._file.write(json.dumps(value, ensure_ascii=False).encode() + b"\n")
             self._file.flush()
+            # A job may have taken hours: it must outlast the machine, too, not just this process.
             os.fsync(self._file.fileno())
         except OSError as error:
             raise _unwritable(self._path, error) from None

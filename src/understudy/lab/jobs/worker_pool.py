@@ -65,6 +65,7 @@ class Broken:
         """In one line that quotes nothing but the name of an error."""
         if self.overdue:
             return f"no result within {self.seconds:.0f} s, the time limit"
+        # The kernel does so to whoever needs too much memory; the pool, only where a job is overdue or given up.
         if self.code == -signal.SIGKILL:
             return "the process was killed, most likely because the machine ran out of memory"
         if self.code < 0:
@@ -255,6 +256,7 @@ def serve(prepare: Callable[[dict[str, Any], bytes], Callable[[dict[str, Any]], 
     os.dup2(2, 1)  # whatever prints, prints elsewhere
     setup = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with, args=(setup["parent"],), daemon=True).start()
+    # Bytes are read to their stated length, not to the end: jobs come behind them on the same pipe.
     answer = prepare(setup, sys.stdin.buffer.read(setup["attached"]))
     for line in sys.stdin.buffer:
         print(json.dumps(answer(json.loads(line))), file=answers, flush=True)

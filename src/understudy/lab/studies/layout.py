@@ -20,8 +20,9 @@ from understudy.lab.studies.study import Study, Trial, summarize
 from understudy.parameters import one_of
 
 NOTHING = "–"
+CORRELATION = "correlation"
 QUANTITIES = {
-    "correlation": ("pearson", "Correlation"),
+    CORRELATION: ("pearson", "Correlation"),
     "wasserstein": ("wasserstein-1", "Wasserstein distance"),
     "chi-square": ("chi2-one-sided", "Chi-square test"),
     "rmse": ("rmse-paired", "RMSE"),
@@ -70,29 +71,44 @@ def _forest_tables(study: Study) -> Iterator[TextTable]:
     for epsilon in study.epsilons:
         for quantity, (measure, title) in QUANTITIES.items():
             entry = _entry(data, epsilon, quantity)
-            rows = list(_rows(study, epsilon, quantity, measure, data, entry))
-            if rows:
-                real = ("real",) if quantity == "correlation" else ()
-                heads = ("feature", *real, "printed: ARF", "printed: DP-ARF", *study.methods)
-                where = f" (table {entry['table']})" if entry else ""
-                note = REMARKS.get(entry["table"], "") if entry else "The document prints none at this ε."
-                yield TextTable(f"{title}, ε = {epsilon:g}{where}", heads, tuple(rows), note)
+            rows = tuple(_rows(study, epsilon, quantity, measure, data, entry))
+            if not rows:
+                continue
+            heads = ["feature", "printed: ARF", "printed: DP-ARF", *study.methods]
+            if quantity == CORRELATION:
+                heads.insert(1, "real")
+            where, note = "", "The document prints none at this ε."
+            if entry:
+                where, note = f" (table {entry['table']})", REMARKS.get(entry["table"], "")
+            yield TextTable(f"{title}, ε = {epsilon:g}{where}", tuple(heads), rows, note)
 
 
 def _rows(
     study: Study, epsilon: float, quantity: str, measure: str, data: str, entry: Mapping[str, Any] | None
 ) -> Iterator[tuple[str, ...]]:
-    printed = {_plain(row[0]): row[1:] for row in entry["rows"]} if entry else {}
+    printed: dict[str, Sequence[float | None]] = {}
+    if entry:
+        printed = {_plain(row[0]): row[1:] for row in entry["rows"]}
     parts = _parts(study, epsilon, measure)
-    if quantity in ("classification", "reconstruction"):
-        wanted = f"{CLASSIFIER}" if quantity == "classification" else f"without {LEFT_OUT.get(data, study.target)}"
-        parts = {name: found for name, found in parts.items() if name == wanted}
+    # Of these two the document prints one figure for all rows, in a line without a name; ours is that of one part.
+    wholes = {"classification": CLASSIFIER, "reconstruction": f"without {LEFT_OUT.get(data, study.target)}"}
+    if quantity in wholes:
+        found = parts.get(wholes[quantity])
+        if found is not None:
+            yield ("all rows", *_printed(printed.get("")), *_ours(study, found))
+        return
     for name, found in parts.items():
-        alone = quantity in ("classification", "reconstruction")
-        row = printed.get("" if alone else _plain(name))
-        real = (_mean([p.reference for m in found.values() for p in m]),) if quantity == "correlation" else ()
-        ours = [_mean([_figure(p) for p in found.get(m, ())]) for m in study.methods]
-        yield ("all rows" if alone else name, *real, *_printed(row), *ours)
+        cells = [*_printed(printed.get(_plain(name))), *_ours(study, found)]
+        if quantity == CORRELATION:
+            cells.insert(0, _mean([p.reference for some in found.values() for p in some]))
+        yield (name, *cells)
+
+
+def _ours(study: Study, found: Mapping[str, Sequence[MeasurePart]]) -> Iterator[str]:
+    """The mean over the seeds, method by method; as the document defines the figure, where we define it otherwise."""
+    for method in study.methods:
+        parts = found.get(method, ())
+        yield _mean([p.value if p.raw is None else p.raw for p in parts])
 
 
 def _parts(study: Study, epsilon: float, measure: str) -> dict[str, dict[str, list[MeasurePart]]]:
@@ -100,18 +116,16 @@ def _parts(study: Study, epsilon: float, measure: str) -> dict[str, dict[str, li
     found: dict[str, dict[str, list[MeasurePart]]] = {}
     for method in study.methods:
         for trial in study.of(method, epsilon):
-            for part in trial.figures.get(measure, MeasureResult(None)).parts:
+            for part in _parts_of(trial, measure):
                 found.setdefault(part.name, {}).setdefault(method, []).append(part)
     return found
 
 
-def _figure(part: MeasurePart) -> float | None:
-    return part.value if part.raw is None else part.raw
-
-
 def _mean(values: Sequence[float | None]) -> str:
     summary = summarize([v for v in values if v is not None])
-    return _figure_text(summary.mean) if summary else NOTHING
+    if summary is None:
+        return NOTHING
+    return _figure_text(summary.mean)
 
 
 def _figure_text(value: float) -> str:
@@ -133,6 +147,7 @@ def _plain(name: str) -> str:
 
 def _document(study: Study) -> str:
     """Which of the document's tables this is: the one whose features are all among the columns."""
+    # A study doesn't say which data set it read: its columns do. These two measures together have a part for each.
     columns = {
         _plain(p.name) for m in ("wasserstein-1", "chi2-one-sided") for t in study.trials for p in _parts_of(t, m)
     }
@@ -180,10 +195,12 @@ def _selection_tables(study: Study) -> Iterator[TextTable]:
 
 
 def _tree_accuracy(study: Study, method: str, epsilon: float) -> str:
-    found = _parts(study, epsilon, "tstr-accuracy") if epsilon in study.epsilons else {}
+    found = _parts(study, epsilon, "tstr-accuracy")
     values = [p.value for name, by in found.items() if name.startswith(TREE) for p in by.get(method, ())]
     known = summarize([v for v in values if v is not None])
-    return _share(known.mean if known else None)
+    if known is None:
+        return NOTHING
+    return _share(known.mean)
 
 
 def _share(value: float | None) -> str:
@@ -192,7 +209,9 @@ def _share(value: float | None) -> str:
 
 def _cost(study: Study, method: str, epsilon: float) -> str:
     found = study.cost(method, epsilon, "seconds")
-    return f"{found.mean:.1f}" if found else NOTHING
+    if found is None:
+        return NOTHING
+    return f"{found.mean:.1f}"
 
 
 ROADMAP = (
@@ -209,7 +228,11 @@ def _roadmap_tables(study: Study) -> Iterator[TextTable]:
     """§4 of the plan: the two families side by side, one table for each measure of its plan. It prints no figures."""
     heads = ("method", "family", *(f"ε = {e:g}" for e in study.epsilons))
     for measure, title in ROADMAP:
-        rows = [_roadmap_row(study, m, measure) for m in study.methods]
+        rows = []
+        for method in study.methods:
+            found = (study.summary(method, e, measure) for e in study.epsilons)
+            cells = (NOTHING if s is None else s.written("{:.4f}".format) for s in found)
+            rows.append((method, study.families[method], *cells))
         baseline = study.baseline.get(measure)
         if baseline is not None and baseline.value is not None:
             rows.append(("real rows", NOTHING, *[_figure_text(baseline.value)] * len(study.epsilons)))
@@ -217,18 +240,6 @@ def _roadmap_tables(study: Study) -> Iterator[TextTable]:
             yield TextTable(title, heads, tuple(rows))
     rows = [(m, study.families[m], *(_cost(study, m, e) for e in study.epsilons)) for m in study.methods]
     yield TextTable("Running time in seconds", heads, tuple(rows))
-
-
-def _roadmap_row(study: Study, method: str, measure: str) -> tuple[str, ...]:
-    return (method, study.families[method], *(_summary(study, method, e, measure) for e in study.epsilons))
-
-
-def _summary(study: Study, method: str, epsilon: float, measure: str) -> str:
-    found = study.summary(method, epsilon, measure)
-    if found is None:
-        return NOTHING
-    half = (found.high - found.low) / 2
-    return f"{found.mean:.4f}" + (f" ± {half:.4f}" if found.seeds > 1 else "")
 
 
 LAYOUTS: dict[str, Callable[[Study], Iterator[TextTable]]] = {

@@ -90,23 +90,19 @@ def compare(
     """
     planned = cases(methods, epsilons, seeds, delta)
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
-    _check_jobs(jobs)
+    whole_number("jobs", jobs, 1, MOST_JOBS)
     wanted = _wanted(measures)
     split = HoldoutSplit.of(data, schema, holdout)
     task = StudyTask(
         split.train, split.holdout, schema=schema, delta=delta, target=target, groups=tuple(groups), measures=wanted
     )
     _check_columns(task)
+    if not isinstance(progress, Progress):
+        progress = _Function(progress)
     with StudyRecord.open(Path(out), _question(split, task, study_key(Path(out)))) as record:
-        _run(
-            record,
-            task,
-            (BASELINE, *planned),
-            jobs,
-            progress if isinstance(progress, Progress) else _Function(progress),
-        )
+        _run(record, task, (BASELINE, *planned), jobs, progress)
         study = _study(split, task, record, planned)
-        table.write(study, Path(out))
+        table.write(study, Path(out))  # while the record is locked: another run would write the same files
     return study
 
 
@@ -117,6 +113,7 @@ def _run(record: StudyRecord, task: StudyTask, planned: Sequence[Case], jobs: in
     progress.advance(TrialAdvance("trial", done, len(planned), recorded=known))
     if not left:
         return
+    # Closed by whatever stops this loop, an interrupt too: else workers would go on without anybody to record them.
     with closing(trials(task, left, jobs)) as found:
         for trial in found:
             record.add(trial)
@@ -163,7 +160,3 @@ def _check_columns(task: StudyTask) -> None:
     """Refuses a target or groups that no trial could be evaluated by, before any is run."""
     few, held = task.train.slice(0, FEW), task.holdout.slice(0, FEW)
     Comparison.of(few, few, holdout=held, schema=task.schema, target=task.target, groups=task.groups)
-
-
-def _check_jobs(jobs: int) -> None:
-    whole_number("jobs", jobs, 1, MOST_JOBS)

@@ -35,6 +35,7 @@ KEY = "study.key"
 KEY_BYTES = 32
 UNDEFINED = "the figure is not a finite number"
 HASH = 64
+"""Digits of a SHA-256: such a value says nothing to a reader, only that it changed."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class StudyQuestion:
     groups: tuple[str, ...]
     measures: tuple[str, ...]
     version: str
+    """Another version may draw other rows from the same seed, and so can't add to a study."""
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> StudyQuestion:
@@ -117,7 +119,7 @@ def _trials(path: Path, values: list[Any], question: StudyQuestion) -> dict[tupl
         raise ReleaseError(f"{where} ({changes}); choose another folder, or ask as before", path)
     try:
         return {t.key: t for t in map(from_dict, values[1:])}
-    except (KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError):  # lines of JSON, but of something else
         raise strange from None
 
 
@@ -145,6 +147,7 @@ def _make_key(path: Path) -> None:
             path,
         )
     with contextlib.suppress(FileExistsError):  # another run was first; its key is as good
+        # Whoever has the key can try rows against the hash. So nobody else may read the file before it holds the key.
         path.touch(mode=0o600, exist_ok=False)
         path.write_bytes(os.urandom(KEY_BYTES))
 
@@ -166,22 +169,24 @@ def _figure(value: dict[str, Any]) -> MeasureResult:
 
 def _finite(figure: MeasureResult) -> MeasureResult:
     parts = tuple(_finite_part(p) for p in figure.parts)
-    reason = figure.reason if _is_finite(figure.value) else UNDEFINED
-    return dataclasses.replace(figure, value=_known(figure.value), reason=reason, parts=parts)
+    return dataclasses.replace(figure, value=_known(figure.value), reason=_reason(figure), parts=parts)
 
 
 def _finite_part(part: MeasurePart) -> MeasurePart:
-    reason = part.reason if _is_finite(part.value) else UNDEFINED
     value, raw, reference = map(_known, (part.value, part.raw, part.reference))
-    return dataclasses.replace(part, value=value, reason=reason, raw=raw, reference=reference)
+    return dataclasses.replace(part, value=value, reason=_reason(part), raw=raw, reference=reference)
+
+
+def _reason(found: MeasureResult | MeasurePart) -> str:
+    if found.value is None or math.isfinite(found.value):
+        return found.reason
+    return UNDEFINED
 
 
 def _known(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else float(value)
-
-
-def _is_finite(value: float | None) -> bool:
-    return value is None or math.isfinite(value)
+    if value is None or not math.isfinite(value):
+        return None
+    return float(value)  # a numpy number is no JSON
 
 
 PARQUET, CSV = "results.parquet", "results.csv"
@@ -196,6 +201,7 @@ def to_arrow(study: Study) -> pa.Table:
 
     kinds = (pa.string(), pa.float64(), pa.int64(), pa.string(), pa.string(), pa.float64(), pa.string())
     fields = [pa.field(n, k) for n, k in zip(COLUMNS, (*kinds, pa.float64(), pa.float64()), strict=True)]
+    # No rows would give no columns either.
     columns = list(zip(*_rows(study), strict=True)) or [()] * len(COLUMNS)
     arrays = [pa.array(c, type=f.type) for c, f in zip(columns, fields, strict=True)]
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from understudy.lab.evaluation.evaluation import NOTICE
-from understudy.lab.evaluation.measure import HIGHER, Measure
-from understudy.lab.studies.layout import TextTable, lay_out
+from understudy.lab.evaluation.measure import Measure
+from understudy.lab.studies.layout import NOTHING, TextTable, lay_out
 from understudy.lab.studies.study import Study, Summary
 from understudy.methods.method import MODEL_FIRST, STATISTICS_FIRST
 from understudy.pages.curves import Dot, Reference, Series, curves, dots
@@ -24,7 +24,6 @@ CEILINGS = ("tstr-auc", "tstr-accuracy", "tstr-f1", "tstr-r2")
 """Where the real rows show what can be reached at best; of a distance they would show 0."""
 HEADLINES = ("tv2", "tstr-auc", "tstr-r2", "propensity-auc")
 COSTS = {"seconds": "Seconds to make the rows", "megabytes": "Most memory, in megabytes"}
-NOTHING = "–"
 WIDTH = 520
 """Of a curve: two stand side by side."""
 
@@ -96,6 +95,7 @@ def _series(study: Study, method: str, measure: Measure) -> Series:
 
 def _point(epsilon: float, summary: Summary, measure: Measure) -> tuple[float, float, float, float]:
     """An interval ends where the measure does."""
+    # A mean of figures is inside the measure's range, but Student's interval of it need not be.
     low, high = max(summary.low, measure.low), min(summary.high, measure.high)
     return (epsilon, summary.mean, min(low, summary.mean), max(high, summary.mean))
 
@@ -113,7 +113,7 @@ def _rankings(study: Study) -> list[Figure]:
 
 def _ranking(study: Study, epsilon: float) -> Figure | None:
     ranks = study.ranking(epsilon)
-    if len(ranks) < 2:
+    if len(ranks) < 2:  # a method alone is always first
         return None
     return dots(
         [Dot(r.method, r.mean, r.best, r.worst) for r in ranks],
@@ -156,7 +156,8 @@ def _cost(study: Study, what: str, title: str) -> Figure:
 
 def _table(study: Study, measure: Measure) -> TextTable:
     heads = ("method", *(f"ε = {e:g}" for e in study.epsilons))
-    return TextTable(measure.title, heads, tuple(_rows(study, measure)), _note(measure))
+    note = f"{measure.explanation} {measure.direction.capitalize()} is better."
+    return TextTable(measure.title, heads, tuple(_rows(study, measure)), note)
 
 
 def _rows(study: Study, measure: Measure) -> Iterator[tuple[str, ...]]:
@@ -170,8 +171,4 @@ def _rows(study: Study, measure: Measure) -> Iterator[tuple[str, ...]]:
 def _cell(summary: Summary | None) -> str:
     if summary is None:
         return NOTHING
-    return valued(summary.mean) + (f" ± {valued((summary.high - summary.low) / 2)}" if summary.seeds > 1 else "")
-
-
-def _note(measure: Measure) -> str:
-    return f"{measure.explanation} {'Higher' if measure.direction == HIGHER else 'Lower'} is better."
+    return summary.written(valued)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +49,12 @@ class Summary:
     low: float
     high: float
     seeds: int
+
+    def written(self, figure: Callable[[float], str]) -> str:
+        """The mean, and half of the interval's width where several seeds give it one."""
+        if self.seeds == 1:
+            return figure(self.mean)
+        return f"{figure(self.mean)} ± {figure((self.high - self.low) / 2)}"
 
 
 @dataclass(frozen=True)
@@ -105,13 +111,15 @@ class Study(Rendered):
         """Best first; only methods that have a figure of every measure that some method has one of."""
         wanted = [m for m in self.measures if m.name in RANKED]
         found = {m.name: {k: s.mean for k in self.methods if (s := self.summary(k, epsilon, m.name))} for m in wanted}
+        # A method without some figure would be ranked by the others alone, which may be what it is good at.
         complete = [k for k in self.methods if wanted and all(k in found[m.name] for m in wanted if found[m.name])]
         ranks: dict[str, list[float]] = {k: [] for k in complete}
         for measure in wanted:
-            sign = 1.0 if measure.direction == LOWER else -1.0
+            sign = _sign(measure)
             signed = {k: sign * found[measure.name][k] for k in complete if k in found[measure.name]}
             for method, value in signed.items():
                 below, equal = (sum(v < value for v in signed.values()), sum(v == value for v in signed.values()))
+                # Equals share the mean of the ranks that they take up together.
                 ranks[method].append(below + (equal + 1) / 2)
         known = [MethodRank(k, math.fsum(r) / len(r), min(r), max(r)) for k, r in ranks.items() if r]
         return sorted(known, key=lambda r: r.mean)
@@ -120,7 +128,7 @@ class Study(Rendered):
         """The method with the best mean, of all or of one family."""
         methods = [m for m in self.methods if family in (None, self.families[m])]
         found = [(m, s) for m in methods if (s := self.summary(m, epsilon, measure.name))]
-        sign = 1.0 if measure.direction == LOWER else -1.0
+        sign = _sign(measure)
         return min(found, key=lambda pair: sign * pair[1].mean, default=None)
 
     def cost(self, method: str, epsilon: float, what: str) -> Summary | None:
@@ -144,6 +152,11 @@ class Study(Rendered):
         return report
 
 
+def _sign(measure: Measure) -> float:
+    """By which figures are multiplied, so that less is better."""
+    return 1.0 if measure.direction == LOWER else -1.0
+
+
 def summarize(values: Sequence[float]) -> Summary | None:
     """Mean and 95 % interval of the mean by Student's t; of a single value the interval is that value."""
     if not values:
@@ -153,6 +166,8 @@ def summarize(values: Sequence[float]) -> Summary | None:
         return Summary(mean, mean, mean, 1)
     from scipy.stats import t
 
+    # Of the mean, with n − 1. By Student's t, since a study has few seeds: of three, the normal law's interval would
+    # be less than half as wide.
     spread = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1) / len(values))
     half = float(t.ppf(0.975, len(values) - 1)) * spread
     return Summary(mean, mean - half, mean + half, len(values))
@@ -202,5 +217,5 @@ def _check(methods: Sequence[str], epsilons: Sequence[float], seeds: int, delta:
     for name in methods:
         find_method(name)
     for epsilon in epsilons:
-        Budget(epsilon, delta)
+        Budget(epsilon, delta)  # which refuses what is no budget, before anything is run
     whole_number("seeds", seeds, 1, MOST_SEEDS)

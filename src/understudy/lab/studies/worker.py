@@ -48,9 +48,10 @@ class StudyTask:
         self._warm_up()
         begun = time.perf_counter()
         try:
-            synthetic = self.train if case == BASELINE else self._synthetic(case)
+            synthetic = self._synthetic(case)
         except Exception as error:
             return case.failed(sentence(error), time.perf_counter() - begun, peak_megabytes())
+        # Taken here: a peak never falls, and evaluating may need more memory than the method did.
         cost = time.perf_counter() - begun, peak_megabytes()
         try:
             return Trial(*case.key, *cost, self._figures(case, synthetic))
@@ -64,7 +65,10 @@ class StudyTask:
 
     def _synthetic(self, case: Case) -> pa.Table:
         """Rows with seeded noise: repeatable, without a guarantee, and never kept. So a draft of a schema will do."""
+        if case == BASELINE:
+            return self.train
         table = open_table(self.train, self.schema)
+        # The database would take all cores, which it has to share with other cases: seconds would depend on `jobs`.
         Rows.of(table).connection.execute("SET threads = 1")
         return synthesize(
             table,
@@ -108,19 +112,11 @@ class StudyTask:
 
         line, _, rest = content.partition(b"\n")
         facts = json.loads(line)
+        lists = {name: tuple(facts[name]) for name in ("groups", "measures")}
         source = pa.BufferReader(rest)
+        # A stream says where it ends, so that the other table is read from there.
         train, holdout = (pa.ipc.open_stream(source).read_all() for _ in range(2))
-        schema = Schema.loads(facts["schema"])
-        groups, measures = tuple(facts["groups"]), tuple(facts["measures"])
-        return cls(
-            train,
-            holdout,
-            schema=schema,
-            delta=facts["delta"],
-            target=facts["target"],
-            groups=groups,
-            measures=measures,
-        )
+        return cls(train, holdout, **facts | lists | {"schema": Schema.loads(facts["schema"])})
 
 
 def trials(task: StudyTask, cases: Sequence[Case], jobs: int) -> Generator[Trial, None, None]:
@@ -154,6 +150,7 @@ def sentence(error: Exception) -> str:
         return str(error)
     if isinstance(error, MemoryError):
         return "there was not enough memory"
+    # Without its message, which may quote a cell: reasons stand in the record and on the page.
     return f"a bug of ours ({located(error)})"
 
 
@@ -165,4 +162,5 @@ def peak_megabytes() -> float:
     import resource
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # In bytes on a Mac, in kilobytes elsewhere.
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)

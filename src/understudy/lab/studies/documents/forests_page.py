@@ -52,6 +52,9 @@ def _figures(chapter: ForestsChapter, pictures: Pictures) -> Iterator[Figure]:
     known = {column.column: column for column in pictures.columns}
     for name in chapter.numbers:
         column = known[name]
-        yield bars(column) if isinstance(column, SharesPicture) else density(column)
+        if isinstance(column, SharesPicture):  # a number with few values, or heavy ones: a curve would hide them
+            yield bars(column)
+        else:
+            yield density(column)
     if pictures.cloud:
         yield scatter(pictures.cloud)

@@ -54,6 +54,7 @@ def worst_pair(tree: PolyaPrior, rows: int, draws: int) -> Loss:
     a, others = tree.pseudo_counts, rows - 1
     first = _split_law(draws, a[0] + 1, a[0] + others)
     values, probabilities = [], []
+    # Given how many draws fall into the half of a, the two halves are independent: their losses add up.
     for near in range(draws + 1):
         with_a = _chain(a, near, 0, 1)
         with_b = _chain(a, draws - near, others, 0)
@@ -70,6 +71,7 @@ def _chain(pseudo_counts: Floats, draws: int, others: int, here: int) -> Loss:
     a = pseudo_counts
     drawn = np.array([draws])
     found = Loss(np.log1p(drawn / (a[0] + others)), np.ones(1))
+    # Every split of every count so far: the values multiply from level to level, so trees and draws must be few.
     for j in range(1, len(a)):
         below = np.concatenate([np.arange(m + 1) for m in drawn])
         from_above = np.repeat(np.arange(len(drawn)), drawn + 1)
@@ -198,6 +200,7 @@ def rows_apart(law: SampledDistribution, rows: int, c: float, depth: int, rng: G
     """Wasserstein-2 between rows and half as many draws: on a line, between their quantiles."""
     values = law.sample(rows, rng)
     made = PolyaPrior(c, depth).posterior(values).draw(max(1, rows // 2), rng)
+    # On a line the cheapest transport keeps the order, so the distance is that of the quantile functions in L2.
     shares = (np.arange(1000) + 0.5) / 1000
     return math.sqrt(float(((np.quantile(values, shares) - np.quantile(made, shares)) ** 2).mean()))
 
@@ -215,16 +218,18 @@ def _suprema(size: NonparametricSize, rng: Generator) -> Iterator[Supremum]:
         "m": (1, 3, 10, 30, 100, 300, 1000),
     }
     for name, grid in grids.items():
-        points = [base | {name: x} | ({"m": max(1, int(x) // 2)} if name == "n" else {}) for x in grid]
+        points = [base | {name: x} for x in grid]
+        fixed = {k: f"{k} = {v:g}" for k, v in base.items() if k != name}
+        if name == "n":
+            points = [p | {"m": max(1, int(p["n"]) // 2)} for p in points]
+            fixed["m"] = "m = n/2"
         trees = [PolyaPrior(p["c"], int(p["depth"])) for p in points]
         exact = [t.log_ratio_limit(int(p["m"])) for t, p in zip(trees, points, strict=True)]
         seen = [
             simulated_supremum(t, int(p["n"]), int(p["m"]), size.neighbours, rng)
             for t, p in zip(trees, points, strict=True)
         ]
-        fixed = "m = n/2" if name == "n" else f"m = {base['m']}"
-        others = ", ".join(f"{k} = {v:g}" for k, v in base.items() if k not in (name, "m"))
-        setting = f"{others}{'' if name == 'm' else ', ' + fixed}; {size.neighbours} random neighbours"
+        setting = f"{', '.join(fixed.values())}; {size.neighbours} random neighbours"
         yield Supremum(name, tuple(map(float, grid)), tuple(exact), tuple(seen), setting)
 
 
@@ -277,6 +282,7 @@ def _tree_failures(size: NonparametricSize, rng: Generator) -> Failures:
     limit = tree.log_ratio_limit(draws)
     epsilons = np.geomspace(limit / 40, limit, 24)
     losses = np.array([_random_loss(tree, rows, draws, rng) for _ in range(size.runs)])
+    # With more rows in the other half, draws would fall beside the one row less often.
     worst = worst_pair(tree, 2, draws)
     return Failures(
         "δ of a Polya tree's draws",
@@ -314,6 +320,7 @@ def _urn_failures(size: NonparametricSize, rng: Generator) -> Failures:
         )
         for name, law in laws.items()
     }
+    # The urn copies a row's value exactly, which no table without that row could: this holds at every ε.
     bound = least_delta(rows, rows, theta, sigma)
     return Failures(
         "δ of the printed Pitman–Yor urn",

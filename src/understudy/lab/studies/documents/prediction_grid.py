@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -57,9 +57,6 @@ from understudy.predictors.predictor import PrivatePredictor
 from understudy.predictors.tree_induction import MOST_LEAVES
 from understudy.progress import Listener, listening
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 TARGETS = {"adult": "income", "mushroom": "class", "nursery": "classification", "votes": "Class"}
 FILES = {"adult": "adult.train.csv"}
 DEPTHS, TREES = (1, 2, 3, 4, 5, 6, 7), (1, 2, 3, 5, 7, 10, 20, 50, 100)
@@ -79,13 +76,15 @@ class PredictionData:
     @classmethod
     def read(cls, name: str, folder: Path, schema: Schema, seed: int = 0) -> PredictionData:
         """As Hanisch has it: Adult binned and balanced, the others as they are."""
-        rows = Rows.of(folder / FILES.get(name, f"{name}.csv")).everything()
-        schema = ADULT_BINNED if name == "adult" else schema
-        frame = grouped_education(rows) if name == "adult" else rows
+        rows, binned = Rows.of(folder / FILES.get(name, f"{name}.csv")).everything(), name == "adult"
+        if binned:
+            rows, schema = grouped_education(rows), ADULT_BINNED
         domain = Domain.of(schema)
-        codes = codes_of(frame.select(list(domain.names)), domain, domain.names)
+        codes = codes_of(rows.select(list(domain.names)), domain, domain.names)
         whole = cls(name, domain, TARGETS[name], codes)
-        return whole.balanced(np.random.default_rng(seed)) if name == "adult" else whole
+        if binned:
+            return whole.balanced(np.random.default_rng(seed))
+        return whole
 
     @property
     def rows(self) -> int:
@@ -158,6 +157,7 @@ def _outcomes(
             PredictionOutcome(name, FOREST, depth, count, None, _plain(splits, depth, count)) for count in trees
         )
     for depth, epsilon in itertools.product(depths, epsilons):
+        # As printed: as many leaves as there are, and a leaf is what its own noisy counts say.
         printed = partial(PrivateDecisionTree, epsilon, depth=depth, leaves=MOST_LEAVES, shrink=False)
         one = _private(splits, printed)
         yield PredictionOutcome(name, PRIVATE_TREE, depth, 1, epsilon, one)
@@ -260,8 +260,6 @@ values = ["<=50K", ">50K"]
 
 def grouped_education(rows: pa.Table) -> pa.Table:
     """The table with its sixteen levels of education put into five."""
-    import pyarrow as pa
-
     group = {level: name for name, levels in EDUCATION.items() for level in levels}
     levels = [group[str(v)] for v in rows.column("education").to_pylist()]
     return rows.append_column(LEVEL, pa.array(levels))
@@ -286,6 +284,7 @@ def town(epsilon: float = EPSILON, repeats: int = REPEATS, seed: int = 0) -> Inc
         RESIDENTS,
         mean=(float(incomes.mean()), float(with_one.mean())),
         median=(float(np.median(incomes)), float(np.median(with_one))),
+        # A Laplace law of scale b has the standard deviation √2·b.
         noise_of_mean=math.sqrt(2.0) * LARGEST / epsilon / RESIDENTS,
         noisy_means=(means[0], means[1]),
         private_medians=(medians[0], medians[1]),

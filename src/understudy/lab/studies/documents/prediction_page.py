@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from understudy.pages.figure import SMALL, Figure, Numbers, element, figure, text, tip, width_of
+from understudy.pages.formatting import counted
 from understudy.pages.page import fill
 from understudy.pages.palette import var
 
@@ -85,7 +86,7 @@ def best_rows(grid: PredictionGrid, table: str) -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = []
     for method in dict.fromkeys(o.method for o in grid.outcomes if o.table == table):
         best = grid.best(table, method)
-        size = f"depth {best.depth}, {best.trees} tree{'s' if best.trees > 1 else ''}"
+        size = f"depth {best.depth}, {counted(best.trees, 'tree')}"
         found.append((method, size, _epsilon(best.epsilon), f"{best.mean:.2%}", f"{best.variance:.2e}"))
     return found
 
@@ -108,7 +109,10 @@ def heat(outcomes: Sequence[PredictionOutcome], across: str, quantity: str, titl
     columns = sorted({_across(o, across) for o in outcomes})
     depths = sorted({o.depth for o in outcomes}, reverse=True)
     values = {(o.depth, _across(o, across)): getattr(o, quantity) for o in outcomes}
-    low, high = (LOW, HIGH) if quantity == MEAN else (0.0, max([1e-4, *values.values()]))
+    low, high = LOW, HIGH
+    if quantity == VARIANCE:
+        # At least a little: all variances may be 0, and a colour is a share of the range.
+        low, high = 0.0, max([1e-4, *values.values()])
     room = 34.0
     width = max(room + SIDE * len(columns) + 6, width_of(title, 13.5))
     height = HEAD + SIDE * 0.62 * len(depths) + 40
@@ -128,7 +132,9 @@ def heat(outcomes: Sequence[PredictionOutcome], across: str, quantity: str, titl
 
 
 def _across(outcome: PredictionOutcome, across: str) -> float:
-    return float(outcome.trees) if across == "trees" else float(outcome.epsilon or 0.0)
+    if across == "trees":
+        return float(outcome.trees)
+    return float(outcome.epsilon or 0.0)
 
 
 def _cell(x: float, y: float, value: float | None, low: float, high: float, quantity: str) -> str:
@@ -137,11 +143,12 @@ def _cell(x: float, y: float, value: float | None, low: float, high: float, quan
         return element("rect", **box, fill=var("track"), fill_opacity=0.3)
     strength = min(max((value - low) / (high - low), 0.0), 1.0)
     ink = var("card") if strength > 0.6 else "currentColor"
-    words = f"{100 * value:.0f}" if quantity == MEAN else f"{1e3 * value:.1f}"
+    words, unit = f"{100 * value:.0f}", "%"
+    if quantity == VARIANCE:
+        words, unit = f"{1e3 * value:.1f}", " thousandths"
     ground = element("rect", **box, fill=var("track"), fill_opacity=0.4)
     colour = element("rect", **box, fill=var("accent"), fill_opacity=round(strength, 3))
     shown = text(x + SIDE / 2, y + 18, words, size=SMALL, anchor="middle", fill=ink)
-    unit = "%" if quantity == MEAN else " thousandths"
     return tip(ground + colour + shown, f"{words}{unit}")
 
 
@@ -150,15 +157,8 @@ def town_rows(town: IncomeExample) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for place, name in enumerate(("without the billionaire", "with the billionaire")):
         means, medians = town.noisy_means[place], town.private_medians[place]
-        rows.append(
-            (
-                name,
-                f"{town.mean[place]:,.0f}",
-                _range(means),
-                f"{town.median[place]:,.0f}",
-                _range(medians),
-            )
-        )
+        mean, median = f"{town.mean[place]:,.0f}", f"{town.median[place]:,.0f}"
+        rows.append((name, mean, _range(means), median, _range(medians)))
     return rows
 
 

@@ -58,7 +58,9 @@ class SelectionTrial:
     @property
     def summary_line(self) -> str:
         case = self.case
-        what = case.pool if case.method == POOL else f"{case.method} over {case.pool}"
+        what = case.pool
+        if case.method != POOL:
+            what = f"{case.method} over {case.pool}"
         return (
             f"{case.table}, ε = {case.epsilon:g}, seed {case.seed}: {what}, pairs {self.tv2:.4f} apart, "
             f"AUC {self.auc:.4f}, {self.seconds:.0f} s"
@@ -88,9 +90,7 @@ class Quantity:
     def written(self, found: Summary | None) -> str:
         if found is None:
             return NOTHING
-        half = self.scale * (found.high - found.low) / 2
-        said = f"{self.scale * found.mean:.{self.digits}f}"
-        return said + (f" ± {half:.{self.digits}f}" if found.seeds > 1 else "")
+        return found.written(lambda value: f"{self.scale * value:.{self.digits}f}")
 
 
 PAIRS = Quantity("Total variation of pairs", "TV of pairs", lambda t: t.tv2)
@@ -116,6 +116,7 @@ class SelectionResults:
     def compared(self, table: str) -> list[SelectionCase]:
         """The cases of the comparison: of each method, pool and ε the first, which comes before all sweeps."""
         first: dict[tuple[str, str, float], SelectionCase] = {}
+        # A sweep varies a case of the comparison, so its cases share their method, pool and ε.
         for case in (t.case.of_any_seed for t in self.trials if t.case.table == table):
             first.setdefault((case.method, case.pool, case.epsilon), case)
         return list(first.values())
@@ -164,7 +165,9 @@ def verdict(results: SelectionResults, cases: Sequence[SelectionCase]) -> str:
 def _better(results: SelectionResults, case: SelectionCase, pool: SelectionCase, quantity: Quantity) -> bool:
     ours, theirs = results.summary(case, quantity), results.summary(pool, quantity)
     assert ours and theirs
-    return ours.mean < theirs.mean if quantity is PAIRS else ours.mean > theirs.mean
+    if quantity is PAIRS:  # an error, where less is better
+        return ours.mean < theirs.mean
+    return ours.mean > theirs.mean
 
 
 def _grid(results: SelectionResults, cases: Sequence[SelectionCase], quantity: Quantity) -> TextTable:
@@ -174,9 +177,12 @@ def _grid(results: SelectionResults, cases: Sequence[SelectionCase], quantity: Q
     for pool in dict.fromkeys(c.pool for c in cases):
         for method in METHODS:
             found = [by.get((pool, method, e)) for e in epsilons]
-            name = f"{pool} alone" if method == POOL else f"{method} over {pool}"
-            said = [quantity.written(results.summary(c, quantity) if c else None) for c in found]
+            name = f"{method} over {pool}"
+            if method == POOL:
+                name = f"{pool} alone"
+            said = [NOTHING if c is None else quantity.written(results.summary(c, quantity)) for c in found]
             rows.append((name, *said))
+    # The printed figures are those of Adult.
     if quantity is ACCURACY and any(c.table == "adult" for c in cases):
         rows += [_printed(name, epsilons) for name in ("DP-GAN", "DP-Select")]
     return TextTable(quantity.title, ("rows", *(f"ε = {e:g}" for e in epsilons)), tuple(rows))

@@ -90,7 +90,9 @@ class SelectionData:
     def read(cls, name: str, folder: Path, schema: Schema, most: int | None = None) -> SelectionData:
         one_of("table", name, TARGETS)
         tables = [Rows.of(folder / file).everything() for file in FILES.get(name, (f"{name}.csv",))]
-        train, test = tables if len(tables) == 2 else _split(tables[0])
+        if len(tables) == 1:
+            tables = _split(tables[0])
+        train, test = tables
         domain, train = Domain.of(schema), train.slice(0, most or train.num_rows)
         codes = [codes_of(t.select(list(domain.names)), domain, domain.names) for t in (train, test)]
         return cls(
@@ -103,10 +105,11 @@ class SelectionData:
         return float(self.rows.num_rows**-published_select.DELTA_POWER)
 
 
-def _split(table: pa.Table) -> tuple[pa.Table, pa.Table]:
+def _split(table: pa.Table) -> list[pa.Table]:
+    # By a seed of its own: whatever the trials are seeded with, all of them see the same two parts.
     order = np.random.default_rng(0).permutation(table.num_rows)
     cut = round(HELD_OUT * table.num_rows)
-    return table.take(order[cut:]), table.take(order[:cut])
+    return [table.take(order[cut:]), table.take(order[:cut])]
 
 
 def write(
@@ -134,7 +137,7 @@ def study(
         known = {t.case: t for t in map(SelectionTrial.from_dict, lines.values)}
         for number, case in enumerate(wanted, 1):
             if case not in known:
-                if case.table not in data:
+                if case.table not in data:  # one table at a time is held in memory
                     data = {case.table: SelectionData.read(case.table, folder, schemas[case.table], size.rows)}
                 known[case] = attempt(data[case.table], case)
                 lines.append(asdict(known[case]))
@@ -201,7 +204,10 @@ def sweeps(size: SelectionSize, tables: Sequence[str]) -> list[Sweep]:
 def attempt(data: SelectionData, case: SelectionCase, tuning: SelectTuning = TUNING) -> SelectionTrial:
     """Time is that of one core, and of making the rows: that of the pool's model is in it."""
     begun = time.process_time()
-    made = published(data, case) if case.method == PUBLISHED else learned(data, case, tuning)
+    if case.method == PUBLISHED:
+        made = published(data, case)
+    else:
+        made = learned(data, case, tuning)
     seconds = time.process_time() - begun
     auc, accuracy, balanced = auc_and_accuracy(data.domain, data.target, made, data.test, case.seed)
     single, pairs = (total_variation(data.domain, data.train, made, k) for k in (1, 2))
@@ -282,6 +288,7 @@ def auc_and_accuracy(
     if len(np.unique(y[learnt])) < 2:
         return (0.5, *accuracies)
     boosting = HistGradientBoostingClassifier(early_stopping=False, random_state=seed).fit(x[learnt], y[learnt])
+    # A class that no synthetic row has is unknown to the model: its chance is 0, not left out.
     chances = np.zeros((len(asked), domain.size(target)))
     chances[:, boosting.classes_] = boosting.predict_proba(tested[asked])
     return (mean_auc(chances, truth[asked]), *accuracies)
@@ -296,5 +303,6 @@ def mean_auc(chances: Floats, truth: NDArray[np.integer]) -> float:
 
     if chances.shape[1] == 2:
         return float(roc_auc_score(truth, chances[:, 1]))
+    # An area needs rows of the class and others: a class that the test rows lack has none.
     known = [c for c in range(chances.shape[1]) if 0 < (truth == c).sum() < len(truth)]
     return float(np.mean([roc_auc_score(truth == c, chances[:, c]) for c in known]))
