@@ -180,6 +180,26 @@ def test_two_packages_with_one_name_are_both_left_out(folder: Path, monkeypatch:
         find_method("thrifty-counts")
 
 
+def test_one_that_ends_the_program_as_it_is_imported_is_left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`understudy methods` ended with it, said nothing, and reported success."""
+    install(folder, "broken", "torn", "raise SystemExit(0)")
+    look_again(monkeypatch)
+    assert METHODS.offered.refused["torn"].startswith("method 'torn' of package broken can't be used: SystemExit")
+
+
+def test_a_replay_names_the_version_of_the_package_that_is_here(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(folder, "thrifty", "thrifty-counts", MODULE)
+    look_again(monkeypatch)
+    assert understudy("synth", "people.csv", "--epsilon", 1, "--method", "thrifty-counts", "--out", "release") == 0
+    facts = folder / "thrifty-1.5.dist-info" / "METADATA"
+    facts.write_text(facts.read_text().replace("1.5", "1.6"))
+    Path("release/synthetic.csv").write_text("age,sex\n1,f\n")
+    assert understudy("replay", "release") == 1
+    assert "it was made with thrifty 1.5 (here 1.6)" in capsys.readouterr().err
+
+
 def test_methods_tells_why_one_is_left_out_and_goes_on(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

@@ -63,8 +63,8 @@ class Offered:
                 offered.methods[point.name] = _loaded(point, own, rivals)
                 if point.dist is not None:
                     offered.packages[point.name] = point.dist.name, point.dist.version
-            # Whatever another package raises as it is imported must not break this one.
-            except Exception as error:
+            # Whatever another package raises as it is imported must not break this one, nor end it.
+            except (Exception, SystemExit) as error:
                 offered.refused[point.name] = _reason(point, error)
         return offered
 
@@ -84,7 +84,7 @@ def _loaded(point: EntryPoint, own: MutableMapping[str, Method], rivals: Sequenc
     return method
 
 
-def _reason(point: EntryPoint, error: Exception) -> str:
+def _reason(point: EntryPoint, error: BaseException) -> str:
     package = point.dist.name if point.dist is not None else point.value
     said = str(error) if isinstance(error, MethodError) else f"{type(error).__name__}: {error}"
     return f"method {point.name!r} of package {package} can't be used: {said}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from understudy.boundary.privacy.curator import Curator
@@ -201,10 +202,18 @@ def _read(path: Path) -> bytes:
         raise CheckFailed(f"{path.name} is missing from the release, or can't be read", path) from None
 
 
+def _version_here(name: str) -> str:
+    """That of Python, of this package or of another one, whose method may have made the release."""
+    try:
+        return versions()[name] if name in versions() else version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
 def _other_versions(certificate: Certificate) -> str:
     """A likely reason: random streams and Parquet files may change from one version of a package to the next."""
-    here = versions()
-    other = [f"{k} {v} (here {here.get(k)})" for k, v in certificate.versions.items() if here.get(k) != v]
+    here = {name: _version_here(name) for name in certificate.versions}
+    other = [f"{k} {v} (here {here[k]})" for k, v in certificate.versions.items() if here[k] != v]
     if not other:
         return ""
     return f"; it was made with {', '.join(other)}"
