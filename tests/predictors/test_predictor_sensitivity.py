@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from helpers.orchard import SCHEMAS, TARGET, Compared, Row, people, twins
 from helpers.randomness import BestRandomness, SilentRandomness
 from understudy.boundary.privacy.asks import Partitions
-from understudy.boundary.privacy.asks.ask import Price, count_spends
+from understudy.boundary.privacy.asks.ask import Price
+from understudy.boundary.privacy.asks.counts import histogram_spends
 from understudy.boundary.privacy.budget import Budget, Spend
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.facts import PublicFacts
@@ -159,7 +160,7 @@ class WithoutSplit(Partitions):
         return Price(price.facts, price.spends * len(self.partitions))
 
     def spends(self, facts: PublicFacts) -> list[Spend]:
-        return count_spends(facts, self.amount, None, [("mutant", 1)])
+        return histogram_spends(facts, self.amount, None, [((), 1, "mutant")])
 
     def questions(self, price: Price) -> list[dict[str, Any]]:
         return super().questions(self._each(price))
