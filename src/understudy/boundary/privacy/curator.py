@@ -173,10 +173,11 @@ class Curator(Queryable):
         if self.budget.pure:
             return
         cost, whole = composed((self._meter.spent, *(s.cost for s in spends))), self.facts.whole
-        if cost.rho > whole.rho or cost.delta > whole.delta:
+        # A ledger adds up the ε of trainings as it is: ρ that is left over makes no room for it.
+        if cost.rho > whole.rho or cost.delta > whole.delta or cost.direct > whole.direct:
+            asked, most = (f"{float(c.rho):.4g}, {float(c.delta):.4g} and {float(c.direct):.4g}" for c in (cost, whole))
             raise BudgetExhausted(
-                f"rho ({float(cost.rho):.4g}) and delta ({float(cost.delta):.4g}) of all asks together must be at most "
-                f"the {float(whole.rho):.4g} and {float(whole.delta):.4g} that the budget ({self.budget}) "
-                "is debited for; ask for less",
+                f"rho, delta and the epsilon of trainings ({asked}) of all asks together must be at most the {most} "
+                f"that the budget ({self.budget}) is debited for; ask for less",
                 tuple(spends),
             )

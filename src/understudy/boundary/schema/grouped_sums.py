@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.boundary.schema.expression import Predicate
+from understudy.errors import InternalError
 
 NEGLIGIBLE = 1e-100
 """Numbers nearer to zero than that are zero: some engines raise an error where a product of such numbers underflows."""
@@ -75,6 +76,10 @@ class ValueSum:
     steps: float
     low: int
     high: int
+
+    def __post_init__(self) -> None:
+        if not (int(self.low) == self.low <= self.high == int(self.high) and math.isfinite(self.centre * self.steps)):
+            raise InternalError(f"the sum of {self.column!r} must have whole bounds, the lower first.", self)
 
     @property
     def looked_at(self) -> str | None:

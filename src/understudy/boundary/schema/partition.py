@@ -71,7 +71,7 @@ class Grid:
         return int(np.prod(self.shape))
 
     def assign(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.intp]:
-        merged = [np.asarray(g, dtype=np.intp)[codes[c]] for c, g in zip(self.columns, self.groups, strict=True)]
+        merged = [np.take(g, codes[c], mode="clip") for c, g in zip(self.columns, self.groups, strict=True)]
         return np.ravel_multi_index(merged, self.shape)
 
     def describe(self) -> dict[str, Any]:
@@ -174,7 +174,7 @@ class Crossed:
         return self.within(self.tree.assign(codes), codes)
 
     def within(self, cells: NDArray[np.integer], codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.intp]:
-        return cells * self.shape[1] + np.asarray(self.groups, dtype=np.intp)[codes[self.column]]
+        return cells * self.shape[1] + np.asarray(self.groups, dtype=np.intp).take(codes[self.column], mode="clip")
 
     def describe(self) -> dict[str, Any]:
         return {**self.tree.describe(), "kind": "crossed tree", "by": self.column, "groups": list(self.groups)}

@@ -41,7 +41,7 @@ def count_partitions(partitions: Sequence[Partition], batches: Iterable[CodeBatc
         for block in _blocks(batch):
             shared = _Shared(block)
             # A generator: one histogram at a time is made and added, so that only the totals are in memory.
-            new = (np.bincount(shared.cells(p), minlength=p.cells) for p in partitions)
+            new = (np.bincount(np.minimum(shared.cells(p), p.cells - 1), minlength=p.cells) for p in partitions)
             for total, added in zip(counts, new, strict=True):
                 total += added
     return counts
@@ -68,7 +68,7 @@ class _Shared:
         key = (column, groups)
         if key not in self._known:
             lookup = np.array(groups, dtype=code_type(max(groups) + 1))
-            self._known[key] = lookup[self._block[column]]
+            self._known[key] = lookup.take(self._block[column], mode="clip")
         return self._known[key]
 
     def _assigned(self, base: Partition) -> NDArray[np.integer]:

@@ -100,6 +100,9 @@ class Candidate(OneChoice):
 
     def score(self, counts: NDArray[np.int64]) -> float:
         """Exact on the grid, then rounded down once after weighting."""
+        # numpy would stretch the counts to the shape of the estimate, and count every row several times.
+        if self.estimate.shape != counts.shape:
+            raise InternalError(f"the estimate of {self.columns} must have the shape {counts.shape}.", self.columns)
         on_grid = np.rint(self.estimate * GRID).astype(np.int64)
         errors = np.abs((counts << GRID_BITS) - on_grid) - round(self.threshold * GRID)
         error = int(np.maximum(errors, 0).sum())

@@ -1,0 +1,118 @@
+"""Asks that a careless or a hostile method might make: each must be refused before anything is counted or drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import understudy as us
+from understudy.boundary.privacy.asks import Partitions, Select, Train
+from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.mechanisms.score import Candidate
+from understudy.boundary.privacy.mechanisms.subsampling import Course
+from understudy.boundary.privacy.mechanisms.training import GradientShape
+from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.grouped_sums import ValueSum
+from understudy.boundary.schema.partition import Crossed, CrossTable, Grid, Partition, Split, Tree
+from understudy.boundary.tables.counting import count_partitions
+from understudy.errors import BudgetExhausted, InternalError
+
+SCHEMA = us.Schema.loads(
+    '[columns.a]\ntype = "integer"\nmin = 0\nmax = 9\n[columns.b]\ntype = "integer"\nmin = 0\nmax = 3\n'
+)
+DOMAIN = Domain.of(SCHEMA)
+ROWS = [(i % 5, i % 4) for i in range(20)]
+
+
+def curator_of(rows: list[tuple[int, int]], budget: Budget | None = None, **more: Any) -> Curator:
+    table = us.open(pa.table({"a": [a for a, _ in rows], "b": [b for _, b in rows]}), SCHEMA)
+    return Curator.on(table, budget or Budget(1.0, 0.0), **more)
+
+
+# --- selections
+
+
+def test_an_estimate_of_another_shape_is_refused() -> None:
+    """numpy would stretch the counts, and one row would move the score a hundredfold."""
+    curator = curator_of(ROWS)
+    with pytest.raises(InternalError, match=r"must have the shape \(10,\)"):
+        curator.ask(Select(DOMAIN, [Candidate(("a",), np.zeros((100, 10)))], curator.remaining()))
+    assert curator.spends == ()
+
+
+# --- partitions
+
+TREE = Tree(("b",), (4,), (Split(0, 0b10, -1, -2),))
+UNFIT: dict[str, Partition] = {
+    "a grid": Grid(("a",), ((0, 1, 1, 0, 0),)),
+    "a crossed tree": Crossed(TREE, "a", (0, 0, 0, 0, 1)),
+    "a cross table": CrossTable(Grid(("b",), ((0, 0, 0, 0),)), "a", 5, "b", 4),
+    "a cross table on a base of too few codes": CrossTable(Grid(("b",), ((0, 0),)), "a", 10, "b", 4),
+}
+
+
+@pytest.mark.parametrize("partition", UNFIT.values(), ids=UNFIT.keys())
+def test_a_partition_of_too_few_codes_gives_every_row_a_cell(partition: Partition) -> None:
+    """An error, or a longer histogram, told for nothing whether some row is in none of its cells."""
+    for rows in (ROWS, [*ROWS, (9, 3)]):
+        codes = {"a": np.array([a for a, _ in rows]), "b": np.array([b for _, b in rows])}
+        (counts,) = count_partitions([partition], [codes])
+        assert counts.size == partition.cells and counts.sum() == len(rows)
+        curator = curator_of(rows)
+        assert curator.ask(Partitions(DOMAIN, [partition], curator.remaining()))[0].counts.size == partition.cells
+
+
+def test_a_foreign_partition_shows_as_many_cells_as_it_says() -> None:
+    class Narrow:
+        columns, cells = ("a",), 3
+
+        def assign(self, codes: Any) -> Any:
+            return codes["a"]
+
+        def describe(self) -> dict[str, Any]:
+            return {}
+
+    counted = [count_partitions([Narrow()], [{"a": np.array(a)}])[0].tolist() for a in ([0, 1, 2], [0, 1, 9])]
+    assert counted == [[1, 1, 1], [1, 1, 1]]
+
+
+# --- sums and ranks
+
+
+@pytest.mark.parametrize("bounds", [(5, -5), (-5.5, 5.5), (0.6, 0.6)])
+def test_bounds_that_are_not_whole_or_not_in_order_are_refused(bounds: tuple[float, float]) -> None:
+    """In the wrong order they had no sensitivity under replace-one, and the exact sum was free."""
+    with pytest.raises(InternalError, match="must have whole bounds"):
+        ValueSum("b", 0.0, 1.0, *bounds)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_sum_needs_a_finite_centre_and_step(number: float) -> None:
+    for centre, steps in ((number, 1.0), (0.0, number)):
+        with pytest.raises(InternalError, match="the sum of 'b'"):
+            ValueSum("b", centre, steps, 0, 3)
+
+
+# --- the curator
+
+
+def training(course: Course, learn: Any) -> Train:
+    grid = Grid(("a", "b"), (tuple(range(10)), tuple(range(4))))
+    return Train(DOMAIN, grid, GradientShape((10, 4)), course, {}, ["pairs"], learn)
+
+
+def test_a_training_costs_no_more_than_the_ledger_is_debited_for_it(tmp_path: Path) -> None:
+    """Its ε is added up as it is, and that of counts by ρ: room of the one is no room of the other."""
+    pytest.importorskip("dp_accounting")
+    pytest.importorskip("torch")
+    ledger = tmp_path / "ledger"
+    curator = curator_of(ROWS, Budget(1.0, 1e-6), ledger=ledger)
+    curator.reserve(0.01, 0.5)
+    with pytest.raises(BudgetExhausted, match=r"\(0, 5e-07 and 0.9144\) of all asks .* 5e-07 and 0.01 that"):
+        curator.ask(training(Course(0.1, 2.6, 20), lambda t: [t.gradients().pairs]))
+    assert not ledger.exists()
