@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
-from understudy.lab.audits.checks.canaries import OneRun, play
+from understudy.lab.audits.checks.canaries import OneRun, guessed, tossed
 from understudy.lab.audits.games.bounds import ORDERS, LowerBounds, best_event, by_event, lower_share, upper_share
 
 PERFECT = {50: 2.57, 100: 3.28, 200: 3.98, 500: 4.91, 1000: 5.60}
@@ -80,7 +82,17 @@ def test_a_delta_costs_something() -> None:
     assert run.epsilon(0.05, 1e-3) < run.epsilon(0.05, 1e-5) < run.epsilon(0.05, 0.0)
 
 
-def noisy_mean(noise: float, rng: np.random.Generator) -> object:
+Train = Callable[[NDArray[np.bool_]], NDArray[np.float64]]
+"""From which canaries are in, to a score of each: high where the run looks as if it had been there."""
+
+
+def play(train: Train, canaries: int) -> OneRun:
+    """One run of any training, of which half of the canaries are guessed."""
+    coins = tossed(canaries)
+    return guessed(coins, train(coins), 0.5)
+
+
+def noisy_mean(noise: float, rng: np.random.Generator) -> Train:
     """A mechanism with as many directions as canaries: each canary adds 1 to its own coordinate."""
     return lambda coins: coins + rng.normal(scale=noise, size=len(coins))
 
@@ -91,5 +103,5 @@ def test_a_noisy_sum_is_not_called_a_violation_and_one_with_a_tenth_of_its_noise
     781 right of 1,000 would be called a violation, which is more than ten deviations away: false alarms below 1e-9.
     """
     rng = np.random.Generator(np.random.PCG64(7))
-    honest, mutant = (play(noisy_mean(s, rng), 2000) for s in (4.0, 0.4))  # type: ignore[arg-type]
+    honest, mutant = (play(noisy_mean(s, rng), 2000) for s in (4.0, 0.4))
     assert honest.epsilon(1e-4, 1e-6) < 1.0 < mutant.epsilon(1e-4, 1e-6)

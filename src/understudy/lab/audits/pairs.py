@@ -119,6 +119,7 @@ def switch_pair(neighbours: str = ADD_REMOVE) -> Pair:
 
 
 def named(name: str, neighbours: str, keys: bool = True) -> Pair:
+    # A worker is told names, and makes the tables itself.
     for pair in (*pairs(neighbours, keys), switch_pair(neighbours)):
         if pair.name == name:
             return pair

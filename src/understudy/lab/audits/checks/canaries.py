@@ -15,7 +15,7 @@ row is its pair of values, so that each canary has one number of the noisy sums 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -30,8 +30,6 @@ Floats = NDArray[np.float64]
 Coins = NDArray[np.bool_]
 Codes = NDArray[np.integer[Any]]
 Scores = Sequence[float] | Floats
-# From which canaries are in, to a score of each: high where the run looks as if it had been there.
-Train = Callable[[Coins], Scores]
 # Of a bisection of [0, 30]: as fine as floats are.
 STEPS = 60
 
@@ -111,12 +109,6 @@ def guessed(coins: Coins, scores: Scores, share: float) -> OneRun:
 def judged(coins: Coins, scores: Scores) -> OneRun:
     """Every canary is guessed, each by its own score alone: in where it is above zero."""
     return OneRun(len(coins), len(coins), int(((np.asarray(scores) > 0) == coins).sum()))
-
-
-def play(train: Train, canaries: int, share: float = 0.5) -> OneRun:
-    """One run of any training."""
-    coins = tossed(canaries)
-    return guessed(coins, train(coins), share)
 
 
 @dataclass(frozen=True)

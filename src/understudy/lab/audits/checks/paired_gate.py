@@ -260,6 +260,7 @@ def _count_ratio(part: NoisyHistogram) -> float:
 
 
 def _noise_ratio(noise: Noise, here: NDArray[np.float64], there: NDArray[np.float64]) -> float:
+    # On integers the normaliser does not depend on where the noise is centred, and cancels.
     if noise.mechanism == "discrete-laplace":
         return float(np.abs(there).sum() - np.abs(here).sum()) / noise.scale
     return float((there**2).sum() - (here**2).sum()) / (2 * noise.scale**2)
@@ -280,7 +281,7 @@ def _order_log_law(weights: NDArray[np.float64], chosen: list[int]) -> float:
     for index in chosen:
         peak = left.max()
         total += left[index] - peak - math.log(np.exp(left - peak).sum())
-        left[index] = -math.inf
+        left[index] = -math.inf  # without replacement: who was chosen is out of the race
     return total
 
 

@@ -168,6 +168,7 @@ def _ranks(exchange: PairedExchange) -> Iterator[BoundRatio]:
 def _samples(exchange: PairedExchange) -> Iterator[BoundRatio]:
     """Draws from a posterior: as many rows moved, and as many draws from the same prior, as were paid for."""
     for spend, here, there, draw in zip(exchange.spends, exchange.here, exchange.there, exchange.draws, strict=True):
+        # Rows, and not an L1 norm: one that is replaced leaves one cell for another, and is one row.
         moved = float(max(np.maximum(here - there, 0).sum(), np.maximum(there - here, 0).sum()))
         words = (
             f"{spend.asked} follow counts that {moved:.4g} rows of a person change, declared {spend.sensitivity:.4g}"

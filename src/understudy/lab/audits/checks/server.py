@@ -29,6 +29,7 @@ def served(url: str) -> Iterator[Callable[[pa.Table, Schema], Table]]:
         from psycopg import sql
     except ImportError:
         raise TableError("an audit on PostgreSQL needs psycopg: pip install 'understudy[postgres]'", None) from None
+    # A schema under a name that nobody has: nothing else on the server is touched.
     place, numbers = f"understudy_audit_{secrets.token_hex(6)}", itertools.count()
     try:
         connection = psycopg.connect(url, autocommit=True)

@@ -43,7 +43,10 @@ class LowerBounds:
         """From an event that has at least probability `high` in one world, and at most `low` in the other."""
         if high <= low:
             return cls()
-        return cls(_epsilon(high, low, delta), max(_rho(high, low), _rho(low, high)), _mu(high, low))
+        # P ≤ e^ε·Q + δ, for the event and for its complement.
+        ratios = [(high - delta, low), (1 - low - delta, 1 - high)]
+        epsilon = max(0.0, *(math.log(p / q) if q > 0 else math.inf for p, q in ratios if p > 0))
+        return cls(epsilon, max(_rho(high, low), _rho(low, high)), _mu(high, low))
 
     @classmethod
     def by_accuracy(cls, right: int, runs: int, level: float, delta: float) -> LowerBounds:
@@ -82,12 +85,6 @@ def by_event(hits: tuple[int, int], runs: tuple[int, int], level: float, delta: 
     return LowerBounds.of(lower_share(second, of_second, level / 2), upper_share(first, of_first, level / 2), delta)
 
 
-def _epsilon(high: float, low: float, delta: float) -> float:
-    """P ≤ e^ε·Q + δ, for the event and for its complement."""
-    ratios = [(high - delta, low), (1 - low - delta, 1 - high)]
-    return max(0.0, *(math.log(p / q) if q > 0 else math.inf for p, q in ratios if p > 0))
-
-
 def _rho(p: float, q: float) -> float:
     """ρ is at least D_α/α for every α; here D_α between coins of bias p and q (data processing)."""
     if not (0 < p < 1 and 0 < q < 1):
@@ -119,6 +116,7 @@ def best_event(first: Floats, second: Floats, delta: float, scale: LowerBounds) 
         tried = seen[np.linspace(0, len(seen) - 1, min(MOST_THRESHOLDS, len(seen))).round().astype(int)]
         for at, above in itertools.product(tried.tolist(), (True, False)):
             worth = _worth(first[:, column], second[:, column], at, above, delta, scale)
+            # As tuples: among equals the last statistic and the largest threshold win, in every run of an audit.
             best = max(best, (worth, (column, at, above)))
     return best[1]
 

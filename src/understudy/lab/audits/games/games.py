@@ -228,6 +228,7 @@ class PlayedRounds:
 MAIN_SHARE = 0.5
 # Of the time, at most, for all other games, which come first.
 OTHERS_SHARE = 0.3
+# Rounds of a batch. One that was begun is finished, so that small batches keep the time limit.
 WHITE_ROUNDS, BLACK_ROUNDS = 25, 5
 # Runs of a black-box game that are enough to choose and to test.
 FEWEST = 40

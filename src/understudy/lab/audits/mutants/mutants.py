@@ -212,59 +212,49 @@ class RawLaw(ScaledRandomness):
         return super().noise(mechanism, scale, size)
 
 
-MUTANTS: dict[str, Mutant] = {
-    m.name: m
-    for m in (
-        Mutant("half-noise", "draws noise of half the scale it declares", Harness(randomness=halved)),
-        Mutant("half-sensitivity", "declares half of the true sensitivity", Harness(curator=HalfSensitive)),
-        Mutant("domain-from-data", "takes the categories from the rows", Harness(schema=observed_categories)),
-        Mutant("bins-from-data", "takes the bounds of numbers from the rows", Harness(schema=observed_bounds)),
-        Mutant(
-            "reused-seed", "starts its generator from the same seed every time", Harness(randomness=RepeatedSeed.again)
-        ),
-        Mutant("skipped-debit", "gives an answer that it does not debit", Harness(curator=Forgetful)),
-        Mutant("exact-row-count", "releases as many rows as there are", Harness(rows=len)),
-        Mutant("monotone-constant", "chooses with the exponent of monotone scores", Harness(curator=Monotone)),
-        Mutant("index-blocks", "splits the rows by their place in the table", Harness(opened=Blocks)),
-        Mutant(
-            "storage-types", "reads a frame's columns by how they are stored", Harness(opened=broken.by_storage), (ODD,)
-        ),
-        Mutant("raw-ids", "tells people apart by their ids as written", Harness(opened=broken.by_raw_id), (PADDED,)),
-        Mutant("free-total", "gives the number of people's rows away", Harness(curator=broken.FreeTotal), (LOST,)),
-        Mutant(
-            "unit-blind-ledger",
-            "adds up claims about rows and people",
-            Harness(ledger=broken.UnitBlind.memory),
-            (UNITS,),
-        ),
-        Mutant(
-            "late-admission",
-            "comes back to what a selection passed over",
-            Harness(curator=broken.LateAdmission),
-            (ODD, WIDE),
-        ),
-        Mutant(
-            "draft-guarantee", "guarantees what a draft rests on", Harness(guaranteed=broken.as_if_confirmed), (DRAFTS,)
-        ),
-        Mutant("rows-in-files", "leaves rows in a file", Harness(opened=broken.left_in_files), (FILES,)),
-        Mutant("open-spill", "spills rows where others can read them", Harness(opened=broken.spilled_beside), (FILES,)),
-        Mutant("no-clipping", "sums gradients as long as they are", Harness(sums=Unclipped), of_training=True),
-        Mutant(
-            "half-gradient-noise", "draws half of the noise on gradients", Harness(sums=HalfNoise), of_training=True
-        ),
-        Mutant(
-            "shuffled-batches", "goes through the rows in batches of one size", Harness(sums=Shuffled), of_training=True
-        ),
-        Mutant("shared-teachers", "lets three teachers know a row", Harness(votes=SharedTeachers), of_training=True),
-        Mutant(
-            "raw-condition-law",
-            "puts no noise on the counts that make conditions",
-            Harness(randomness=RawLaw.system),
-            of_training=True,
-        ),
-    )
-}
-
+_ALL = (
+    Mutant("half-noise", "draws noise of half the scale it declares", Harness(randomness=halved)),
+    Mutant("half-sensitivity", "declares half of the true sensitivity", Harness(curator=HalfSensitive)),
+    Mutant("domain-from-data", "takes the categories from the rows", Harness(schema=observed_categories)),
+    Mutant("bins-from-data", "takes the bounds of numbers from the rows", Harness(schema=observed_bounds)),
+    Mutant("reused-seed", "starts its generator from the same seed every time", Harness(randomness=RepeatedSeed.again)),
+    Mutant("skipped-debit", "gives an answer that it does not debit", Harness(curator=Forgetful)),
+    Mutant("exact-row-count", "releases as many rows as there are", Harness(rows=len)),
+    Mutant("monotone-constant", "chooses with the exponent of monotone scores", Harness(curator=Monotone)),
+    Mutant("index-blocks", "splits the rows by their place in the table", Harness(opened=Blocks)),
+    Mutant(
+        "storage-types", "reads a frame's columns by how they are stored", Harness(opened=broken.by_storage), (ODD,)
+    ),
+    Mutant("raw-ids", "tells people apart by their ids as written", Harness(opened=broken.by_raw_id), (PADDED,)),
+    Mutant("free-total", "gives the number of people's rows away", Harness(curator=broken.FreeTotal), (LOST,)),
+    Mutant(
+        "unit-blind-ledger", "adds up claims about rows and people", Harness(ledger=broken.UnitBlind.memory), (UNITS,)
+    ),
+    Mutant(
+        "late-admission",
+        "comes back to what a selection passed over",
+        Harness(curator=broken.LateAdmission),
+        (ODD, WIDE),
+    ),
+    Mutant(
+        "draft-guarantee", "guarantees what a draft rests on", Harness(guaranteed=broken.as_if_confirmed), (DRAFTS,)
+    ),
+    Mutant("rows-in-files", "leaves rows in a file", Harness(opened=broken.left_in_files), (FILES,)),
+    Mutant("open-spill", "spills rows where others can read them", Harness(opened=broken.spilled_beside), (FILES,)),
+    Mutant("no-clipping", "sums gradients as long as they are", Harness(sums=Unclipped), of_training=True),
+    Mutant("half-gradient-noise", "draws half of the noise on gradients", Harness(sums=HalfNoise), of_training=True),
+    Mutant(
+        "shuffled-batches", "goes through the rows in batches of one size", Harness(sums=Shuffled), of_training=True
+    ),
+    Mutant("shared-teachers", "lets three teachers know a row", Harness(votes=SharedTeachers), of_training=True),
+    Mutant(
+        "raw-condition-law",
+        "puts no noise on the counts that make conditions",
+        Harness(randomness=RawLaw.system),
+        of_training=True,
+    ),
+)
+MUTANTS = {mutant.name: mutant for mutant in _ALL}
 OF_TRAINING = tuple(m.name for m in MUTANTS.values() if m.of_training)
 
 
