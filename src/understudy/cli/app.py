@@ -85,6 +85,7 @@ def _complete_method(incomplete: str) -> list[str]:
 def _complete_option(context: typer.Context, incomplete: str) -> list[str]:
     from understudy.cli.method_commands import option_texts
 
+    # The shell completes a line as far as it is typed: a --method that comes later is not known here.
     texts = option_texts(context.params.get("method") or "")
     return [text for text in texts if text.startswith(incomplete)]
 

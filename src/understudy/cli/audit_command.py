@@ -148,6 +148,7 @@ def _print_step(step: AuditStep) -> None:
     if not step.checks:
         print(f"{step.title}, {step.outcome}: {step.reason.rstrip('.') or 'no reason is recorded'}.")
     for check in step.checks:
+        # What canaries prove is a finding, also where it refutes nothing.
         if step.name == CANARIES[0] or check.outcome != PASSED:
             print(f"{step.title}, {check.outcome}: {check.name}: {check.found}")
 

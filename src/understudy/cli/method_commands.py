@@ -80,6 +80,7 @@ def show_plan(data: str | None, schema: Path | None, *, rows: int | None, as_jso
     """Reads the schema alone: the data only name it. What is `asked` besides goes to `understudy.plan` as it is."""
     if data is None and schema is None:
         raise InputError("plan needs the data, whose schema lies beside them, or a schema given with --schema", data)
+    # How many rows there are may be private, so it is guessed and never looked up.
     guess, origin = rows, "given"
     if guess is None:
         guess, origin = ASSUMED_ROWS, "assumed; say how many with --rows"

@@ -95,6 +95,7 @@ def reported(folder: Path, quiet: bool) -> Iterator[Progress]:
             yield shown
         except KeyboardInterrupt:
             if shown.last is not None:
+                # Each trial was written as it ended, so only those that were under way are lost.
                 found = f"{shown.last.done} of {shown.last.total} trials are recorded in {folder}"
                 print(f"\nStopped: {found}; the same command goes on from there.", file=sys.stderr)
             raise

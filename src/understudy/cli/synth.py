@@ -143,6 +143,7 @@ def _given(pairs: tuple[str, ...]) -> dict[str, str]:
     """Values by column; an empty one stands for a missing value."""
     given: dict[str, str] = {}
     for pair in pairs:
+        # At the first one: a value may hold an equals sign, and a column that does can't be given here.
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
             raise InputError(f"given ({pair!r}) must be a column and its value, such as sex=Female", pair)

@@ -152,6 +152,7 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
             last = blocks.pop()
             blocks[-1] = [blocks[-1][0] + last[0], blocks[-1][1] + last[1]]
     starts = list(itertools.chain.from_iterable([total / n] * int(n) for total, n in blocks))
+    # Where all don't fit they keep their gaps, and the last ones reach beyond the end.
     most = high - gap * (len(wanted) - 1)
     placed = [0.0] * len(wanted)
     for place, i in enumerate(order):

@@ -190,6 +190,7 @@ def dots(
     values, top = [v for d in known for v in (d.low, d.high)], 30.0
     if reference:
         values, top = [*values, reference.value], 46.0  # its name stands above the dots
+    # At the left is room for the names, at the right for the numbers.
     scale = Scale.over(values, room, width - 62).widened(0.04)
     bottom = top + 24 * max(len(known), 1) + 4
     marks = [heading(title, width), *bottom_axis(scale, bottom, top)]

@@ -64,6 +64,7 @@ def _parts(slices: Sequence[Slice]) -> list[Slice]:
     known = [s for s in slices if math.isfinite(s.amount) and s.amount > 0]
     if len(known) <= MOST_SLICES:
         return known
+    # There are as many colours that can be told apart as slices.
     rest = known[MOST_SLICES - 1 :]
     return [*known[: MOST_SLICES - 1], Slice(f"{len(rest)} others", math.fsum(s.amount for s in rest))]
 

@@ -135,6 +135,7 @@ def coordinate(value: float) -> str:
     >>> coordinate(3.14159), coordinate(-0.001), coordinate(200)
     ('3.14', '0', '200')
     """
+    # Browsers leave out an element with NaN in it and say nothing: the picture would be wrong unnoticed.
     assert math.isfinite(value), "a coordinate must be finite"
     return f"{round(value, 2) + 0.0:.2f}".rstrip("0").rstrip(".")  # adding zero takes the sign off a zero
 

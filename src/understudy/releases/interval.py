@@ -234,6 +234,7 @@ class Counter:
         masses = [observation.mass(np.asarray(np.bincount(k, w))) for k, w in zip(fine.classes, weights, strict=True)]
         rows = len(next(iter(self.drawn.values())))
         codes = [k[self.drawn[c]] for c, k in zip(fine.columns, fine.classes, strict=True)]
+        # An expression that names no column has one cell, which holds every row.
         cells = np.zeros(rows, dtype=np.intp)
         if codes:
             cells = np.ravel_multi_index(codes, fine.share.shape)

@@ -200,6 +200,7 @@ def check_writable(target: Path, overwrite: bool, expected_bytes: int = 0) -> No
         if not target.is_dir():
             raise ReleaseError(f"{str(target)!r} is a file; choose another folder", target)
         _check_replaceable(target)
+    # Folders above the target may be still to be made: where they will be is the nearest one that exists.
     parent = next(folder for folder in target.absolute().parents if folder.exists())
     try:
         with tempfile.NamedTemporaryFile(prefix=".understudy.tmp-", dir=parent) as probe:

@@ -250,6 +250,7 @@ class _Line:
 def _lines(certificate: Certificate) -> list[_Line]:
     """Every spend with its share of the total: by its cost, or where something was trained by what it adds to ε."""
     pure, trained = certificate.asked.pure, _trained(certificate)
+    # Where all that was asked is public, nothing was spent, and there would be nothing to divide by.
     counted = sum(_price(s, pure) for s in certificate.spends if not s.steps) or 1.0
     whole = certificate.composed[0] if trained else 1.0
     lines, start = list[_Line](), 0.0

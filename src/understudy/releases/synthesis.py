@@ -207,6 +207,7 @@ class Plan:
     options: Options
     rows: int | None
     seed: int
+    # It follows from the choice and the options, which are compared.
     recipe: Recipe = field(compare=False)
     draft_accepted: bool = False
     given: Mapping[str, Plain] = field(default_factory=dict)

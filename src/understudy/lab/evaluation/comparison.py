@@ -306,6 +306,7 @@ class Comparison:
         return {
             HOLDOUT: self.holdout is not None,
             TARGET: self.target is not None,
+            # A draft declares what the real rows show, so checking them against it would say nothing.
             SCHEMA: not self.drafted,
             GROUPS: bool(self.groups),
         }[need]

@@ -85,6 +85,7 @@ class Evaluation(Rendered):
         return {"notice": NOTICE, "facts": dataclasses.asdict(self.facts), "figures": figures}
 
     def to_json(self) -> str:
+        # NaN and infinity are no JSON: a measure without a number has None and a reason.
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def __repr__(self) -> str:

@@ -52,6 +52,7 @@ class HoldoutSplit:
         """What tells these data from others, and this hold-out from others, to whoever has the key."""
         if self.given:
             return mark(key, self.train), mark(key, self.holdout)
+        # A hold-out that was chosen at random follows from the data and the seed.
         return mark(key, self.train, self.holdout), RANDOM
 
 

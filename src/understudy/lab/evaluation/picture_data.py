@@ -212,6 +212,7 @@ def _cloud(comparison: Comparison) -> ScatterPicture | None:
     if not len(strengths) or strengths[0] < LEAST_SPREAD:
         return None
     axes = _pointed(axes[:2])
+    # A table of one column varies along one axis: the second is nothing, and the cloud a line.
     explained = np.pad(strengths**2 / (strengths**2).sum(), (0, 1))
     dots = np.pad(both @ axes.T, ((0, 0), (0, 2 - len(axes))))
     shown = _dots(dots[: real.rows]), _dots(dots[real.rows :])

@@ -130,6 +130,7 @@ def _by_column(comparison: Comparison, part: Callable[[Variable], MeasurePart], 
             parts.append(MeasurePart(name, None, "it is the target itself"))
         else:
             parts.append(part(comparison[name]))
+    # There is at least one: the measures that come here need groups.
     return _worst(parts, parts[0].reason, note)
 
 
@@ -143,6 +144,7 @@ def tstr_gap_groups(comparison: Comparison) -> MeasureResult:
     answers = training.answers[HELD_OUT]
     if not answers.said:
         return MeasureResult.undefined(f"no row of {answers.rows.name} has a value of {target.name!r}")
+    # The same of models that learnt from real rows: so much of the gap the synthetic ones did not make.
     with_real = _by_column(comparison, lambda group: _accuracy_gap(group, trained_on_real(comparison)))
     beside = ""
     if with_real.value is not None:

@@ -260,6 +260,7 @@ def tstr_gap(comparison: Comparison) -> MeasureResult:
     for figure in (with_real, with_synthetic):
         if figure.value is None:
             return MeasureResult.undefined(figure.reason)
+    # Both have the same models in the same order.
     both = zip(with_real.parts, with_synthetic.parts, strict=True)
     gaps = {a.name: a.value - b.value for a, b in both if a.value is not None and b.value is not None}
     return MeasureResult(
