@@ -122,6 +122,7 @@ def attack(
         _check_nothing_asked(epsilon=epsilon, delta=delta, shadows=shadows)
     else:
         models = Shadows.of(train, schema, method=method, epsilon=epsilon, delta=delta, shadows=shadows, progress=told)
+        # A schema is drafted once, so that the table and its shadows are read alike.
         schema, more = models.schema, (dataclasses.replace(SHADOW, compute=models.found),)
     return attack_tables(train, holdout, synthetic, schema=schema, secrets=secrets, seed=seed, more=more, progress=told)
 

@@ -39,17 +39,13 @@ def inference(threat: Threat) -> Finding:
     right = {name: [guessed_right(threat, name, rows) for rows in (train, holdout)] for name in threat.secrets}
     # Bonferroni: with so many secrets one would stand out by luck, and be read as the one that leaks.
     level = 1 - (1 - LEVEL) / len(right)
-    parts = {name: _part(inside, outside, level) for name, (inside, outside) in right.items()}
+    parts = {name: Finding.hits(inside, outside, level=level) for name, (inside, outside) in right.items()}
     # A row is one observation, by its mean over the secrets: its guesses hang together, so that counting each of them
     # would make the interval too narrow.
     inside, outside = (np.mean([r[kind] for r in right.values()], axis=0) for kind in (0, 1))
     success, baseline = float(inside.mean()), float(outside.mean())
     note = f"{train.rows:,} rows of the table, {holdout.rows:,} of the hold-out, {len(right)} secrets"
     return Finding(success, baseline, success - baseline, welch(inside, outside), note=note).with_parts(parts)
-
-
-def _part(inside: NDArray[np.bool_], outside: NDArray[np.bool_], level: float) -> Finding:
-    return Finding.shares(int(inside.sum()), len(inside), int(outside.sum()), len(outside), level=level)
 
 
 def guessed_right(threat: Threat, secret: str, rows: RowSample) -> NDArray[np.bool_]:
@@ -64,6 +60,7 @@ def elected(codes: Places, weights: Floats) -> Places:
     """The code of each line that has the most weight; of equals, that of the nearest row."""
     same = codes[:, :, np.newaxis] == codes[:, np.newaxis, :]
     votes = (same * weights[:, np.newaxis, :]).sum(axis=2)
+    # `argmax` takes the first of equals, and rows come nearest first.
     return codes[np.arange(len(codes)), votes.argmax(axis=1)]
 
 
@@ -234,7 +231,7 @@ def linkability(threat: Threat) -> Finding:
     inside, outside = (linked(threat, halves, rows) for rows in (train, holdout))
     first, second = (", ".join(v.name for v in half.variables) for half in halves)
     note = f"{first} on one side, {second} on the other"
-    return Finding.shares(int(inside.sum()), train.rows, int(outside.sum()), holdout.rows, note=note)
+    return Finding.hits(inside, outside, note=note)
 
 
 def linked(threat: Threat, halves: tuple[Features, Features], rows: RowSample) -> NDArray[np.bool_]:

@@ -150,13 +150,9 @@ def copies(threat: Threat) -> Finding:
     equal = equal_rows([threat.train, threat.holdout], threat.synthetic)
     radius = near_radius(threat)
     either = [e | (n.distances[:, 0] < radius) for e, n in zip(equal, threat.near, strict=True)]
-    parts = {"equal rows": _shares(*equal), "equal or near rows": _shares(*either)}
+    parts = {"equal rows": Finding.hits(*equal), "equal or near rows": Finding.hits(*either)}
     note = f"near means within {radius:.3g}, as the nearest {NEAR:.0%} of training rows are to each other"
-    return _shares(*either).with_parts(parts, note)
-
-
-def _shares(train: NDArray[np.bool_], holdout: NDArray[np.bool_]) -> Finding:
-    return Finding.shares(int(train.sum()), len(train), int(holdout.sum()), len(holdout))
+    return parts["equal or near rows"].with_parts(parts, note)
 
 
 def near_radius(threat: Threat) -> float:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.errors import InputError
 from understudy.lab.attacks.confidence import LEVEL, Interval, newcombe
@@ -16,6 +17,7 @@ from understudy.lab.attacks.nearest_rows import Index, Matrix, Neighbours, Place
 from understudy.lab.evaluation.comparison import Comparison, RowSample, Variable
 from understudy.lab.evaluation.row_features import Features, join
 
+Flags = NDArray[np.bool_]
 ADVANTAGE, NO_ADVANTAGE, NOT_DEFINED = "advantage", "no advantage seen", "not defined"
 SHARE, AREA, DISTANCE = "share", "area", "distance"
 FEWEST = 10
@@ -52,6 +54,12 @@ class Finding:
         success, baseline = hits / trials, base_hits / base_trials
         interval = newcombe(hits, trials, base_hits, base_trials, level)
         return cls(success, baseline, success - baseline, interval, note=note)
+
+    @classmethod
+    def hits(cls, train: Flags, holdout: Flags, *, level: float = LEVEL, note: str = "") -> Finding:
+        """From the rows of both kinds that the attack succeeded on."""
+        counts = int(train.sum()), len(train), int(holdout.sum()), len(holdout)
+        return cls.shares(*counts, level=level, note=note)
 
     @classmethod
     def beside_guessing(cls, success: float, interval: Interval, note: str = "") -> Finding:

@@ -69,13 +69,12 @@ def _values(path: Path, file: IO[bytes]) -> list[Any]:
         file.truncate(length)
     # Not splitlines, which would also split at characters that JSON leaves as they are.
     lines = content[:length].decode(errors="replace").split("\n")[:-1]
-    return [_parsed(path, number, line) for number, line in enumerate(lines, 1)]
-
-
-def _parsed(path: Path, number: int, line: str) -> Any:
-    try:
-        return json.loads(line)
-    except ValueError:
-        raise ReleaseError(
-            f"line {number} of {str(path)!r} can't be read; delete that line, and what it held is run again", path
-        ) from None
+    values = []
+    for number, line in enumerate(lines, 1):
+        try:
+            values.append(json.loads(line))
+        except ValueError:
+            raise ReleaseError(
+                f"line {number} of {str(path)!r} can't be read; delete that line, and what it held is run again", path
+            ) from None
+    return values

@@ -142,6 +142,7 @@ def _printed(row: Sequence[float | None] | None) -> tuple[str, str]:
 
 def _plain(name: str) -> str:
     """Names as the document and the data write them, made alike: "Education Num" and "education-num"."""
+    # Of a pair the document says "Age vs BMI", and our measures "age × bmi".
     return " × ".join(re.sub(r"[^a-z0-9]", "", side) for side in re.split(r" vs | × ", name.lower()))
 
 
@@ -181,6 +182,7 @@ SELECTION = {
 
 def _selection_tables(study: Study) -> Iterator[TextTable]:
     """Ebrahimianghazani §5: accuracy of a tree of depth 10, trained on synthetic rows and tested on real ones, by ε."""
+    # The printed ε have columns of their own: a figure never stands beside that of another ε.
     epsilons = sorted({*study.epsilons, *SELECTION})
     heads = ("method", *(f"ε = {e:g}" for e in epsilons))
     names = ("DP-Select", "DP-GAN")

@@ -88,6 +88,7 @@ def compare(
     methods, ε or seeds it adds to it; with another question it is refused. At the end the folder holds the results as
     Parquet and CSV too. `jobs` cases run at a time, each in a process and on a core of its own.
     """
+    # What can be refused without the rows is refused before they are read.
     planned = cases(methods, epsilons, seeds, delta)
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     whole_number("jobs", jobs, 1, MOST_JOBS)
@@ -122,6 +123,7 @@ def _run(record: StudyRecord, task: StudyTask, planned: Sequence[Case], jobs: in
 
 
 def _study(split: HoldoutSplit, task: StudyTask, record: StudyRecord, planned: Sequence[Case]) -> Study:
+    # The record may hold more, of an earlier call: the study is what was asked for now.
     return Study(
         table=split.name,
         rows=split.train.num_rows,

@@ -160,11 +160,11 @@ def to_dict(trial: Trial) -> dict[str, Any]:
 
 
 def from_dict(value: dict[str, Any]) -> Trial:
-    return Trial(**value | {"figures": {name: _figure(f) for name, f in value["figures"].items()}})
-
-
-def _figure(value: dict[str, Any]) -> MeasureResult:
-    return MeasureResult(**value | {"parts": tuple(MeasurePart(**p) for p in value["parts"])})
+    figures = {}
+    for name, figure in value["figures"].items():
+        parts = tuple(MeasurePart(**p) for p in figure["parts"])
+        figures[name] = MeasureResult(**figure | {"parts": parts})
+    return Trial(**value | {"figures": figures})
 
 
 def _finite(figure: MeasureResult) -> MeasureResult:

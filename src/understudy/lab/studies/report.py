@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from understudy.lab.evaluation.evaluation import NOTICE
@@ -76,7 +76,10 @@ def _winner(study: Study, measure: Measure) -> Winner:
 
 
 def _over_budgets(study: Study, measure: Measure) -> Figure:
-    series = [_series(study, method, measure) for method in study.methods]
+    series = []
+    for method in study.methods:
+        found = [(e, study.summary(method, e, measure.name)) for e in study.epsilons]
+        series.append(Series(method, tuple(_point(e, s, measure) for e, s in found if s)))
     return curves(
         series,
         title=measure.title,
@@ -86,11 +89,6 @@ def _over_budgets(study: Study, measure: Measure) -> Figure:
         note=measure.explanation,
         width=WIDTH,
     )
-
-
-def _series(study: Study, method: str, measure: Measure) -> Series:
-    found = [(e, study.summary(method, e, measure.name)) for e in study.epsilons]
-    return Series(method, tuple(_point(e, s, measure) for e, s in found if s))
 
 
 def _point(epsilon: float, summary: Summary, measure: Measure) -> tuple[float, float, float, float]:
@@ -119,7 +117,7 @@ def _ranking(study: Study, epsilon: float) -> Figure | None:
         [Dot(r.method, r.mean, r.best, r.worst) for r in ranks],
         title=f"Mean rank at ε = {epsilon:g}",
         across="mean rank; the line runs from best to worst",
-        width=346,
+        width=346,  # three stand side by side
     )
 
 
@@ -142,33 +140,24 @@ def _family_curves(study: Study, measure: Measure) -> Figure:
 
 
 def _costs(study: Study) -> list[Figure]:
-    return [_cost(study, what, title) for what, title in COSTS.items()]
-
-
-def _cost(study: Study, what: str, title: str) -> Figure:
     """At the largest ε, where methods work most."""
-    epsilon = max(study.epsilons)
-    found = [(m, study.cost(m, epsilon, what)) for m in study.methods]
-    known = sorted(((m, s) for m, s in found if s), key=lambda pair: pair[1].mean)
-    ranking = [Dot(m, s.mean, max(0.0, s.low), s.high) for m, s in known]
-    return dots(ranking, title=title, across=f"{what} at ε = {epsilon:g}, on one core", width=WIDTH)
+    epsilon, drawn = max(study.epsilons), []
+    for what, title in COSTS.items():
+        found = [(m, study.cost(m, epsilon, what)) for m in study.methods]
+        known = sorted(((m, s) for m, s in found if s), key=lambda pair: pair[1].mean)
+        ranking = [Dot(m, s.mean, max(0.0, s.low), s.high) for m, s in known]
+        drawn.append(dots(ranking, title=title, across=f"{what} at ε = {epsilon:g}, on one core", width=WIDTH))
+    return drawn
 
 
 def _table(study: Study, measure: Measure) -> TextTable:
-    heads = ("method", *(f"ε = {e:g}" for e in study.epsilons))
-    note = f"{measure.explanation} {measure.direction.capitalize()} is better."
-    return TextTable(measure.title, heads, tuple(_rows(study, measure)), note)
-
-
-def _rows(study: Study, measure: Measure) -> Iterator[tuple[str, ...]]:
+    rows = []
     for method in study.methods:
-        yield (method, *(_cell(study.summary(method, e, measure.name)) for e in study.epsilons))
+        found = (study.summary(method, e, measure.name) for e in study.epsilons)
+        rows.append((method, *(NOTHING if s is None else s.written(valued) for s in found)))
     baseline = study.baseline.get(measure.name)
     if baseline is not None and baseline.value is not None:
-        yield ("real rows", *[valued(baseline.value)] * len(study.epsilons))
-
-
-def _cell(summary: Summary | None) -> str:
-    if summary is None:
-        return NOTHING
-    return summary.written(valued)
+        rows.append(("real rows", *[valued(baseline.value)] * len(study.epsilons)))
+    heads = ("method", *(f"ε = {e:g}" for e in study.epsilons))
+    note = f"{measure.explanation} {measure.direction.capitalize()} is better."
+    return TextTable(measure.title, heads, tuple(rows), note)

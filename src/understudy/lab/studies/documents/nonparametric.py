@@ -86,6 +86,7 @@ def _split_law(draws: int, left: float, right: float) -> Floats:
     """The probability that 0, 1, …, all of the draws go left: beta-binomial."""
     from scipy.special import betaln, gammaln
 
+    # In logarithms: Γ leaves the doubles at 171 already.
     k = np.arange(draws + 1)
     ways = gammaln(draws + 1) - gammaln(k + 1) - gammaln(draws - k + 1)
     return np.asarray(np.exp(ways + betaln(left + k, right + draws - k) - betaln(left, right)))

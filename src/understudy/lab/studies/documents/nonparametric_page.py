@@ -88,10 +88,7 @@ def _boxes(title: str, found: Sequence[Box]) -> Figure:
 
 
 def _supremum(found: Supremum) -> Figure:
-    series = [
-        Series("exact ε", tuple((x, e, e, e) for x, e in zip(found.at, found.exact, strict=True))),
-        Series("simulated", tuple((x, s, s, s) for x, s in zip(found.at, found.simulated, strict=True))),
-    ]
+    series = [_line("exact ε", found.at, found.exact), _line("simulated", found.at, found.simulated)]
     return curves(
         series, title=f"Largest log ratio over {found.parameter}", across=found.parameter,
         up="ln of the largest density ratio", note=found.setting, width=WIDTH,
@@ -99,11 +96,13 @@ def _supremum(found: Supremum) -> Figure:
 
 
 def _failures(found: Failures) -> Figure:
-    series = [
-        Series(name, tuple((e, d, d, d) for e, d in zip(found.epsilons, deltas, strict=True)))
-        for name, deltas in found.curves.items()
-    ]
+    series = [_line(name, found.epsilons, deltas) for name, deltas in found.curves.items()]
     return curves(series, title=found.title, across="ε", up="δ", note=found.note, width=WIDTH)
+
+
+def _line(name: str, across: Sequence[float], up: Sequence[float]) -> Series:
+    """A curve without intervals: both of their ends are at the value."""
+    return Series(name, tuple((x, y, y, y) for x, y in zip(across, up, strict=True)))
 
 
 def _prices(study: NonparametricStudy) -> TextTable:

@@ -85,6 +85,7 @@ def best_rows(grid: PredictionGrid, table: str) -> list[tuple[str, ...]]:
     """The best size of each predictor, and how right it is."""
     found: list[tuple[str, ...]] = []
     for method in dict.fromkeys(o.method for o in grid.outcomes if o.table == table):
+        # Chosen by the rows that it is then judged by, so a little too good: for every method alike.
         best = grid.best(table, method)
         size = f"depth {best.depth}, {counted(best.trees, 'tree')}"
         found.append((method, size, _epsilon(best.epsilon), f"{best.mean:.2%}", f"{best.variance:.2e}"))

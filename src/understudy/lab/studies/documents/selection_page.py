@@ -196,24 +196,16 @@ def _printed(name: str, epsilons: Sequence[float]) -> tuple[str, ...]:
 def _curves(results: SelectionResults, cases: Sequence[SelectionCase], table: str) -> Iterator[Figure]:
     for pool in dict.fromkeys(c.pool for c in cases):
         for quantity in (PAIRS, AUC):
-            series = [
-                Series(_name(method), tuple(_points(results, cases, pool, method, quantity))) for method in METHODS
-            ]
+            series = []
+            for method in METHODS:
+                own = (c for c in cases if (c.pool, c.method) == (pool, method))
+                found = ((c.epsilon, results.summary(c, quantity)) for c in own)
+                series.append(Series(_name(method), tuple((e, s.mean, s.low, s.high) for e, s in found if s)))
             yield curves(series, title=f"{table}, pool {pool}", across="ε", up=quantity.title, width=WIDTH)
 
 
 def _name(method: str) -> str:
     return {POOL: "pool alone", SELECT: SELECT, PUBLISHED: "as printed"}[method]
-
-
-def _points(
-    results: SelectionResults, cases: Sequence[SelectionCase], pool: str, method: str, quantity: Quantity
-) -> Iterator[tuple[float, float, float, float]]:
-    for case in cases:
-        if (case.pool, case.method) == (pool, method):
-            found = results.summary(case, quantity)
-            if found:
-                yield case.epsilon, found.mean, found.low, found.high
 
 
 def _swept(results: SelectionResults, sweeps: Sequence[Sweep]) -> Iterator[tuple[str, tuple[Figure, ...], TextTable]]:

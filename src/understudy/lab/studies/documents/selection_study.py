@@ -231,6 +231,7 @@ def learned(data: SelectionData, case: SelectionCase, tuning: SelectTuning = TUN
     curator = Curator.on(table, budget, randomness=ExactRandomness.seeded(case.seed))
     rng = np.random.default_rng(case.seed)
     model = recipe.calibrate(data.domain, curator.remaining()).fit(curator, rng)
+    # As many rows as the model takes there to be: how many there are is not public.
     return model.sample(max(1, round(model.total)), rng)
 
 
@@ -287,6 +288,7 @@ def auc_and_accuracy(
     learnt, asked = _some(len(y), seed), _some(len(truth), seed)
     if len(np.unique(y[learnt])) < 2:
         return (0.5, *accuracies)
+    # By default it stops early above 10,000 rows: tables of other sizes would be judged by another kind of model.
     boosting = HistGradientBoostingClassifier(early_stopping=False, random_state=seed).fit(x[learnt], y[learnt])
     # A class that no synthetic row has is unknown to the model: its chance is 0, not left out.
     chances = np.zeros((len(asked), domain.size(target)))
