@@ -12,8 +12,7 @@ from collections.abc import Callable
 
 import opendp.prelude as dp
 
-from understudy.boundary.privacy.mechanisms.entropy import SystemEntropy
-from understudy.boundary.privacy.mechanisms.noise import discrete_gaussian
+from understudy.boundary.privacy.mechanisms.noise import SystemEntropy, discrete_gaussian
 
 MILLION = 1_000_000
 OPENDP_DRAWS = 20_000

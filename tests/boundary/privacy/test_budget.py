@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.boundary.privacy.accountant import epsilon_from_rho, rho_from_epsilon
+from understudy.boundary.privacy.accountant import QUANTUM, epsilon_from_rho, rho_from_epsilon
 from understudy.boundary.privacy.budget import (
-    QUANTUM,
     Amount,
     Budget,
     Cost,

@@ -23,8 +23,9 @@ from helpers.randomness import SeededRandomness, SilentRandomness
 from helpers.small_runs import BINARY, MIXED, ManyRows, domain_of, sizes_of, table_of
 from helpers.taint import HONEST, PRIVATE, as_csv
 from helpers.tuning import tune
+from understudy.boundary.privacy.accountant import QUANTUM
 from understudy.boundary.privacy.asks import Marginals, Partitions
-from understudy.boundary.privacy.budget import QUANTUM, Amount, Budget, Cost, Spend, total
+from understudy.boundary.privacy.budget import Amount, Budget, Cost, Spend, total
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.mechanisms.randomness import Randomness

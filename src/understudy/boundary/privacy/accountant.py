@@ -16,21 +16,6 @@ from functools import lru_cache
 
 from understudy.errors import InternalError
 
-__all__ = [
-    "QUANTUM",
-    "Number",
-    "delta_from_rho",
-    "epsilon_from_rho",
-    "lower_float",
-    "rho_from_epsilon",
-    "rho_from_exponential",
-    "rho_from_gaussian",
-    "rho_from_pure",
-    "round_down",
-    "round_up",
-    "upper_float",
-]
-
 Number = Fraction | float
 
 QUANTUM = Fraction(1, 2**80)
@@ -76,7 +61,10 @@ def upper_float(value: Number) -> float:
         nearest = float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.nextafter(math.inf, 0.0)
-    return nearest if nearest >= value else math.nextafter(nearest, math.inf)
+    # Python rounds a fraction to the nearest float, so that one step up is always enough.
+    if nearest < value:
+        return math.nextafter(nearest, math.inf)
+    return nearest
 
 
 def lower_float(value: Number) -> float:
@@ -97,6 +85,7 @@ def epsilon_from_rho(rho: Number, delta: Number) -> float:
     >>> round(epsilon_from_rho(0.05, 1e-6), 3)
     1.472
     """
+    # Both inputs are rounded to where they claim more: ε grows with ρ, and falls as δ grows.
     loss, failure = upper_float(_checked("rho", rho)), lower_float(_checked("delta", delta))
     if loss == 0 or failure >= 1:
         return 0.0
@@ -160,7 +149,7 @@ def rho_from_exponential(epsilon: Number) -> Fraction:
 def rho_from_gaussian(sensitivity: Number, sigma: Number) -> Fraction:
     """ρ = Δ₂²/(2σ²) for Gaussian noise, continuous or discrete, rounded up to the grid.
 
-    Bun & Steinke 2016, Proposition 1.6; the discrete Gaussian has the same ρ (Canonne, Kamath & Steinke 2020, §2).
+    Bun & Steinke 2016, Proposition 1.6; Canonne, Kamath & Steinke 2020, Theorem 4 for the discrete Gaussian.
 
     >>> rho_from_gaussian(1.0, 2.0)
     Fraction(1, 8)
@@ -205,6 +194,7 @@ def _minimum(bound: Callable[[float], float]) -> float:
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = bound(math.exp(left)), bound(math.exp(right))
     best = min(at_left, at_right)
+    # 60 steps leave 110 × 0.618^60 < 1e-10 of ln(α − 1). However near it comes, `best` is a true bound at its own α.
     for _ in range(60):
         if at_left <= at_right:
             high, right, at_right = right, left, at_left
@@ -222,13 +212,16 @@ def _minimum(bound: Callable[[float], float]) -> float:
 def _largest_rho(epsilon: float, delta: float) -> Fraction:
     """Bisection over the grid, remembered because every debit of a budget asks for the same one."""
     if delta == 0:
-        return Fraction(0)
+        return Fraction(0)  # no ρ above 0 is pure
     fits, exceeds = 0, 1
     while _within(exceeds, epsilon, delta):
         fits, exceeds = exceeds, 2 * exceeds
     while exceeds - fits > 1 + (fits >> 60):  # below a float's precision the conversion can't tell them apart
         middle = (fits + exceeds) // 2
-        fits, exceeds = (middle, exceeds) if _within(middle, epsilon, delta) else (fits, middle)
+        if _within(middle, epsilon, delta):
+            fits = middle
+        else:
+            exceeds = middle
     return fits * QUANTUM
 
 

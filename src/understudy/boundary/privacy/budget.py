@@ -15,7 +15,6 @@ from numbers import Real
 from typing import Any
 
 from understudy.boundary.privacy.accountant import (
-    QUANTUM,
     epsilon_from_rho,
     lower_float,
     rho_from_epsilon,
@@ -29,22 +28,6 @@ from understudy.boundary.privacy.accountant import (
 from understudy.boundary.privacy.mechanisms.posterior import epsilon_of_draws
 from understudy.boundary.privacy.mechanisms.subsampling import Course, epsilon_of_course
 from understudy.errors import BudgetExhausted, InputError, InternalError, MethodError
-
-__all__ = [
-    "DEFAULT_DELTA",
-    "MAX_EPSILON",
-    "QUANTUM",
-    "Amount",
-    "Budget",
-    "Cost",
-    "Meter",
-    "Spend",
-    "capacity",
-    "claim",
-    "compose",
-    "covers",
-    "total",
-]
 
 DEFAULT_DELTA = 1e-6
 """The δ of a budget for which nobody named one: small beside 1/n for any table of fewer than some 100,000 people."""
@@ -93,7 +76,8 @@ class Cost:
         return self.epsilon is not None and self.delta == 0 and self.direct == 0
 
     def __add__(self, other: Cost) -> Cost:
-        """Sequential composition."""
+        """Adaptive composition: ρ and δ add up (Bun & Steinke 2016, Lemma 1.7 and Section 8), as pure ε do."""
+        # One part that isn't pure spoils the pure claim of all, and only that: ρ still counts every part.
         pure = None
         if self.epsilon is not None and other.epsilon is not None:
             pure = self.epsilon + other.epsilon
@@ -165,6 +149,7 @@ class Spend:
 
 
 def _gaussian_price(spend: Spend) -> Cost:
+    # Δ₂²/(2σ²), as for continuous noise (Canonne, Kamath & Steinke 2020, Theorem 4); no finite ε is pure.
     _demand_scale(spend)
     return Cost(rho_from_gaussian(spend.sensitivity, spend.scale), None, round_up(spend.delta))
 
@@ -185,6 +170,7 @@ def _laplace_price(spend: Spend) -> Cost:
 
 
 def _exponential_price(spend: Spend) -> Cost:
+    # `scale` is the ε itself, of exponent ε·q/(2Δ): pure by McSherry & Talwar 2007, ε²/8 by bounded range.
     _demand_scale(spend)
     return Cost(rho_from_exponential(spend.scale), round_up(spend.scale), round_up(spend.delta))
 
@@ -313,8 +299,11 @@ class Amount:
         """The σ (zCDP) or b (pure) of the least noise whose recorded cost is within this amount."""
         if not (math.isfinite(sensitivity) and sensitivity > 0):
             raise InternalError(f"sensitivity ({sensitivity}) must be finite and greater than 0.", self)
+        # The price solved for the noise, b = Δ₁/ε or σ = Δ₂/√(2ρ), in floats; `_first_within` makes it true exactly.
         whole = float(self.value)
-        scale = sensitivity / whole if self.pure else sensitivity / math.sqrt(2 * whole)
+        if not self.pure:
+            whole = math.sqrt(2 * whole)
+        scale = sensitivity / whole
         return _first_within(scale, math.inf, lambda at: self._buys(self.mechanism, sensitivity, at))
 
     def selection_epsilon(self) -> float:
@@ -399,12 +388,17 @@ class Meter:
         return Amount(left, self.budget.pure)
 
     def guarantee(self) -> tuple[float, float]:
-        """The composed (ε, δ) of the actual spends, rounded up; at most the budget."""
+        """The composed (ε, δ) of the actual spends, rounded up; at most the budget.
+
+        Where prices followed answers, a release claims its budget, and not this (docs/mechanisms/composition.md).
+        """
         return claim(self._spent, self.budget.delta), self.budget.delta
 
     @property
     def _used(self) -> Fraction:
-        return (self._spent.epsilon or _ZERO) if self.budget.pure else self._spent.rho
+        if self.budget.pure:
+            return self._spent.epsilon or _ZERO
+        return self._spent.rho
 
     def _demand_pure(self, batch: Sequence[Spend], costs: Sequence[Cost]) -> None:
         impure = [spend for spend, cost in zip(batch, costs, strict=True) if not cost.pure]
@@ -423,8 +417,9 @@ class Meter:
                 f"({self.budget}); ask for less, or for a larger budget."
             )
         left = max(_ZERO, capacity(self.budget, self._spent.delta + asked.delta, self._spent.direct) - self._used)
-        unit, price = ("epsilon", asked.epsilon) if self.budget.pure else ("rho", asked.rho)
-        wanted = f"{unit} ({float(price or 0):.4g})"
+        wanted = f"rho ({float(asked.rho):.4g})"
+        if self.budget.pure:
+            wanted = f"epsilon ({float(asked.epsilon or 0):.4g})"
         if asked.direct:
             wanted += f" and epsilon {float(asked.direct):.4g}"
         if asked.delta:
@@ -452,6 +447,7 @@ def covers(budget: Budget, cost: Cost) -> bool:
     """
     if budget.pure:
         return cost.pure and (cost.epsilon or _ZERO) <= capacity(budget, _ZERO)
+    # Without these two a capacity of 0 would still cover a cost that has δ or direct ε alone, and no ρ.
     within = cost.delta <= Fraction(budget.delta) and cost.direct <= Fraction(budget.epsilon)
     return within and cost.rho <= capacity(budget, cost.delta, cost.direct)
 

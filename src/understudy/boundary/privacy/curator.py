@@ -144,6 +144,8 @@ class Curator(Queryable):
         left = self._meter.remaining()
         if self.budget.pure:
             return left
+        # The meter knows what was spent, and would let ρ have the δ that is set aside for keys not asked for yet; the
+        # ledger was debited for less.
         room = self.facts.whole.rho - self._meter.spent.rho
         if room <= 0:
             raise BudgetExhausted(f"nothing is left of the budget ({self.budget}); ask for a larger one", self)
@@ -156,11 +158,13 @@ class Curator(Queryable):
         """
         if not isinstance(ask, Ask):
             raise InternalError(f"what is asked must be an Ask, and not a {type(ask).__name__}.", ask)
+        # Refuse first, spend later: neither the price nor the question looks at the rows.
         price = Price(self.facts, tuple(ask.spends(self.facts)))
         questions = ask.questions(price)
         with self._asking:
             self._check(price.spends)
             values = self._gate.answer(ask, price, questions, lambda: self._meter.debit(price.spends))
+            # Frozen, since the strategy is handed the very arrays that the record keeps.
             values = [frozen(np.asarray(v)) for v in values]
             self._record += [RecordedAnswer(q, v) for q, v in zip(questions, values, strict=True)]
         return ask.answer(values, price)

@@ -115,6 +115,7 @@ class PublicFacts:
     def l2(self) -> float:
         """L2 sensitivity of any histogram: all rows of a person in one cell, or in two cells when one is replaced."""
         if self.replaced:
+            # √(k² + k²): one person's k rows leave a cell, another's join a second one. Up, since √2 is rounded.
             return math.nextafter(self.rows * math.sqrt(2.0), math.inf)
         return float(self.rows)
 
@@ -136,7 +137,10 @@ class PublicFacts:
     @cached_property
     def key_delta(self) -> float:
         """The δ that the keys of one private column may cost: half of counting's, shared by all such columns."""
-        return self.counting.delta / 2 / self._key_columns if self._key_columns else 0.0
+        if not self._key_columns:
+            return 0.0
+        # The other half is for the conversion of ρ, where δ counts by its logarithm alone.
+        return self.counting.delta / 2 / self._key_columns
 
     @property
     def _key_columns(self) -> int:
@@ -165,6 +169,7 @@ class PublicFacts:
             return Cost(rho_from_pure(epsilon), epsilon, Fraction(0))
         if not self._key_columns:
             return Cost(budget.capacity.value, None, Fraction(0))
+        # δ that keys may use up isn't there for the conversion: ρ is what fits into the rest.
         failure = round_up(Fraction(self.key_delta)) * self._key_columns
         return Cost(rho_from_epsilon(budget.epsilon, lower_float(Fraction(budget.delta) - failure)), None, failure)
 

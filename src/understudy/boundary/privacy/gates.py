@@ -99,6 +99,8 @@ class RowGate(Gate):
         return self._randomness.secure
 
     def answer(self, ask: Ask[Any], price: Price, questions: Sequence[Question], debit: Callable[[], None]) -> Arrays:
+        # Counted first, so that a table that can't be read costs nothing. Debited on the disk before the draw, so that
+        # a crash may lose an answer that was paid, and never shows one that wasn't.
         hidden = ask.exact(self._table)
         self._pay(price.facts.whole)
         debit()
@@ -113,7 +115,8 @@ class RowGate(Gate):
         return draw()
 
     def demand_codes(self) -> None:
-        checked_codes(self._table.uncached if isinstance(self._table, CachedTable) else self._table)
+        table = self._table
+        checked_codes(table.uncached if isinstance(table, CachedTable) else table)
 
     def _pay(self, whole: Cost) -> None:
         """One entry for the whole budget, on disk before any draw: concurrent curators can't run dry half-way."""
@@ -128,16 +131,9 @@ class RowGate(Gate):
         self._receipt = ledger.receipt(self._write_down(ledger, whole))
 
     def _write_down(self, ledger: Ledger, whole: Cost, journal: str = "") -> int:
-        schema = self._table.schema
-        return ledger.debit(
-            whole,
-            self._payer.budget,
-            schema.neighbours,
-            self._payer.purpose,
-            self._payer.analyst,
-            unit=PrivacyUnit.of(schema),
-            journal=journal,
-        )
+        schema, payer = self._table.schema, self._payer
+        told = {"purpose": payer.purpose, "analyst": payer.analyst, "journal": journal}
+        return ledger.debit(whole, payer.budget, schema.neighbours, **told, unit=PrivacyUnit.of(schema))
 
 
 class RecordGate(Gate):
@@ -164,6 +160,7 @@ class RecordGate(Gate):
         if self.exhausted:
             raise CheckFailed(f"the record ends before question {self._next + 1}: {kind_of(question).name}", question)
         recorded = self._answers[self._next]
+        # The whole question, with its scale: a record of other noise, or of other columns, answers nothing.
         if recorded.question != question:
             raise CheckFailed(f"question {self._next + 1} of the record is not the one that the method asks", question)
         self._next += 1
@@ -215,6 +212,7 @@ class JournalGate(RowGate):
     def _kept(self, kind: str, values: Arrays) -> Arrays:
         if self._book is None or self._journal.entry is None:
             raise InternalError("an answer was drawn before it was paid for.", self._journal.path)
+        # Written before it is claimed: a claim without its record could never be resumed.
         digest = self._journal.append(kind, self._asked, values)
         self._book.claim(self._journal.entry, self._journal.place, digest)
         self._journal.advance()

@@ -88,40 +88,40 @@ class Journal:
             raise InputError(f"{str(path)!r} does not exist: there is nothing to resume; start anew", path) from None
         except OSError as error:
             raise InputError(f"journal ({str(path)!r}) can't be read: {error.strerror}", path) from None
-        try:
+        with journal._closing_on_failure():
             lock(journal._file, path)
             journal._read()
-        except BaseException:
-            journal.close()
-            raise
         return journal
 
     @classmethod
     def resumed(cls, path: Path, ledger: Ledger | Path) -> Journal:
         """The journal of an interrupted release, as far as the ledger knows it; reads, and changes nothing."""
         journal = cls.open(path)
-        try:
-            journal._trust(Ledger.at(ledger))
-        except BaseException:
-            journal.close()
-            raise
+        with journal._closing_on_failure():
+            book = Ledger.at(ledger)
+            claimed = book.claimed(journal.digest)
+            if claimed is None:
+                # A stop between the journal's head and its debit: nothing was drawn, and nothing is there to trust.
+                if not journal.found:
+                    return journal
+                raise InputError(
+                    f"ledger ({book}) knows nothing of journal {str(path)!r}; give the ledger that was debited", path
+                )
+            if claimed.finished:
+                raise InputError(
+                    f"the release of journal {str(path)!r} is finished, and can't be resumed; delete the journal", path
+                )
+            journal.take(claimed.digests)
+            journal.entry = claimed.entry
         return journal
 
-    def _trust(self, ledger: Ledger) -> None:
-        claimed = ledger.claimed(self.digest)
-        if claimed is None and self.found:
-            raise InputError(
-                f"ledger ({ledger}) knows nothing of journal {str(self.path)!r}; give the ledger that was debited",
-                self.path,
-            )
-        if claimed is not None and claimed.finished:
-            raise InputError(
-                f"the release of journal {str(self.path)!r} is finished, and can't be resumed; delete the journal",
-                self.path,
-            )
-        if claimed is not None:
-            self.take(claimed.digests)
-            self.entry = claimed.entry
+    @contextmanager
+    def _closing_on_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     def finish(self, ledger: Ledger | Path) -> None:
         """Closes a release for good, once it is where it should be: the ledger says so, and the journal is deleted."""
@@ -172,13 +172,20 @@ class Journal:
             self._folders = [f for f in self.path.absolute().parents if not f.exists()]
             self.path.parent.mkdir(parents=True, exist_ok=True)
             try:
+                # 0600, since it may hold draws that were thrown away; O_EXCL, since another journal was paid for.
                 handle = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
             except FileExistsError:
                 raise _unfinished(self.path) from None
             self._file, self.created = os.fdopen(handle, "r+b", buffering=0), True
             lock(self._file, self.path)
             write(self._file, 0, MAGIC + framed(head))
-            sync_folder(self.path.absolute().parent)
+            # So that no power cut loses the file's name; where folders can't be synced, the system does it by itself.
+            with suppress(PermissionError):
+                handle = os.open(self.path.absolute().parent, os.O_RDONLY)
+                try:
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
         self.digest, self._end = sha(head).hex(), len(MAGIC) + FRAME.size + len(head)
 
     def take(self, digests: Sequence[str]) -> None:
@@ -198,9 +205,14 @@ class Journal:
 
     def append(self, kind: str, question: str, values: Sequence[NDArray[Any]]) -> str:
         """Writes the next record, on the disk, over whatever nobody claimed; returns its digest."""
-        arrays = [_plain(v) for v in values]
+        arrays = [np.asarray(v) for v in values]
+        for array in arrays:
+            if array.dtype.kind not in KINDS:
+                raise InternalError(f"an answer of type {array.dtype} can't be kept in a journal.", array.dtype)
         shapes = [[a.dtype.str, list(a.shape)] for a in arrays]
         header = {"kind": kind, "place": self.place, "question": question, "arrays": shapes}
+        # The length depends on shapes alone, and nothing is compressed: whether the disk has room for it must not
+        # depend on what was drawn (`gates`).
         self._pending = self._end
         body = b"".join([json.dumps(header).encode(), b"\n", *(a.tobytes() for a in arrays)])
         with self._writing():
@@ -214,6 +226,7 @@ class Journal:
 
     def answer(self, question: str) -> list[NDArray[Any]] | None:
         """The recorded answer to the next question, whose steps need not be taken again; none if it wasn't finished."""
+        # Steps of a training that is answered whole need not be handed out again: pass over them.
         place = self._next
         while place < len(self._notes) and self._notes[place].question == (STEP, question):
             place += 1
@@ -260,16 +273,14 @@ class Journal:
                 self.path,
             )
         self._next = place + 1
-        return list(self._values(note))
-
-    def _values(self, note: Note) -> Iterator[NDArray[Any]]:
         self._opened.seek(note.start)
         content = exactly(self._opened, note.end - note.start)
-        start = content.index(b"\n") + 1
+        start, values = content.index(b"\n") + 1, []
         for kind, shape in note.header["arrays"]:
             size = int(np.dtype(kind).itemsize * np.prod(shape, dtype=np.int64))
-            yield np.frombuffer(content[start : start + size], dtype=np.dtype(kind)).reshape(shape)
+            values.append(np.frombuffer(content[start : start + size], dtype=np.dtype(kind)).reshape(shape))
             start += size
+        return values
 
     def _read(self) -> None:
         """The head, and where each whole record is."""
@@ -314,13 +325,6 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def _plain(value: NDArray[Any]) -> NDArray[Any]:
-    array = np.asarray(value)
-    if array.dtype.kind not in KINDS:
-        raise InternalError(f"an answer of type {array.dtype} can't be kept in a journal.", array.dtype)
-    return array
-
-
 # --- records in a file
 
 
@@ -361,16 +365,6 @@ def write(file: BinaryIO, start: int, content: bytes) -> None:
     while left:
         left = left[file.write(left) :]
     os.fsync(file.fileno())
-
-
-def sync_folder(folder: Path) -> None:
-    """So that no power cut loses the file's name; where folders can't be synced, the system does it by itself."""
-    with suppress(PermissionError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def lock(file: BinaryIO, path: Path) -> None:

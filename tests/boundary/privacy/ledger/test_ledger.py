@@ -650,9 +650,9 @@ print(accepted, flush=True)
 # The mutant checks first and writes later, under two locks instead of one.
 CARELESS = """
 ledger = module.Ledger.open(path)
-fits = module.fits(ledger.limit(), ledger.spent() + cost)
+fits = module.allowance.fits(ledger.limit(), ledger.spent() + cost)
 meet("ready")
-module.fits = lambda limit, spent: fits
+module.allowance.fits = lambda limit, spent: fits
 print(int(fits and bool(ledger.debit(cost, budget, "add-remove", "race", unit=row))), flush=True)
 """
 
@@ -736,7 +736,8 @@ def test_kill_9_before_the_commit_leaves_the_earlier_state(path):
 with module.Ledger.open(path)._database.writing() as database:
     database.execute("PRAGMA cache_size = 2")
     values = "'', ?, '', 'add-remove', '1/2^80', NULL, '0/2^80', 1, 0"
-    insert = f"INSERT INTO debits ({module.DEBIT_COLUMNS}) VALUES ({values})"
+    columns = "time, purpose, analyst, neighbours, rho, epsilon, delta, asked_epsilon, asked_delta"
+    insert = f"INSERT INTO debits ({columns}) VALUES ({values})"
     for _ in range(200):
         database.execute(insert, ("x" * 3000,))
     os.kill(os.getpid(), signal.SIGKILL)

@@ -17,7 +17,6 @@ from understudy.boundary.privacy.mechanisms.training import (
     GradientSums,
     Groups,
     Training,
-    cells_of,
     lengths,
     pair_counts,
     symmetric,
@@ -83,8 +82,8 @@ def test_pairs_are_counted_as_by_a_loop() -> None:
 
 
 def test_the_number_of_cells_is_counted() -> None:
-    assert cells_of(SIZES, 0) == 3 * 2 + 3 * 4 + 2 * 4 == len(GROUPS.upper[0])
-    assert cells_of(SIZES, 5) == 26 + some_critic(1).cells
+    assert GradientShape(SIZES).cells == 3 * 2 + 3 * 4 + 2 * 4 == len(GROUPS.upper[0])
+    assert GradientShape(SIZES, 5, 0.25).cells == 26 + some_critic(1).cells
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])

@@ -15,10 +15,16 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from understudy.boundary.privacy.mechanisms import entropy as entropy_module
 from understudy.boundary.privacy.mechanisms import noise
-from understudy.boundary.privacy.mechanisms.entropy import LazyUniform, LazyUniforms, SeededEntropy, SystemEntropy
-from understudy.boundary.privacy.mechanisms.noise import discrete_gaussian, discrete_laplace, geometric
+from understudy.boundary.privacy.mechanisms.noise import (
+    LazyUniform,
+    LazyUniforms,
+    SeededEntropy,
+    SystemEntropy,
+    discrete_gaussian,
+    discrete_laplace,
+    geometric,
+)
 from understudy.errors import InputError, InternalError
 
 FALSE_ALARM = 1e-9
@@ -401,6 +407,6 @@ def test_the_coin_is_no_digit():
     assert uniforms.digits().tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("module", [entropy_module, noise])
+@pytest.mark.parametrize("module", [noise, noise])
 def test_the_examples_run(module):
     assert doctest.testmod(module).failed == 0

@@ -23,7 +23,7 @@ import understudy as us
 from understudy.boundary.privacy.asks import Draws
 from understudy.boundary.privacy.budget import Budget, Spend, compose
 from understudy.boundary.privacy.curator import Curator
-from understudy.boundary.privacy.mechanisms.entropy import SeededEntropy, SystemEntropy
+from understudy.boundary.privacy.mechanisms.noise import SeededEntropy, SystemEntropy
 from understudy.boundary.privacy.mechanisms.posterior import (
     MOST_DRAWS,
     UNIT,

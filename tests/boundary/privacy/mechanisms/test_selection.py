@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from understudy.boundary.privacy.mechanisms import exponential as selection
-from understudy.boundary.privacy.mechanisms.entropy import SeededEntropy, SystemEntropy
 from understudy.boundary.privacy.mechanisms.exponential import exponential
+from understudy.boundary.privacy.mechanisms.noise import SeededEntropy, SystemEntropy
 from understudy.errors import InputError
 
 FALSE_ALARM = 1e-9

@@ -25,6 +25,7 @@ from understudy.errors import MethodError
 
 def choose(scores: Scores, spend: Spend, k: int, randomness: Randomness) -> list[int]:
     """The k best by the exponential mechanism, in order, at the ε and the sensitivity of this spend."""
+    # 2Δ, and not Δ, since a row may raise one score and lower another (docs/mechanisms/selection-scores.md).
     return randomness.choose(scores, rank_exponent(spend.scale, spend.sensitivity), k)
 
 
@@ -64,6 +65,7 @@ class Select(Ask[list[int]]):
         self._check()
         # Every candidate's score has at most this sensitivity, whichever is drawn.
         sensitivity = max(c.sensitivity(facts.rows, facts.replaced) for c in self.candidates)
+        # All k draws are paid, also where the rule admits fewer in the end (docs/mechanisms/exponential.md).
         epsilon = self.amount.split([1.0] * self.k)[0].selection_epsilon()
         among = "sets of columns" if self.choices == len(self.candidates) else "splits"
         asked = f"{self.k} of {self.choices} {among}"

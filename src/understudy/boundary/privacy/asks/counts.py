@@ -46,6 +46,7 @@ class NoisyCounts(Ask[Result]):
     def draw(self, hidden: list[Counts], price: Price, randomness: Randomness, keep: Keep = at_once) -> Arrays:
         noisy: Arrays = []
         for counts, spend in zip(hidden, price.spends, strict=True):
+            # No neighbour changes it (`spends` proved so): noise would hide nothing.
             if spend.mechanism == "public":
                 noisy.append(counts)
             else:
@@ -224,7 +225,9 @@ class Tally(NoisyCounts[list[Measurement]]):
         # With a unit a replacement may have no row that counts, as where it does not satisfy a condition.
         filtered = self.sums.where is not None or facts.schema.unit is not None
         neighbours = SumNeighbours(facts.rows, facts.replaced, cells, filtered)
-        sensitivity = summand.sensitivity(neighbours)[0 if amount.pure else 1]
+        # L1 for Laplace noise, L2 for Gaussian noise (docs/mechanisms/sums.md).
+        l1, l2 = summand.sensitivity(neighbours)
+        sensitivity = l1 if amount.pure else l2
         asked = " ".join(["sum of", *filter(None, [summand.describe()["add"], summand.looked_at])])
         if sensitivity == 0:
             return Spend("public", f"{asked}, public under replace-one", 0.0, 0.0)

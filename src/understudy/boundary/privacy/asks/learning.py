@@ -83,6 +83,7 @@ class Train(Ask[Arrays]):
 
 def gradients_spend(course: Course, delta: float, cells: int, columns: ColumnSet) -> Spend:
     """The noisy gradients of a training, as far as the course goes."""
+    # All of the reserved δ is paid, however few steps the course has.
     return Spend(
         "sampled-gaussian",
         f"{course.steps:,} noisy gradients over {', '.join(columns)}",

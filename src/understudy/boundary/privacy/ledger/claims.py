@@ -57,10 +57,10 @@ def put(database: sqlite3.Connection, entry: int, place: int, digest: str) -> No
     """Claims the next place of a release. Called under the lock of the only writer, so that the check can't be late."""
     if not _is_made(database):
         make(database, _TABLE, {"claims": _CLASH})
-    if place == HEAD:
-        _demand_new(database, digest)
-    else:
+    if place != HEAD:
         _demand_next(_of(database, entry), place)
+    elif find(database, digest) is not None:
+        raise Overtaken("the release of this journal was debited by another process; leave it to that one", digest)
     database.execute("INSERT INTO claims (entry, place, digest) VALUES (?, ?, ?)", (entry, place, digest))
 
 
@@ -72,11 +72,6 @@ def _is_made(database: sqlite3.Connection) -> bool:
 def _of(database: sqlite3.Connection, entry: int) -> Claimed:
     rows = database.execute("SELECT place, digest FROM claims WHERE entry = ? ORDER BY place", (entry,)).fetchall()
     return Claimed(entry, tuple(d for place, d in rows if place > HEAD), any(place == FINISHED for place, _ in rows))
-
-
-def _demand_new(database: sqlite3.Connection, head: str) -> None:
-    if find(database, head) is not None:
-        raise Overtaken("the release of this journal was debited by another process; leave it to that one", head)
 
 
 def _demand_next(claimed: Claimed, place: int) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from understudy.errors import InputError
 
@@ -50,16 +51,11 @@ CREATE TABLE identity (id INTEGER PRIMARY KEY, time TEXT NOT NULL, value TEXT NO
 _UNIT_COLUMNS = ("ALTER TABLE limits ADD COLUMN unit TEXT", "ALTER TABLE debits ADD COLUMN unit TEXT")
 """For ledgers from before. Null stands for "not recorded"; no row is rewritten."""
 
-_CLASHES = {
-    "limits": "id = NEW.id",
-    "debits": "id = NEW.id",
-    "answers": "id = NEW.id OR question = NEW.question",
-}
+# REPLACE deletes without firing DELETE triggers, so the collision itself is refused: what would replace a row is its
+# clash. Whatever is put beside an identity would replace it.
+_CLASHES = {"limits": "id = NEW.id", "debits": "id = NEW.id", "answers": "id = NEW.id OR question = NEW.question"}
 _SHARE_CLASHES = {"shares": "id = NEW.id"}
 _UNIT_CLASHES = {"units": "id = NEW.id", "identity": "1"}
-"""Whatever is put beside an identity would replace it."""
-
-# REPLACE deletes without firing DELETE triggers, so the collision itself is refused.
 GUARD = """
 CREATE TRIGGER {table}_update BEFORE UPDATE ON {table} BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END;
 CREATE TRIGGER {table}_delete BEFORE DELETE ON {table} BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END;
@@ -102,7 +98,15 @@ class LedgerDatabase:
         if empty and create:
             self.initialise()
         with self.reading() as database:
-            self._demand_ours(database)
+            application, version = pragma(database, "application_id"), pragma(database, "user_version")
+        if application != _APPLICATION_ID:
+            raise InputError(f"ledger ({self}) {_COMPLAINTS['SQLITE_NOTADB']}", self.path)
+        if not FIRST_VERSION <= version <= VERSION:
+            raise InputError(
+                f"ledger ({self}) has version {version}, which must be from {FIRST_VERSION} to {VERSION}; "
+                "use the Understudy that made it.",
+                self.path,
+            )
 
     def _make_file(self) -> None:
         """An empty file only its owner can read; a crash here leaves one that the next opening fills."""
@@ -121,7 +125,8 @@ class LedgerDatabase:
     def initialise(self) -> None:
         """The schema in one transaction; of two processes that create the same ledger, the second finds it done."""
         with self.writing() as database:
-            if not _is_blank(database):
+            # Asked under the lock, where SQLite has made a first page: has nobody put anything into this file yet?
+            if pragma(database, "application_id") or database.execute("SELECT 1 FROM sqlite_master").fetchone():
                 return
             make(database, _TABLES + _SHARES + _UNITS, _CLASHES | _SHARE_CLASHES | _UNIT_CLASHES)
             _identify(database)
@@ -136,6 +141,7 @@ class LedgerDatabase:
                 yield self._memory
                 return
             assert self.path is not None
+            # mode=rw: SQLite would make a missing file, and an empty ledger admits everything.
             with closing(_connection(f"{self.path.absolute().as_uri()}?mode=rw")) as database:
                 yield database
         except sqlite3.Error as error:
@@ -144,13 +150,13 @@ class LedgerDatabase:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """One consistent view; the rollback at the end makes sure that nothing was written."""
-        with self._opened() as database, _transaction(database, "BEGIN DEFERRED", "ROLLBACK"):
+        with self._opened() as database, _transaction(database, "ROLLBACK"):
             yield database
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """The only writer among all processes, and everything on the disk at the end, or nothing."""
-        with self._opened() as database, _transaction(database, "BEGIN IMMEDIATE", "COMMIT"):
+        with self._opened() as database, _transaction(database, "COMMIT"):
             yield database
 
     def _complaint(self, error: sqlite3.Error) -> str:
@@ -160,33 +166,16 @@ class LedgerDatabase:
                 return f"ledger ({self}) {sentence}"
         return f"ledger ({self}) can't be used ({error}); give the path of a ledger that Understudy made."
 
-    def _demand_ours(self, database: sqlite3.Connection) -> None:
-        """Refuses SQLite files of other programs, and ledgers of a later version."""
-        if pragma(database, "application_id") != _APPLICATION_ID:
-            raise InputError(f"ledger ({self}) {_COMPLAINTS['SQLITE_NOTADB']}", self.path)
-        version = pragma(database, "user_version")
-        if not FIRST_VERSION <= version <= VERSION:
-            raise InputError(
-                f"ledger ({self}) has version {version}, which must be from {FIRST_VERSION} to {VERSION}; "
-                "use the Understudy that made it.",
-                self.path,
-            )
-
 
 def make(database: sqlite3.Connection, tables: str, clashes: dict[str, str]) -> None:
     """Creates these tables and their guards; what would replace a row of a table is its clash."""
     guards = "".join(GUARD.format(table=table, clash=clash) for table, clash in clashes.items())
-    for statement in _script(tables + guards):
-        database.execute(statement)
-
-
-def _script(script: str) -> Iterator[str]:
-    """The statements of a script, one by one: `executescript` would commit in between."""
     pending = ""
-    for line in script.splitlines(keepends=True):
+    # One statement at a time: `executescript` would commit in between.
+    for line in (tables + guards).splitlines(keepends=True):
         pending += line
         if sqlite3.complete_statement(pending):
-            yield pending
+            database.execute(pending)
             pending = ""
 
 
@@ -208,10 +197,11 @@ def migrate(database: sqlite3.Connection) -> None:
 
 
 def _identify(database: sqlite3.Connection) -> None:
-    database.execute("INSERT INTO identity (time, value) VALUES (?, ?)", (now(), secrets.token_hex(8)))
+    append(database, "identity", value=secrets.token_hex(8))
 
 
 def _connection(name: str) -> sqlite3.Connection:
+    # No isolation level: Python would begin and commit transactions of its own.
     database = sqlite3.connect(name, timeout=_BUSY_SECONDS, isolation_level=None, uri=True)
     # EXTRA also syncs the directory once the journal is gone, so that no power cut can bring it back and undo a debit.
     database.execute("PRAGMA synchronous = EXTRA")
@@ -219,12 +209,12 @@ def _connection(name: str) -> sqlite3.Connection:
 
 
 @contextmanager
-def _transaction(database: sqlite3.Connection, begin: str, end: str) -> Iterator[None]:
-    if begin == "BEGIN IMMEDIATE":
+def _transaction(database: sqlite3.Connection, end: str) -> Iterator[None]:
+    if end == "COMMIT":
         database.execute("PRAGMA journal_mode = DELETE")
-        _queue_up(database, begin)
+        _queue_up(database)
     else:
-        database.execute(begin)
+        database.execute("BEGIN DEFERRED")
     try:
         yield
         database.execute(end)
@@ -233,7 +223,7 @@ def _transaction(database: sqlite3.Connection, begin: str, end: str) -> Iterator
             database.execute("ROLLBACK")
 
 
-def _queue_up(database: sqlite3.Connection, begin: str) -> None:
+def _queue_up(database: sqlite3.Connection) -> None:
     """Waits for the lock of the only writer, with soon even odds for all who wait.
 
     SQLite's own waiting looks less and less often, so that among many processes the newest ones go first and the
@@ -242,32 +232,27 @@ def _queue_up(database: sqlite3.Connection, begin: str) -> None:
     database.execute("PRAGMA busy_timeout = 0")
     end, pause = time.monotonic() + _BUSY_SECONDS, _FIRST_PAUSE
     try:
-        while not _begun(database, begin, last=time.monotonic() > end):
+        while True:
+            last = time.monotonic() > end
+            try:
+                database.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if last or not getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
+                    raise
             time.sleep(pause * (0.5 + secrets.randbelow(1000) / 1000))
             pause = min(2 * pause, _LONGEST_PAUSE)
     finally:
         database.execute(f"PRAGMA busy_timeout = {round(1000 * _BUSY_SECONDS)}")
 
 
-def _begun(database: sqlite3.Connection, begin: str, last: bool) -> bool:
-    try:
-        database.execute(begin)
-        return True
-    except sqlite3.OperationalError as error:
-        if last or not getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
-            raise
-        return False
-
-
 def pragma(database: sqlite3.Connection, name: str) -> int:
     return int(database.execute(f"PRAGMA {name}").fetchone()[0])
 
 
-def _is_blank(database: sqlite3.Connection) -> bool:
-    """Whether nobody has put anything into this file yet; asked under the lock, where SQLite has made a first page."""
-    unclaimed = pragma(database, "application_id") == 0
-    return unclaimed and database.execute("SELECT 1 FROM sqlite_master").fetchone() is None
-
-
-def now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds")
+def append(database: sqlite3.Connection, table: str, **values: Any) -> int:
+    """Adds a row with these values and the time, and returns its number."""
+    row = {"time": datetime.now(UTC).isoformat(timespec="microseconds"), **values}
+    marks = ", ".join("?" * len(row))
+    added = database.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
+    return int(added.lastrowid or 0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
@@ -17,7 +18,6 @@ from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.ledger.database import SHARED_VERSION, VERSION, pragma
 from understudy.errors import InputError
 
-DEBIT_COLUMNS = "time, purpose, analyst, neighbours, rho, epsilon, delta, asked_epsilon, asked_delta"
 _DIRECT = "+"
 """Marks the ε of trainings, which a claim adds to that of everything else (see `budget.Cost`)."""
 
@@ -248,34 +248,32 @@ def totals_of(database: sqlite3.Connection) -> dict[str, Cost]:
     sums: dict[str, list[int]] = {}
     impure: set[str] = set()
     for analyst, rho, epsilon, delta in database.execute("SELECT analyst, rho, epsilon, delta FROM debits"):
-        pure, direct = _split(epsilon)
-        added = map(_quanta, (rho, pure, delta, direct))
+        own, direct = _split(epsilon)
+        added = map(_quanta, (rho, own, delta, direct))
         sums[analyst] = list(map(operator.add, sums.get(analyst, (0, 0, 0, 0)), added))
-        if pure is None:
+        if own is None:
             impure.add(analyst)
-    costs = {}
-    for name, found in sums.items():
-        parts = [quanta * QUANTUM for quanta in found]
-        costs[name] = Cost(parts[0], None if name in impure else parts[1], parts[2], parts[3])
-    return costs
+    return {name: _cost(quanta, pure=name not in impure) for name, quanta in sums.items()}
+
+
+def _cost(quanta: Iterable[int], pure: bool) -> Cost:
+    rho, epsilon, delta, direct = (number * QUANTUM for number in quanta)
+    return Cost(rho, epsilon if pure else None, delta, direct)
 
 
 def entries_of(database: sqlite3.Connection) -> list[Entry]:
     """Every debit; one whose unit was not recorded has the one that was stated of it, if any was."""
-    columns = f"id, {DEBIT_COLUMNS}, {unit_of(database)}"
-    stated = {s.debits: s.unit for s in statements_of(database)}
-    return [_entry(row, stated) for row in database.execute(f"SELECT {columns} FROM debits ORDER BY id")]
-
-
-def _entry(row: tuple[Any, ...], stated: dict[int, PrivacyUnit]) -> Entry:
-    number, time, purpose, analyst, neighbours, rho, epsilon, delta, asked_epsilon, asked_delta, unit = row
-    told = read_unit(unit) or next((said for last, said in stated.items() if number <= last), None)
-    pure, direct = _split(epsilon)
-    cost = Cost(_fraction(rho), None if pure is None else _fraction(pure), _fraction(delta), _quanta(direct) * QUANTUM)
-    asked = Budget(asked_epsilon, asked_delta)
-    return Entry(
-        number, time, purpose=purpose, analyst=analyst, neighbours=neighbours, cost=cost, asked=asked, unit=told
-    )
+    stated = statements_of(database)
+    cost_and_unit = f"rho, epsilon, delta, asked_epsilon, asked_delta, {unit_of(database)}"
+    rows = database.execute(f"SELECT id, time, purpose, analyst, neighbours, {cost_and_unit} FROM debits ORDER BY id")
+    entries = []
+    for number, time, purpose, analyst, neighbours, rho, epsilon, delta, asked_epsilon, asked_delta, text in rows:
+        unit = read_unit(text) or next((s.unit for s in stated if number <= s.debits), None)
+        own, direct = _split(epsilon)
+        cost = _cost(map(_quanta, (rho, own, delta, direct)), pure=own is not None)
+        told = {"purpose": purpose, "analyst": analyst, "neighbours": neighbours}
+        entries.append(Entry(number, time, **told, cost=cost, asked=Budget(asked_epsilon, asked_delta), unit=unit))
+    return entries
 
 
 def answer_of(database: sqlite3.Connection, question: str) -> bytes | None:
@@ -306,10 +304,6 @@ def _split(epsilon: str | None) -> tuple[str | None, str | None]:
 def _text(value: Fraction) -> str:
     """Quanta as decimal digits, since SQLite's integers end at 2^63; a cost off the grid goes up."""
     return f"{round_up(value) / QUANTUM}/2^80"
-
-
-def _fraction(text: str) -> Fraction:
-    return _quanta(text) * QUANTUM
 
 
 def _quanta(text: str | None) -> int:

@@ -24,41 +24,10 @@ from typing import Any, Literal
 
 from understudy.boundary.privacy.budget import Budget, Cost, claim, total
 from understudy.boundary.privacy.facts import PrivacyUnit
-from understudy.boundary.privacy.ledger import claims
-from understudy.boundary.privacy.ledger.allowance import (
-    fits,
-    limit_left,
-    refusal,
-    share_fits,
-    share_left,
-    share_refusal,
-    share_used,
-)
-from understudy.boundary.privacy.ledger.database import LedgerDatabase, migrate, now
-from understudy.boundary.privacy.ledger.entries import (
-    DEBIT_COLUMNS,
-    Account,
-    Entry,
-    Limit,
-    Receipt,
-    Share,
-    Standing,
-    UnitStatement,
-    answer_of,
-    debit_units_of,
-    entries_of,
-    held_unit,
-    identity_of,
-    limits_of,
-    newest_limit,
-    newest_shares,
-    relations_of,
-    shares_of,
-    statements_of,
-    texts_of,
-    totals_of,
-    unknown_units_of,
-)
+from understudy.boundary.privacy.ledger import allowance, claims
+from understudy.boundary.privacy.ledger import entries as stored
+from understudy.boundary.privacy.ledger.database import LedgerDatabase, append, migrate
+from understudy.boundary.privacy.ledger.entries import Account, Entry, Limit, Receipt, Share, Standing, UnitStatement
 from understudy.boundary.tables.table import Table, source_of
 from understudy.errors import BudgetExhausted, InputError
 
@@ -119,13 +88,13 @@ class Ledger:
     def limit(self) -> Budget | None:
         """The limit in force, if any."""
         with self._database.reading() as database:
-            newest = newest_limit(database)
+            newest = stored.newest_limit(database)
         return newest.budget if newest else None
 
     def limits(self) -> list[Limit]:
         """Every limit ever set, oldest first."""
         with self._database.reading() as database:
-            return limits_of(database)
+            return stored.limits_of(database)
 
     def set_limit(self, budget: Budget, neighbours: str, unit: PrivacyUnit | None = None) -> None:
         """Sets the limit from now on; refused when it is below what is already spent.
@@ -135,16 +104,20 @@ class Ledger:
         _demand_relation(neighbours)
         with self._database.writing() as database:
             migrate(database)
-            self._demand_unmixed(neighbours, relations_of(database))
+            self._demand_unmixed(neighbours, stored.relations_of(database))
             if unit is not None:
                 self._demand_units_known(database)
-                self._demand_unit(unit, debit_units_of(database))
-            self._demand_above(budget, total(totals_of(database).values()))
-            stated = unit or held_unit(database)
-            database.execute(
-                "INSERT INTO limits (time, epsilon, delta, neighbours, unit) VALUES (?, ?, ?, ?, ?)",
-                (now(), budget.epsilon, budget.delta, neighbours, stated and stated.to_text()),
-            )
+                self._demand_unit(unit, stored.debit_units_of(database))
+            spent = total(stored.totals_of(database).values())
+            if not allowance.fits(budget, spent):
+                raise InputError(
+                    f"limit ({budget}) must be at least what is already spent, epsilon "
+                    f"{claim(spent, budget.delta):.6g} at that delta, in ledger {self}.",
+                    budget,
+                )
+            stated = unit or stored.held_unit(database)
+            asked = {"epsilon": budget.epsilon, "delta": budget.delta, "neighbours": neighbours}
+            append(database, "limits", **asked, unit=stated and stated.to_text())
 
     def state_unit(self, unit: PrivacyUnit) -> int:
         """States which unit the debits had that were written before units were recorded; returns how many.
@@ -153,63 +126,61 @@ class Ledger:
         """
         with self._database.writing() as database:
             migrate(database)
-            unknown, last = unknown_units_of(database)
+            unknown, last = stored.unknown_units_of(database)
             if not unknown:
                 raise InputError(f"ledger ({self}) has no debit whose unit isn't recorded; there is nothing to state.")
-            self._demand_unit(unit, debit_units_of(database))
-            values = (now(), last, unit.to_text())
-            database.execute("INSERT INTO units (time, debits, unit) VALUES (?, ?, ?)", values)
+            self._demand_unit(unit, stored.debit_units_of(database))
+            append(database, "units", debits=last, unit=unit.to_text())
         return unknown
 
     def identity(self) -> str | None:
         """A random number that tells this ledger from others; none before an old ledger's next debit."""
         with self._database.reading() as database:
-            return identity_of(database)
+            return stored.identity_of(database)
 
     def receipt(self, entry: int) -> Receipt:
         """What a certificate says of a debit, with the limit that is in force now."""
         with self._database.reading() as database:
-            limit, identity = newest_limit(database), identity_of(database)
+            limit, identity = stored.newest_limit(database), stored.identity_of(database)
         name = self.path.name if self.path else str(self)
         return Receipt(name, identity or "", entry, limit.budget if limit else None)
 
     def set_share(self, analyst: str, share: float) -> None:
         """Sets what an analyst may use up of the limit, from now on; once anybody has a share, all need one."""
-        _demand_name(analyst)
+        nameless = not isinstance(analyst, str) or not analyst.strip() or not analyst.isprintable()
+        if nameless or len(analyst) > _LONGEST_NAME:
+            raise InputError(f"analyst ({analyst!r}) must be a name of 1 to {_LONGEST_NAME} characters.", analyst)
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
             raise InputError(f"share ({share}) of {analyst} must be a number from 0 to 1, as in 0.25.", share)
         with self._database.writing() as database:
-            if newest_limit(database) is None:
+            if stored.newest_limit(database) is None:
                 raise InputError(f"ledger ({self}) must have a limit before anybody gets a share of it.", analyst)
             migrate(database)
-            database.execute(
-                "INSERT INTO shares (time, analyst, share) VALUES (?, ?, ?)", (now(), analyst, float(share))
-            )
+            append(database, "shares", analyst=analyst, share=float(share))
 
     def shares(self) -> list[Share]:
         """Every share ever set, oldest first."""
         with self._database.reading() as database:
-            return shares_of(database)
+            return stored.shares_of(database)
 
     def accounts(self) -> list[Account]:
         """Everybody who asked or has a share, by name."""
         with self._database.reading() as database:
-            limit, spent, shares = newest_limit(database), totals_of(database), newest_shares(database)
+            limit, shares = stored.newest_limit(database), stored.newest_shares(database)
+            spent = stored.totals_of(database)
             counts = dict(database.execute("SELECT analyst, count(*) FROM debits GROUP BY analyst").fetchall())
             asked = database.execute("SELECT max(asked_delta) FROM debits").fetchone()[0]
         budget = limit.budget if limit else None
         delta = budget.delta if budget else asked or 0.0
-        left = limit_left(budget, total(spent.values())) if budget else None
+        left = allowance.limit_left(budget, total(spent.values())) if budget else None
         accounts = []
         for name in sorted({*spent, *shares}):
             own, share, used, rest = spent.get(name, Cost.zero()), shares.get(name), None, left
             if budget and share is not None and left is not None:
-                used, rest = share_used(budget, share, own), min(left, share_left(budget, share, own))
-            accounts.append(
-                Account(
-                    name, share, entries=counts.get(name, 0), spent=own, used=used, epsilon=claim(own, delta), left=rest
-                )
-            )
+                used = allowance.share_used(budget, share, own)
+                rest = min(left, allowance.share_left(budget, share, own))
+            entries, epsilon = counts.get(name, 0), claim(own, delta)
+            accounts.append(Account(name, share, entries=entries, spent=own, used=used, epsilon=epsilon, left=rest))
         return accounts
 
     def debit(
@@ -229,20 +200,24 @@ class Ledger:
         head is claimed with the debit: both are there, or neither.
         """
         _demand_relation(neighbours)
-        values = (now(), purpose, analyst, neighbours, *texts_of(cost), budget.epsilon, budget.delta, unit.to_text())
+        rho, epsilon, delta = stored.texts_of(cost)
+        asked: dict[str, Any] = {"purpose": purpose, "analyst": analyst, "neighbours": neighbours}
+        asked |= {"asked_epsilon": budget.epsilon, "asked_delta": budget.delta, "unit": unit.to_text()}
         with self._database.writing() as database:
             migrate(database)
-            limit, spent, shares = newest_limit(database), totals_of(database), newest_shares(database)
-            self._demand_unmixed(neighbours, relations_of(database) | ({limit.neighbours} if limit else set()))
-            self._demand_same_unit(database, unit)
+            limit, shares = stored.newest_limit(database), stored.newest_shares(database)
+            spent = stored.totals_of(database)
+            self._demand_unmixed(neighbours, stored.relations_of(database) | ({limit.neighbours} if limit else set()))
+            self._demand_units_known(database)
+            held = stored.held_unit(database)
+            self._demand_unit(unit, [held] if held else [])
             everything = total(spent.values())
+            # A share only narrows: the limit below holds for all together, whatever the shares add up to.
             if limit and shares:
                 self._demand_share(limit.budget, shares, spent.get(analyst, Cost.zero()), cost, budget, analyst)
-            if limit and not fits(limit.budget, everything + cost):
-                raise BudgetExhausted(refusal(cost, budget, limit.budget, everything, str(self)), cost)
-            marks = ", ".join("?" * len(values))
-            written = database.execute(f"INSERT INTO debits ({DEBIT_COLUMNS}, unit) VALUES ({marks})", values)
-            entry = int(written.lastrowid or 0)
+            if limit and not allowance.fits(limit.budget, everything + cost):
+                raise BudgetExhausted(allowance.refusal(cost, budget, limit.budget, everything, str(self)), cost)
+            entry = append(database, "debits", **asked, rho=rho, epsilon=epsilon, delta=delta)
             if journal:
                 claims.put(database, entry, claims.HEAD, journal)
             return entry
@@ -264,36 +239,31 @@ class Ledger:
     def entries(self) -> list[Entry]:
         """Every release, oldest first."""
         with self._database.reading() as database:
-            return entries_of(database)
+            return stored.entries_of(database)
 
     def standing(self) -> Standing:
         """What all releases amount to, and what is left."""
         with self._database.reading() as database:
-            limit, entries = newest_limit(database), entries_of(database)
-            unit = None if unknown_units_of(database)[0] else held_unit(database)
+            limit, entries = stored.newest_limit(database), stored.entries_of(database)
+            unit = None if stored.unknown_units_of(database)[0] else stored.held_unit(database)
         spent = total(entry.cost for entry in entries)
         budget, left = None, None
         relation = next((entry.neighbours for entry in entries), None)
+        # Without a limit the claim of all is told at the largest δ that anybody asked with.
         delta = max((entry.asked.delta for entry in entries), default=0.0)
         if limit:
             budget, relation, delta = limit.budget, limit.neighbours, limit.budget.delta
-            left = limit_left(budget, spent)
+            left = allowance.limit_left(budget, spent)
+        epsilon = claim(spent, delta)
         return Standing(
-            budget,
-            relation,
-            entries=len(entries),
-            spent=spent,
-            epsilon=claim(spent, delta),
-            delta=delta,
-            left=left,
-            unit=unit,
+            budget, relation, entries=len(entries), spent=spent, epsilon=epsilon, delta=delta, left=left, unit=unit
         )
 
     def export(self) -> list[dict[str, Any]]:
         """Limits, shares, debits and statements of units in order of time, as plain values for JSON."""
         with self._database.reading() as database:
-            rows: list[Limit | Share | Entry | UnitStatement] = [*limits_of(database), *shares_of(database)]
-            rows += [*entries_of(database), *statements_of(database)]
+            rows: list[Limit | Share | Entry | UnitStatement] = [*stored.limits_of(database)]
+            rows += [*stored.shares_of(database), *stored.entries_of(database), *stored.statements_of(database)]
         return [row.to_dict() for row in sorted(rows, key=lambda row: row.time)]
 
     def remember(self, question: str, answer: bytes) -> bytes:
@@ -302,16 +272,16 @@ class Ledger:
         if known is not None:
             return known
         with self._database.writing() as database:
-            known = answer_of(database, question)  # somebody else may have been faster
+            known = stored.answer_of(database, question)  # somebody else may have been faster
             if known is not None:
                 return known
-            database.execute("INSERT INTO answers (time, question, answer) VALUES (?, ?, ?)", (now(), question, answer))
+            append(database, "answers", question=question, answer=answer)
         return answer
 
     def recall(self, question: str) -> bytes | None:
         """The answer on record, if this very question was asked before."""
         with self._database.reading() as database:
-            return answer_of(database, question)
+            return stored.answer_of(database, question)
 
     def __str__(self) -> str:
         return str(self._database)
@@ -326,14 +296,8 @@ class Ledger:
                 neighbours,
             )
 
-    def _demand_same_unit(self, database: sqlite3.Connection, unit: PrivacyUnit) -> None:
-        """Refuses a debit of another unit; where nothing is debited yet, of another than the limit's."""
-        self._demand_units_known(database)
-        held = held_unit(database)
-        self._demand_unit(unit, [held] if held else [])
-
     def _demand_units_known(self, database: sqlite3.Connection) -> None:
-        unknown, _ = unknown_units_of(database)
+        unknown, _ = stored.unknown_units_of(database)
         if unknown:
             raise InputError(
                 f"ledger ({self}) holds {unknown} debit{'' if unknown == 1 else 's'} from before units were recorded, "
@@ -353,14 +317,6 @@ class Ledger:
                 unit,
             )
 
-    def _demand_above(self, budget: Budget, spent: Cost) -> None:
-        if not fits(budget, spent):
-            raise InputError(
-                f"limit ({budget}) must be at least what is already spent, epsilon {claim(spent, budget.delta):.6g} "
-                f"at that delta, in ledger {self}.",
-                budget,
-            )
-
     def _demand_share(
         self, limit: Budget, shares: dict[str, float], spent: Cost, cost: Cost, asked: Budget, analyst: str
     ) -> None:
@@ -372,14 +328,9 @@ class Ledger:
                 f"{who} must be one of those who have a share in ledger {self}: {known}; ask for one.", analyst
             )
         impure = limit.pure and not cost.pure  # refused by the limit itself, with a better sentence
-        if not impure and not share_fits(limit, share, spent + cost):
+        if not impure and not allowance.share_fits(limit, share, spent + cost):
             whole = f"share ({100 * share:g} % of {limit}) of {analyst} in ledger {self}"
-            raise BudgetExhausted(share_refusal(cost, asked, limit, share, spent, whole), cost)
-
-
-def _demand_name(analyst: str) -> None:
-    if not isinstance(analyst, str) or not analyst.strip() or not analyst.isprintable() or len(analyst) > _LONGEST_NAME:
-        raise InputError(f"analyst ({analyst!r}) must be a name of 1 to {_LONGEST_NAME} characters.", analyst)
+            raise BudgetExhausted(allowance.share_refusal(cost, asked, limit, share, spent, whole), cost)
 
 
 def _demand_relation(neighbours: str) -> None:

@@ -2,7 +2,7 @@
 
 Adding independent standard Gumbels to a_i = exponent * score_i and taking the k largest, in order, is the law of k
 rounds of the exponential mechanism without replacement ("peeling": Durfee & Rogers 2019). A standard Gumbel is
--ln(E) for a unit exponential E = -ln(1 - V), V uniform; V is a lazy uniform (see `entropy`), so each key a_i - ln(E_i)
+-ln(E) for a unit exponential E = -ln(1 - V), V uniform; V is a lazy uniform (see `noise`), so each key a_i - ln(E_i)
 is known as an interval. As long as the order of the intervals leaves the answer open, those that overlap draw more
 digits, and are computed again by `decimal`. So the law is exact, and a gap between scores can't overflow.
 
@@ -21,8 +21,15 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.privacy.mechanisms.entropy import LONG, Entropy, LazyUniform, LazyUniforms, ln_above, ln_below
-from understudy.boundary.privacy.mechanisms.noise import FLOAT_ERROR
+from understudy.boundary.privacy.mechanisms.noise import (
+    FLOAT_ERROR,
+    LONG,
+    Entropy,
+    LazyUniform,
+    LazyUniforms,
+    ln_above,
+    ln_below,
+)
 from understudy.errors import InputError, InternalError
 
 Floats = NDArray[np.float64]
@@ -34,7 +41,7 @@ def exponential(scores: Floats, exponent: float, entropy: Entropy, k: int = 1, *
     For ε-DP with scores of sensitivity Δ the caller passes exponent = ε / (2Δ). A score of -inf is never selected.
 
     >>> import numpy as np
-    >>> from understudy.boundary.privacy.mechanisms.entropy import SystemEntropy
+    >>> from understudy.boundary.privacy.mechanisms.noise import SystemEntropy
     >>> exponential(np.array([0.0, 1e6, -np.inf]), 1.0, SystemEntropy(), k=2)
     [1, 0]
     """
@@ -44,9 +51,11 @@ def exponential(scores: Floats, exponent: float, entropy: Entropy, k: int = 1, *
     best = float(scores.max())
     uniforms = LazyUniforms.draw(scores.size, bits, entropy)
     low, high = _key_bounds(_shifted(scores, best, exponent), uniforms)
+    # The k-th largest lower end: whoever can't reach it is surely beaten by k others, whatever its further digits are.
+    bar = np.partition(low, low.size - k)[low.size - k]
     keys = [
-        _Key(i, Decimal(float(low[i])), Decimal(float(high[i])), uniforms[i], _Shift(float(scores[i]), best, exponent))
-        for i in _contenders(low, high, k)
+        _Key(i, Decimal(float(low[i])), Decimal(float(high[i])), uniforms[i], (float(scores[i]), best, exponent))
+        for i in map(int, np.flatnonzero((high >= bar) & (high > -np.inf)))
     ]
     return [key.index for key in _ranked(keys, k)]
 
@@ -91,6 +100,7 @@ def _key(shifted: Floats, v: Floats) -> tuple[Floats, Floats]:
     """
     with np.errstate(divide="ignore"):
         gumbel = -np.log(-np.log1p(-v))
+    # The 1 is for log1p, whose relative error is an absolute one under the outer logarithm.
     slack = FLOAT_ERROR * (1.0 + np.abs(shifted) + np.abs(gumbel))
     slack[~np.isfinite(slack)] = 0.0
     with np.errstate(invalid="ignore"):
@@ -98,61 +108,40 @@ def _key(shifted: Floats, v: Floats) -> tuple[Floats, Floats]:
     return np.where(np.isneginf(shifted), -np.inf, key), slack
 
 
-def _contenders(low: Floats, high: Floats, k: int) -> list[int]:
-    """The indices that can still be among the k largest: no k others surely beat them."""
-    bar = np.partition(low, low.size - k)[low.size - k]
-    return [int(i) for i in np.flatnonzero((high >= bar) & (high > -np.inf))]
-
-
-@dataclass(frozen=True)
-class _Shift:
-    """exponent * (score - best), kept as the floats that define it, for an exact second look."""
-
-    score: float
-    best: float
-    exponent: float
-
-    def exact(self) -> Fraction:
-        return Fraction(self.exponent) * (Fraction(self.score) - Fraction(self.best))
-
-
 @dataclass(frozen=True)
 class _Key:
-    """A candidate and what is known of its key."""
+    """A candidate and what is known of its key, with score, best and exponent as they are, for an exact second look."""
 
     index: int
     low: Decimal
     high: Decimal
     uniform: LazyUniform
-    shift: _Shift
+    defining: tuple[float, float, float]
 
     def refined(self) -> _Key:
         """The same key from one more word of V, with all roundings outwards."""
         uniform = self.uniform.refined()
         least, most = uniform.complement().exponential()
-        shift, context = self.shift.exact(), uniform.context()
+        score, best, exponent = map(Fraction, self.defining)
+        shift, context = exponent * (score - best), uniform.context()
         # The digits of the shift before the point come on top of those that V needs after it.
         context.prec += max(0, shift.numerator.bit_length() - shift.denominator.bit_length()) // 3
         middle = context.divide(Decimal(shift.numerator), Decimal(shift.denominator))
         low = context.subtract(context.next_minus(middle), ln_above(most, context))
         high = context.subtract(context.next_plus(middle), ln_below(least, context))
-        return _Key(self.index, context.next_minus(low), context.next_plus(high), uniform, self.shift)
+        return _Key(self.index, context.next_minus(low), context.next_plus(high), uniform, self.defining)
 
 
 def _ranked(keys: Sequence[_Key], k: int) -> list[_Key]:
     """The k largest keys in order; those whose order is in doubt are refined until it isn't (almost surely soon)."""
     while True:
         keys = sorted(keys, key=lambda key: key.high, reverse=True)
-        doubtful = _doubtful(keys, k)
+        # Neighbours among the first k + 1 whose intervals overlap: either may be the larger one.
+        pairs = range(min(k, len(keys) - 1))
+        doubtful = {place for i in pairs if keys[i].low <= keys[i + 1].high for place in (i, i + 1)}
         if not doubtful:
             return list(keys[:k])
         keys = [key.refined() if place in doubtful else key for place, key in enumerate(keys)]
-
-
-def _doubtful(keys: Sequence[_Key], k: int) -> set[int]:
-    """The places next to each other, among the first k + 1, whose intervals overlap."""
-    pairs = range(min(k, len(keys) - 1))
-    return {place for first in pairs if keys[first].low <= keys[first + 1].high for place in (first, first + 1)}
 
 
 # Rules of admission. A selection of k candidates orders all of them once, by scores with Gumbel noise, and takes the

@@ -1,11 +1,15 @@
-"""Exact integer noise, fast: the geometric, the discrete Laplace and the discrete Gaussian law.
+"""Random bits, and exact integer noise from them, fast: the geometric, discrete Laplace and discrete Gaussian laws.
 
-Each sampler is a function of *real* uniforms (see `entropy`), written down in a theorem. Floats only ever answer
-questions whose answer is beyond doubt: each float stands with a bound on its distance from the real number that it
-approximates, and a draw whose answer could change within that bound is settled by more random digits and by
-`decimal`, whose logarithm is correctly rounded, at growing precision. That happens to a few draws in a million, and
-almost surely ends. Hence the output has exactly the stated law: no tail is cut, no total-variation term is owed, and
-a float parameter means the rational number that it is.
+A *lazy uniform* is the infinite binary expansion of a real U, uniform on (0, 1), of which the first digits are
+known. Whatever the known digits leave open is settled by drawing more digits, never by rounding: so a law that is
+defined by comparing U with real numbers is sampled exactly, provided that the words are uniform and independent.
+
+Each sampler is a function of such uniforms, written down in a theorem. Floats only ever answer questions whose
+answer is beyond doubt: each float stands with a bound on its distance from the real number that it approximates, and a
+draw whose answer could change within that bound is settled by more random digits and by `decimal`, whose logarithm is
+correctly rounded, at growing precision. That happens to a few draws in a million, and almost surely ends. Hence the
+output has exactly the stated law: no tail is cut, no total-variation term is owed, and a float parameter means the
+rational number that it is.
 
 How many draws are settled the slow way depends on the digits drawn up front (`bits`), never the law: the tests run
 the samplers with words of a few bits, where nearly every draw is.
@@ -14,16 +18,19 @@ the samplers with words of a few bits, where nearly every draw is.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from decimal import Decimal
+import os
+from dataclasses import dataclass
+from decimal import Context, Decimal
 from fractions import Fraction
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.privacy.mechanisms.entropy import LONG, SHORT, Entropy, LazyUniform, LazyUniforms
 from understudy.errors import InputError, InternalError
 
+WORD = 64
+SHORT, LONG = 31, 63  # digits in half a word and in a word, when the last bit is set aside as a coin
 LARGEST_SCALE = 2.0**40  # a draw then passes 2**53, where floats stop counting, with probability exp(-2**13): never
 SMALLEST_SCALE = 2.0**-500  # its square is still a normal float
 FLOAT_ERROR = 2.0**-48  # sixteen times the unit roundoff of float64; numpy promises its log and exp to four units
@@ -33,25 +40,146 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
+class Entropy(Protocol):
+    """A source of independent uniform 64-bit words; only a secure one can carry a privacy claim."""
+
+    @property
+    def secure(self) -> bool: ...
+
+    def words(self, count: int) -> NDArray[np.uint64]: ...
+
+
+class SystemEntropy:
+    """The operating system's CSPRNG.
+
+    >>> SystemEntropy().words(3).shape
+    (3,)
+    """
+
+    secure = True
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+
+
+class SeededEntropy:
+    """Repeatable words for tests; a release made with them is stamped TEST-ONLY, since a seed can be guessed.
+
+    >>> bool((SeededEntropy(7).words(3) == SeededEntropy(7).words(3)).all())
+    True
+    """
+
+    secure = False
+
+    def __init__(self, seed: int) -> None:
+        self._bits = np.random.PCG64(seed)
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        return np.atleast_1d(np.asarray(self._bits.random_raw(count), dtype=np.uint64))
+
+
+@dataclass(frozen=True)
+class LazyUniform:
+    """One uniform real U: its first `bits` binary digits, read as the integer `digits`."""
+
+    digits: int
+    bits: int
+    entropy: Entropy
+
+    def refined(self) -> LazyUniform:
+        """The same real, with one more word of its expansion known."""
+        word = int(self.entropy.words(1)[0])
+        return LazyUniform(self.digits << WORD | word, self.bits + WORD, self.entropy)
+
+    def complement(self) -> LazyUniform:
+        """1 - U: the expansion with every digit flipped, so the digits still to come are as uniform as before."""
+        return LazyUniform((1 << self.bits) - 1 - self.digits, self.bits, self.entropy)
+
+    def context(self) -> Context:
+        """Decimal arithmetic far finer than the 2**-bits that is unknown of U."""
+        return Context(prec=12 + self.bits // 3)
+
+    def exponential(self) -> tuple[Decimal, Decimal]:
+        """Certain bounds on -ln U, which has the unit exponential law."""
+        # U is somewhere in [digits, digits + 1] · 2^-bits; −ln falls, so that the upper end gives the lower bound.
+        context, whole = self.context(), Decimal(1 << self.bits)
+        above = context.next_plus(context.divide(Decimal(self.digits + 1), whole))
+        below = context.next_minus(context.divide(Decimal(self.digits), whole))
+        # copy_negate, because a unary minus would round to the thread's own precision.
+        high = Decimal("Infinity")
+        if self.digits:
+            high = ln_below(below, context).copy_negate()
+        return max(ln_above(above, context).copy_negate(), Decimal(0)), high
+
+
+@dataclass(frozen=True)
+class LazyUniforms:
+    """Many uniform reals: each lane is a half word or a word, whose leading `bits` are known digits of one U.
+
+    The lowest bit of a lane is never a digit: it is a fair coin, independent of U.
+    """
+
+    lanes: NDArray[np.unsignedinteger[Any]]
+    bits: int
+    entropy: Entropy
+
+    @classmethod
+    def draw(cls, count: int, bits: int, entropy: Entropy) -> LazyUniforms:
+        """`count` lanes; few bits (down to 1) only make refinement more common, they never change a law."""
+        if not 1 <= bits <= LONG:
+            raise InternalError(f"bits is {bits} but must be in 1..{LONG}.", bits)
+        if bits > SHORT:
+            return cls(entropy.words(count), bits, entropy)
+        return cls(entropy.words((count + 1) // 2).view(np.uint32)[:count], bits, entropy)
+
+    def coins(self) -> NDArray[np.bool_]:
+        return np.asarray(np.bitwise_and(self.lanes, 1), dtype=np.bool_)
+
+    def digits(self) -> NDArray[np.signedinteger[Any]]:
+        """The known digits as non-negative signed integers, which convert to float64 faster than unsigned ones."""
+        spare = 8 * self.lanes.itemsize - self.bits
+        known: NDArray[np.unsignedinteger[Any]] = np.right_shift(self.lanes, spare)
+        return known.view(np.int32) if known.itemsize == 4 else known.view(np.int64)
+
+    def floors(self) -> NDArray[np.float64]:
+        """The left end of what is known: U - floor is in [0, 2**-bits], up to a relative rounding of 2**-53."""
+        left = self.digits().astype(np.float64)
+        left *= math.ldexp(1.0, -self.bits)
+        return left
+
+    def __getitem__(self, index: int) -> LazyUniform:
+        return LazyUniform(int(self.lanes[index]) >> (8 * self.lanes.itemsize - self.bits), self.bits, self.entropy)
+
+
+def ln_below(value: Decimal, context: Context) -> Decimal:
+    """A certain lower bound on ln(value): decimal's ln is correctly rounded, so the truth is within one unit of it."""
+    return context.next_minus(context.ln(value))
+
+
+def ln_above(value: Decimal, context: Context) -> Decimal:
+    """A certain upper bound on ln(value), for the same reason."""
+    return context.next_plus(context.ln(value))
+
+
 def geometric(scale: float, size: int, entropy: Entropy, *, bits: int | None = None) -> Integers:
     """Draws of G = 0, 1, 2, … with P[G >= g] = exp(-g / scale).
 
-    >>> from understudy.boundary.privacy.mechanisms.entropy import SystemEntropy
+    >>> from understudy.boundary.privacy.mechanisms.noise import SystemEntropy
     >>> bool(geometric(2.0, 100, SystemEntropy()).min() >= 0)
     True
     """
     _check("scale", scale, size)
     draws = np.empty(size, dtype=np.int64)
-    for part in _chunks(size):
-        count = part.stop - part.start
-        draws[part] = _floored(scale, LazyUniforms.draw(count, bits or _digits_for(scale), entropy))
+    for start in range(0, size, CHUNK):
+        count = min(CHUNK, size - start)
+        draws[start : start + count] = _floored(scale, LazyUniforms.draw(count, bits or _digits_for(scale), entropy))
     return draws
 
 
 def discrete_laplace(scale: float, size: int, entropy: Entropy, *, bits: int | None = None) -> Integers:
     """Draws of k with P[k] proportional to exp(-|k| / scale).
 
-    >>> from understudy.boundary.privacy.mechanisms.entropy import SystemEntropy
+    >>> from understudy.boundary.privacy.mechanisms.noise import SystemEntropy
     >>> discrete_laplace(0.001, 2, SystemEntropy()).tolist()
     [0, 0]
     """
@@ -64,7 +192,7 @@ def discrete_laplace(scale: float, size: int, entropy: Entropy, *, bits: int | N
 def discrete_gaussian(sigma: float, size: int, entropy: Entropy, *, bits: int | None = None) -> Integers:
     """Draws of k with P[k] proportional to exp(-k**2 / (2 * sigma**2)).
 
-    >>> from understudy.boundary.privacy.mechanisms.entropy import SystemEntropy
+    >>> from understudy.boundary.privacy.mechanisms.noise import SystemEntropy
     >>> discrete_gaussian(0.01, 2, SystemEntropy()).tolist()
     [0, 0]
     """
@@ -85,10 +213,6 @@ def _check(name: str, value: float, size: int) -> None:
         raise InputError(f"{name} is {value} but must be between {bounds}: choose another budget.", value)
     if size < 0:
         raise InputError(f"size is {size} but must be at least 0: ask for no fewer than no draws.", size)
-
-
-def _chunks(size: int) -> Iterator[slice]:
-    return (slice(start, min(start + CHUNK, size)) for start in range(0, size, CHUNK))
 
 
 def _digits_for(scale: float) -> int:
@@ -146,6 +270,7 @@ def _gaussian_chunk(sigma: float, count: int, entropy: Entropy, bits: int | None
     A proposal is a geometric magnitude with a fair sign, thrown away when it is minus zero: Laplace, from one U.
     """
     scale = math.floor(sigma) + 1
+    # The order of these draws is part of what a seeded run replays: proposals with their coins, then acceptances.
     proposals = LazyUniforms.draw(count, bits or _digits_for(scale), entropy)
     magnitudes = _floored(scale, proposals)
     negative = proposals.coins()
@@ -168,15 +293,11 @@ def _accepted(sigma: float, magnitudes: Floats, uniforms: LazyUniforms) -> NDArr
     surplus = np.exp(exponents, out=exponents)
     surplus -= uniforms.floors()
     accepted = surplus > 0
-    width = math.ldexp(1.0, -uniforms.bits)
+    width, variance = math.ldexp(1.0, -uniforms.bits), Fraction(sigma) ** 2
     for index in np.flatnonzero((surplus > -FLOAT_ERROR) & (surplus < width + FLOAT_ERROR)):
-        accepted[index] = _settled_bernoulli(_exponent(sigma, int(magnitudes[index])), uniforms[int(index)])
+        exact = (int(magnitudes[index]) - variance / (math.floor(sigma) + 1)) ** 2 / (2 * variance)
+        accepted[index] = _settled_bernoulli(exact, uniforms[int(index)])
     return accepted
-
-
-def _exponent(sigma: float, magnitude: int) -> Fraction:
-    variance = Fraction(sigma) ** 2
-    return (magnitude - variance / (math.floor(sigma) + 1)) ** 2 / (2 * variance)
 
 
 def _settled_bernoulli(exponent: Fraction, uniform: LazyUniform) -> bool:
@@ -210,11 +331,16 @@ def key_threshold(sigma: float, delta: float, rows: int, worlds: int) -> int:
     """
     if not 0 < delta < 1:
         raise InternalError(f"delta ({delta}) of a key threshold must be between 0 and 1", delta)
-    target = delta / (rows * worlds) * (1 - 1e-9)  # erfc is rounded; leave it room
+    # `math.erfc` errs relatively by far less than the 1e-9 that is left for it.
+    target = delta / (rows * worlds) * (1 - 1e-9)
     low, high = 1, 2
     while gaussian_tail(sigma, high) > target:
         low, high = high, high * 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if gaussian_tail(sigma, middle) > target else (low, middle)
+        if gaussian_tail(sigma, middle) > target:
+            low = middle
+        else:
+            high = middle
+    # count + noise > T with a count of at most `rows` needs noise ≥ T − rows + 1, which is `high`.
     return rows + high - 1

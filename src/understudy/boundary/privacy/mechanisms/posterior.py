@@ -23,13 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.privacy.accountant import Number, round_up
-from understudy.boundary.privacy.mechanisms.entropy import Entropy, ln_above
+from understudy.boundary.privacy.mechanisms.noise import Entropy, ln_above
 from understudy.errors import InputError, MethodError
 from understudy.parameters import whole_number
 
 UNIT = 2**16
 """Pseudo-counts are whole multiples of 1/UNIT, so that the urn is drawn from in whole numbers."""
 LARGEST_PSEUDO_COUNT = 2.0**43
+"""Times UNIT it is 2^59 balls for each of two branches, below the 2^62 that `check_leaves` allows an urn."""
 MOST_DRAWS = 100_000_000
 """A draw takes about a hundred bytes while the urn is drawn from."""
 DEEPEST = 40
@@ -75,6 +76,7 @@ def check_leaves(leaves: int, prior: Sequence[float]) -> int:
     branches = leaves if len(prior) == 1 else 2
     if branches ** len(prior) != leaves:
         raise InputError(f"leaves ({leaves:,}) must be 2^{len(prior)}, one level for each pseudo-count", leaves)
+    # Balls are counted in 64 bits: prior, rows and earlier draws together.
     if branches * max(prior) * UNIT >= 2.0**62:
         raise MethodError(
             f"pseudo-counts ({max(prior):.4g} for each of {branches:,} cells) must sum to below {2.0**62 / UNIT:.4g}; "
@@ -95,6 +97,7 @@ def epsilon_of_draws(prior: Prior, draws: int) -> Fraction:
     check_prior(prior)
     if not prior:
         raise InputError("a prior must have one level at least; give its pseudo-counts", prior)
+    # exp(ε) is a rational number: one logarithm in 60 digits, rounded up, where the sum of the formula has many.
     ratio = math.prod((1 + draws / Fraction(a) for a in prior), start=Fraction(1))
     ratio /= math.prod((1 + draws / (2 * Fraction(a)) for a in prior[1:]), start=Fraction(1))
     context = Context(prec=60)
@@ -113,10 +116,17 @@ def least_concentration(epsilon: Number, draws: int, depth: int, exponent: float
     >>> 0.99999 < epsilon_of_draws(prior, 1000) <= 1
     True
     """
-    low, high = -60.0, 60.0  # ε depends on c through m/c, and falls as c grows: bisect on log2 of c/m
+    levels = np.arange(1.0, depth + 1) ** exponent
+    # ε depends on c through m/c, and falls as c grows: bisect on log2 of c/m in floats, for one draw.
+    low, high = -60.0, 60.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if _rough(2.0**middle, depth, exponent) > epsilon else (low, middle)
+        y = 1.0 / (2.0**middle * levels)
+        if float(np.log1p(y).sum() - np.log1p(y[1:] / 2).sum()) > epsilon:
+            low = middle
+        else:
+            high = middle
+    # Then upwards in the exact arithmetic of the price, which has the last word.
     units = math.ceil(2.0**high * check_draws(draws) * UNIT)
     while units <= LARGEST_PSEUDO_COUNT * UNIT / depth ** max(exponent, 0.0):
         if epsilon_of_draws(polya_prior(units / UNIT, depth, exponent), draws) <= epsilon:
@@ -127,18 +137,12 @@ def least_concentration(epsilon: Number, draws: int, depth: int, exponent: float
     )
 
 
-def _rough(share: float, depth: int, exponent: float) -> float:
-    """ε in floats, for one draw and c = share."""
-    y = 1.0 / (share * np.arange(1.0, depth + 1) ** exponent)
-    return float(np.log1p(y).sum() - np.log1p(y[1:] / 2).sum())
-
-
 def posterior_draws(counts: Counts, prior: Prior, draws: int, entropy: Entropy) -> Counts:
     """How many of the draws fall into each leaf, given how many rows are in it; exactly by the law of the theorem.
 
     One level of pseudo-counts splits into all leaves at once (Dirichlet), several halve again and again (Polya tree).
 
-    >>> from understudy.boundary.privacy.mechanisms.entropy import SystemEntropy
+    >>> from understudy.boundary.privacy.mechanisms.noise import SystemEntropy
     >>> int(posterior_draws(np.array([5, 0, 0, 1]), (1.0, 4.0), 30, SystemEntropy()).sum())
     30
     """
@@ -163,25 +167,16 @@ def _split(drawn: Counts, below: Counts, prior: int, entropy: Entropy) -> Counts
     chosen = (ball - branches * prior) // UNIT
     copied = chosen >= rows[node]
     source = np.where(copied, first[node] + chosen, place)
-    branch = np.where(fresh, ball // prior, _branch_of_row(below, branches, node, np.where(copied, 0, chosen)))
-    return np.bincount((node * branches + branch)[_roots(source)], minlength=len(below)).astype(np.int64)
-
-
-def _branch_of_row(below: Counts, branches: int, node: Counts, row: Counts) -> Counts:
-    """The branch that holds a row of a node, counted from its first."""
+    row = np.where(copied, 0, chosen)  # counted from the first of its node
     if branches == 2:
-        return (row >= below[::2][node]).astype(np.int64)
-    ends = np.cumsum(below)  # one node alone
-    return np.searchsorted(ends, row, side="right").astype(np.int64)
-
-
-def _roots(source: Counts) -> Counts:
-    """Where each chain of copies ends; every step halves what is left of it."""
-    while True:
-        further = source[source]
-        if np.array_equal(further, source):
-            return source
+        held = (row >= below[::2][node]).astype(np.int64)
+    else:  # a Dirichlet: one node alone
+        held = np.searchsorted(np.cumsum(below), row, side="right").astype(np.int64)
+    branch = np.where(fresh, ball // prior, held)
+    # Every step halves what is left of a chain of copies, until each draw points to where its chain ends.
+    while not np.array_equal(further := source[source], source):
         source = further
+    return np.bincount((node * branches + branch)[source], minlength=len(below)).astype(np.int64)
 
 
 def uniform_integers(bounds: Counts, entropy: Entropy) -> Counts:

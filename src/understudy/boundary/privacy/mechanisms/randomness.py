@@ -11,9 +11,14 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.privacy.mechanisms.entropy import Entropy, SeededEntropy, SystemEntropy
 from understudy.boundary.privacy.mechanisms.exponential import exponential
-from understudy.boundary.privacy.mechanisms.noise import discrete_gaussian, discrete_laplace
+from understudy.boundary.privacy.mechanisms.noise import (
+    Entropy,
+    SeededEntropy,
+    SystemEntropy,
+    discrete_gaussian,
+    discrete_laplace,
+)
 from understudy.boundary.privacy.mechanisms.posterior import Prior, posterior_draws
 from understudy.errors import InternalError
 from understudy.parameters import whole_number

@@ -17,6 +17,7 @@ from understudy.boundary.schema.domain import ColumnSet
 from understudy.boundary.schema.partition import Bundle, Partition
 from understudy.errors import InternalError, MethodError
 
+# In steps of 2^-20 rows, about a millionth, 64 bits hold 2^43 rows: more than any table has.
 GRID_BITS = 20
 GRID = 1 << GRID_BITS
 STEP = 1.0 / GRID
@@ -103,6 +104,7 @@ class Candidate(OneChoice):
         # numpy would stretch the counts to the shape of the estimate, and count every row several times.
         if self.estimate.shape != counts.shape:
             raise InternalError(f"the estimate of {self.columns} must have the shape {counts.shape}.", self.columns)
+        # The estimate is public, so that rounding it changes the question and not its sensitivity.
         on_grid = np.rint(self.estimate * GRID).astype(np.int64)
         errors = np.abs((counts << GRID_BITS) - on_grid) - round(self.threshold * GRID)
         error = int(np.maximum(errors, 0).sum())
@@ -140,6 +142,7 @@ class Dependence(OneChoice):
         whose L1 norm is at most 3 + 4/(n+1), and n(x, π) by 1; half of the sum is the bound. A replaced row changes
         n·p⊗q by p⊗(f′−f) + (e′−e)⊗q + (e′−e)⊗(f′−f)/n, at most 4 + 4/n, and n(x, π) by 2.
         """
+        # With the n ≥ 2 of `gates.FEWEST_ROWS`: 2 + 2/3 and 3 + 2/2. One step is for rounding down to the grid.
         return rows * (4.0 if replaced else 8.0 / 3.0) + STEP
 
 
@@ -235,7 +238,9 @@ def rank_sensitivity(probability: float, rows: int, *, replaced: bool, grouped: 
     one = max(share, 1.0 - share)
     if not replaced:
         return rows * one
-    return rows * (2.0 * one if grouped else 1.0)
+    if grouped:
+        return rows * (2.0 * one)
+    return rows * 1.0
 
 
 def rank_exponent(epsilon: float, sensitivity: float) -> float:

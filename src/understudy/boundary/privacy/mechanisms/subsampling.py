@@ -27,6 +27,7 @@ EXTRA = "gan"
 GRID_SCALE = 2.0**30
 """The standard deviation of the noise, in steps of the grid on which gradients are rounded and noise is drawn."""
 LEAST_NOISE, MOST_NOISE = 0.05, 1e6
+# A coin is whether Laplace noise is above zero, which has a probability below ½ at every scale (`coin_scale`).
 HIGHEST_RATE = 0.5
 MOST_STEPS = 1_000_000
 CAUTION = 1 + 1e-6
@@ -80,11 +81,13 @@ def check_trainable(pure: bool, schema: Schema) -> None:
 
 def epsilon_of_course(course: Course, delta: float, cells: int = 0) -> float:
     """The ε of all steps together at this δ, rounded up; `cells` is the number of noisy numbers of one step."""
-    at_most = _epsilon(course, delta / 2)
-    excess = discreteness(course.steps * cells, at_most)
+    # What discrete noise adds to δ depends on ε, and ε on what is left of δ. The ε at half of δ is an upper bound as
+    # long as the addition takes no more than the other half, and an addition for a larger ε is one for the true ε, too.
+    accountant = loss_accountant(course)
+    excess = discreteness(course.steps * cells, float(accountant.get_epsilon(delta / 2)))
     if excess > delta / 2:
         return math.inf
-    return _epsilon(course, delta - excess) * CAUTION
+    return float(accountant.get_epsilon(delta - excess)) * CAUTION
 
 
 def discreteness(draws: int, epsilon: float) -> float:
@@ -95,6 +98,7 @@ def discreteness(draws: int, epsilon: float) -> float:
     for the deviation s in steps of the grid. Rounding the sum of a whole number and normal noise is post-processing.
     An event's chance changes by the distance of all draws in both worlds, one of which counts e^ε-fold.
     """
+    # exp(700) is still a float, and far beyond any δ.
     return (1 + math.exp(min(epsilon, 700.0))) * draws / (24.0 * GRID_SCALE**2)
 
 
@@ -107,7 +111,10 @@ def noise_for(rate: float, steps: int, epsilon: float, delta: float, replace_one
     low, high, guess = LEAST_NOISE, MOST_NOISE, 1.0
     for _ in range(TRIES):
         reached = reach(guess)
-        low, high = (low, guess) if reached <= epsilon else (guess, high)
+        if reached <= epsilon:
+            high = guess
+        else:
+            low = guess
         if high <= low * (1 + PRECISION):
             return high
         # ε falls about as 1/noise does. Aim a little above, so that most tries end the search from the side that fits.
@@ -121,10 +128,6 @@ def noise_for(rate: float, steps: int, epsilon: float, delta: float, replace_one
     return high
 
 
-def _epsilon(course: Course, delta: float) -> float:
-    return float(loss_accountant(course).get_epsilon(delta))
-
-
 @lru_cache(maxsize=64)
 def loss_accountant(course: Course) -> Any:
     """The accountant of all steps, of `dp_accounting`; it knows the whole curve of ε and δ."""
@@ -132,6 +135,8 @@ def loss_accountant(course: Course) -> Any:
     import dp_accounting as dp
     from dp_accounting.pld import PLDAccountant
 
+    # The dominating pair is that of the schema's own relation (Zhu, Dong & Wang 2022; docs/mechanisms/gradients.md): a
+    # replaced row may be in the batch on either side.
     relation = dp.NeighboringRelation.ADD_OR_REMOVE_ONE
     if course.replace_one:
         relation = dp.NeighboringRelation.REPLACE_ONE
@@ -147,6 +152,8 @@ def coin_scale(rate: float) -> float:
     """
     if not 0 < rate <= HIGHEST_RATE:
         raise InternalError(f"rate ({rate}) of a random batch must be in (0, {HIGHEST_RATE}].", rate)
+    # 2^-40 covers the rounding of log and quotient many times over. At a rate of ½ the odds are 0 and the scale would
+    # be infinite; a smaller one only lessens the rate, and with it the loss.
     odds = math.log((1 - rate) / rate)
     return (1 - 2.0**-40) / max(odds, 1e-6)
 

@@ -25,6 +25,7 @@ SPREAD = 2.0**30
 
 def votes_sensitivity(votes: int) -> float:
     """How far one row moves all counts of votes together, in L2: one teacher, one vote in each."""
+    # A replaced row keeps its coin, and so its teacher: √votes under either relation, and not 2√votes.
     return math.nextafter(math.sqrt(votes), math.inf)
 
 
@@ -45,6 +46,7 @@ class ExactVotes:
 
     def assigned(self, rows: int) -> NDArray[np.int64]:
         """The teacher of each row, by its own coin: no row's teacher depends on another row."""
+        # Even or not, the proof needs no more than that the coin is blind to the row (docs/mechanisms/votes.md).
         return self.randomness.noise("discrete-gaussian", SPREAD, rows) % self.teachers
 
     def taught(self, codes: NDArray[np.integer[Any]]) -> tuple[Floats, Floats]:

@@ -10,7 +10,7 @@ of matrices (Goodfellow 2015). The proof is docs/mechanisms/gradients.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,6 +31,7 @@ MOST_ROWS = 1 << 25
 
 That tables have no more is a public promise of every training, as FEWEST_ROWS is of every claim."""
 MOST_NOISE = 2.0**12
+"""The longest gradient then still has 2^18 steps of the grid, beside which rounding to the grid is small."""
 LARGEST_WEIGHT = 100.0
 """Of a critic, which is public: no row's gradient overflows, so that clipping always has a number to clip."""
 
@@ -103,6 +104,8 @@ class Deep:
         """The sum of the rows' gradients, none of them longer than `longest`, as one vector in the order of `flat`."""
         if not len(rows):
             return np.zeros(self.cells)
+        # Goodfellow 2015: the gradient of a row is (x ⊗ back, back, hidden), whose squared length is
+        # (|x|² + 1)·|back|² + |hidden|². So no gradient is ever formed, and clipping is a weight for each row.
         before = rows @ self.first + self.bias
         gate = 0.5 + 0.5 * np.tanh(0.5 * before)
         hidden = before * gate
@@ -126,13 +129,6 @@ def symmetric(groups: Groups, values: Floats) -> Floats:
     return table + table.T
 
 
-def cells_of(sizes: Sequence[int], hidden: int) -> int:
-    """How many numbers one noisy gradient has."""
-    groups = Groups(tuple(sizes))
-    wide = (groups.width**2 - sum(s * s for s in groups.sizes)) // 2
-    return wide + (hidden * (groups.width + 2) if hidden else 0)
-
-
 def lengths(groups: Groups, deep_share: float) -> tuple[float, float]:
     """How long the wide and the deep gradient of a row may be, so that both together are of length 1."""
     share = deep_share if groups.pairs else 1.0
@@ -153,13 +149,15 @@ class GradientShape:
                 f"deep share ({self.deep_share}) must be above 0 just where there are hidden units.", self
             )
 
-    @property
+    @cached_property
     def groups(self) -> Groups:
         return Groups(self.sizes)
 
     @property
     def cells(self) -> int:
-        return cells_of(self.sizes, self.hidden)
+        """How many numbers one noisy gradient has."""
+        wide = (self.groups.width**2 - sum(s * s for s in self.sizes)) // 2
+        return wide + self.hidden * (self.groups.width + 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,8 +206,11 @@ class GradientSums:
         self.codes, self.randomness = codes, randomness
         self.shape, self.course = shape, course
         wide, deep = lengths(shape.groups, shape.deep_share)
+        # The noise has GRID_SCALE steps and is `noise` lengths: so many steps has the longest gradient of a row.
         length = GRID_SCALE / course.noise
+        # A row has one group in each column, and so a 1 for every pair of columns: length √pairs before scaling.
         self.wide_steps = math.floor(length * wide / math.sqrt(max(1, shape.groups.pairs)))
+        # ½ a step for each of d numbers, in each of two neighbours: √d together (the class's docstring).
         rounding = math.sqrt(shape.hidden * (shape.groups.width + 2))
         self.deep_steps = length * deep * (1.0 - MARGIN) - rounding
         if shape.hidden and self.deep_steps < length * deep / 2:
@@ -217,6 +218,7 @@ class GradientSums:
 
     def noisy(self, critic: Deep | None) -> NDArray[np.int64]:
         """The sums of the next batch with their noise, in whole steps of the grid."""
+        # Never divided by the size of the batch, which is private.
         sums = self.sums(self.codes[self.batch()], critic)
         return sums + self.noise(len(sums))
 
@@ -269,6 +271,7 @@ class Training:
         """The next noisy sums; an empty batch gives noise alone."""
         if self._left < 1:
             raise InternalError(f"a training of {self.course.steps} steps can't take another one.", self)
+        # Counted before it is drawn: a learner that fails within a step can't have the same step twice.
         self._left -= 1
         noisy = self._keep(lambda: self._sums.noisy(critic))
         wide = len(noisy) - (critic.cells if critic else 0)

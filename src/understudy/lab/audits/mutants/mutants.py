@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from understudy.boundary.privacy.asks.ask import Ask, Result
 from understudy.boundary.privacy.budget import Spend
 from understudy.boundary.privacy.curator import Curator
-from understudy.boundary.privacy.mechanisms.entropy import SeededEntropy
+from understudy.boundary.privacy.mechanisms.noise import SeededEntropy
 from understudy.boundary.privacy.mechanisms.posterior import Prior
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
 from understudy.boundary.privacy.mechanisms.subsampling import GRID_SCALE

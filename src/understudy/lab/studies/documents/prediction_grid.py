@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 from understudy.boundary.privacy.asks import Quantile
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
-from understudy.boundary.privacy.mechanisms.entropy import SeededEntropy
-from understudy.boundary.privacy.mechanisms.noise import discrete_laplace
+from understudy.boundary.privacy.mechanisms.noise import SeededEntropy, discrete_laplace
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.column import Integer
 from understudy.boundary.schema.domain import Domain
