@@ -133,6 +133,7 @@ class Curator(Queryable):
         """Sets these shares of ε and δ aside for one training, before anything is asked; the rest is for counting."""
         check_trainable(self.budget.pure, self.schema)
         self.demand_codes()
+        # The ledger is debited with the first answer, for the division as it is then.
         if self._record or self._facts.training:
             raise MethodError("the budget must be divided once, and before anything is asked of the rows", self)
         self._facts = self._facts.divided(epsilon_share, delta_share)

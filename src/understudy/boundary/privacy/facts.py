@@ -182,6 +182,7 @@ class PublicFacts:
             raise MethodError(
                 f"shares ({epsilon_share}, {delta_share}) of a training must be between 0 and 1", self.counting
             )
+        # `budget.Cost` proves that the two parts add up. The δ of the training goes up to the grid, the rest down.
         whole = self.counting
         trained = Budget(whole.epsilon * epsilon_share, whole.delta * delta_share)
         epsilon = lower_float(Fraction(whole.epsilon) - Fraction(trained.epsilon))

@@ -118,6 +118,7 @@ class Select(Ask[list[int]]):
 
     def draw(self, hidden: Scores, price: Price, randomness: Randomness, keep: Keep = at_once) -> Arrays:
         """With a rule, all are put in order, and those that it admits are handed out; only these are ever seen."""
+        # The rule sees the whole order, since nobody knows beforehand how many it passes over.
         ranked = self.choices if self.rule else self.k
         order = choose(hidden, price.spends[0], ranked, randomness)
         return [np.array(self.picked(order), dtype=np.int64)]
@@ -210,6 +211,7 @@ class Ranks(Ask[list[Counts]]):
 
     def spends(self, facts: PublicFacts) -> list[Spend]:
         *groups, column = self.sums.by
+        # One spend for all groups of a rank, by parallel composition: what a person moves in each is added up in Δ.
         moved = [facts.rank_sensitivity(rank.probability, grouped=bool(groups)) for rank in self.ranks]
         check_cells(self.sums.by, self.domain.cells(self.sums.by))
         epsilons = [part.selection_epsilon() for part in self.amount.split(self.weights)]
@@ -233,6 +235,3 @@ class Ranks(Ask[list[Counts]]):
             np.array([choose(rank.scores(counts), spend, 1, randomness)[0] for counts in hidden])
             for rank, spend in zip(self.ranks, price.spends, strict=True)
         ]
-
-    def answer(self, values: Arrays, price: Price) -> list[Counts]:
-        return values

@@ -229,6 +229,7 @@ class Tally(NoisyCounts[list[Measurement]]):
         l1, l2 = summand.sensitivity(neighbours)
         sensitivity = l1 if amount.pure else l2
         asked = " ".join(["sum of", *filter(None, [summand.describe()["add"], summand.looked_at])])
+        # Under replace-one no neighbour has more rows or fewer: a count of all rows is public.
         if sensitivity == 0:
             return Spend("public", f"{asked}, public under replace-one", 0.0, 0.0)
         scale = amount.noise_scale(sensitivity)
@@ -358,6 +359,3 @@ class Draws(Ask[list[Counts]]):
 
     def draw(self, hidden: list[Counts], price: Price, randomness: Randomness, keep: Keep = at_once) -> Arrays:
         return [randomness.draw(n, prior, self.draws) for n, prior in zip(hidden, self.priors, strict=True)]
-
-    def answer(self, values: Arrays, price: Price) -> list[Counts]:
-        return values

@@ -77,9 +77,6 @@ class Train(Ask[Arrays]):
         """What `learn` is handed."""
         return Training(sums, keep)
 
-    def answer(self, values: Arrays, price: Price) -> Arrays:
-        return values
-
 
 def gradients_spend(course: Course, delta: float, cells: int, columns: ColumnSet) -> Spend:
     """The noisy gradients of a training, as far as the course goes."""
@@ -137,9 +134,6 @@ class Consult(Ask[Arrays]):
     def draw(self, hidden: Codes, price: Price, randomness: Randomness, keep: Keep = at_once) -> Arrays:
         exact = ExactVotes(hidden, Groups(self.grid.shape), self.teachers, randomness)
         return self.learn(Teachers(exact, self.votes, price.spends[0].scale, keep))
-
-    def answer(self, values: Arrays, price: Price) -> Arrays:
-        return values
 
 
 def votes_spend(votes: int, scale: float, teachers: int) -> Spend:

@@ -27,7 +27,8 @@ def share_fits(limit: Budget, share: float, spent: Cost) -> bool:
     """Whether a share covers what its analyst spent: of ε if pure, else of the ρ and of the δ of the limit."""
     if limit.pure:
         return spent.pure and (spent.epsilon or 0) <= Fraction(share) * _pure_ceiling(limit)
-    return _share_spent(limit, spent) <= _share_rho(limit, share) and _failed(limit, spent) <= Fraction(share)
+    failed = spent.delta / Fraction(limit.delta)
+    return _share_spent(limit, spent) <= _share_rho(limit, share) and failed <= Fraction(share)
 
 
 def _share_spent(limit: Budget, spent: Cost) -> Fraction:
@@ -41,11 +42,6 @@ def _share_spent(limit: Budget, spent: Cost) -> Fraction:
     if not math.isfinite(reached):
         return max(spent.rho, _share_rho(limit, 1.0) + 1)  # more than any share
     return max(spent.rho, rho_from_epsilon(reached, limit.delta))
-
-
-def _failed(limit: Budget, spent: Cost) -> Fraction:
-    """The part of the limit's δ that is used up."""
-    return spent.delta / Fraction(limit.delta)
 
 
 def _share_rho(limit: Budget, share: float) -> Fraction:
@@ -99,6 +95,7 @@ def share_refusal(cost: Cost, asked: Budget, limit: Budget, share: float, spent:
     if limit.pure:
         return _epsilon_refusal(asked, min(share_left(limit, share, spent), limit.epsilon), whole, remedy)
     room = Fraction(share) * Fraction(limit.delta) - spent.delta
+    # A share may be used up to the last of its δ: the conversion of ρ is the limit's affair, and has the limit's δ.
     if cost.delta > room:
         return _delta_refusal(asked, cost, room, whole, remedy)
     if cost.direct:

@@ -27,6 +27,7 @@ CREATE TABLE claims (
     UNIQUE (entry, place));
 CREATE UNIQUE INDEX claims_head ON claims (digest) WHERE place = 0;
 """
+# One answer for each place of a release, and one release for each journal, also for SQL that goes round `put`.
 _SAME_PLACE = "entry = NEW.entry AND place = NEW.place"
 _SAME_HEAD = "place = 0 AND NEW.place = 0 AND digest = NEW.digest"
 _CLASH = f"id = NEW.id OR ({_SAME_PLACE}) OR ({_SAME_HEAD})"

@@ -50,7 +50,7 @@ def polya_prior(concentration: float, depth: int, exponent: float = 2.0) -> Prio
     if not 1 <= depth <= DEEPEST:
         raise InputError(f"depth ({depth}) of a Polya tree must be from 1 to {DEEPEST}; ask for another", depth)
     if not -1 <= exponent <= 10:
-        # 2·α₂ ≥ α₁ needs p ≥ −1; below, the formula is not the supremum.
+        # 2·α₂ ≥ α₁ needs p ≥ −1 (`check_prior`).
         raise InputError(f"exponent ({exponent}) of a Polya tree must be from -1 to 10; ask for another", exponent)
     levels = tuple(math.ceil(concentration * float(j) ** exponent * UNIT) / UNIT for j in range(1, depth + 1))
     return check_prior(levels)
@@ -65,6 +65,7 @@ def check_prior(prior: Sequence[float]) -> Prior:
                 "without prior mass a draw would show its row, which no finite epsilon allows",
                 count,
             )
+    # 2·α_{j+1} ≥ α_j is the condition of the theorem: below it the formula is not the supremum.
     for above, below in itertools.pairwise(prior):
         if 2 * below < above:
             raise InputError(f"pseudo-count ({below}) must be at least half of the {above} of the level above", below)
@@ -182,6 +183,8 @@ def _split(drawn: Counts, below: Counts, prior: int, entropy: Entropy) -> Counts
 def uniform_integers(bounds: Counts, entropy: Entropy) -> Counts:
     """For each bound an integer from 0 up to, not including, it, all equally likely: words that would favour the small
     ones are drawn again."""
+    # A word is taken modulo its bound. Those from the last whole multiple of the bound on would make small remainders
+    # likelier; they come up with probability bound/2^64 at most.
     limits = bounds.astype(np.uint64)
     words = entropy.words(len(bounds)).copy()
     again = np.flatnonzero(words > LARGEST_WORD - limits)  # the others are below the last whole multiple for certain

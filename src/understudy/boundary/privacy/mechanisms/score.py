@@ -83,13 +83,8 @@ class Candidate(OneChoice):
         if not (finite and 0 < self.weight <= 1e6 and 0 <= self.threshold <= MOST_THRESHOLD):
             bounds = "finite estimates, a weight in (0, 1e6] and a threshold in [0, 2^40]"
             raise InternalError(f"candidate {self.columns} must have {bounds}", self)
-        self._check_reach()
-
-    def _check_reach(self) -> None:
-        """Refuses estimates so large that a sum of 64 bits may wrap, or a float round: one row could then move it far.
-
-        Σ |h − e| is at most the rows and Σ |e| together. Estimates are no secret here, so that a refusal tells nothing.
-        """
+        # Σ |h − e| is at most the rows and Σ |e| together. Beyond this a sum of 64 bits may wrap, or a float round, and
+        # one row could move the score far. Estimates are no secret here, so that a refusal tells nothing.
         reach = max(1.0, self.weight) * float(np.abs(self.estimate).sum()) + abs(self.offset)
         if reach > MOST_EXPECTED:
             raise MethodError(

@@ -23,7 +23,7 @@ from understudy.boundary.privacy.mechanisms.subsampling import GRID_SCALE, Cours
 from understudy.errors import InternalError, MethodError
 
 BLOCK = 1 << 12
-"""Rows whose gradients are in memory together."""
+"""Rows whose gradients are in memory together; the bound on a sum's rounding has it, too (`GradientSums`)."""
 MARGIN = 2.0**-11
 """How much shorter than allowed a row's deep gradient is clipped: room for the last digits of floats (`Training`)."""
 MOST_ROWS = 1 << 25
