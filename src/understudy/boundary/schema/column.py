@@ -214,6 +214,7 @@ class Categorical(Column):
             raise self._refuse(
                 f"values ({len(self.values):,} of them) must be at most {MAX_LABELS:,}; declare it an identifier"
             )
+        # In a row, 1 and "1" are the same text: a list of both would have two codes for it.
         if len({type(v) for v in self.values}) > 1 or not isinstance(self.values[0], str | int):
             raise self._refuse("values must be all strings or all whole numbers")
         if isinstance(self.values[0], bool):

@@ -68,6 +68,7 @@ class Coding:
         """The code of a missing (or unreadable) value: its own, else `other`, else the first."""
         if self.column.missing:
             return self.levels
+        # The domain is public: it has no code for what the schema rules out, so the value takes another's place.
         return self._other_code(default=0)
 
     @property

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 else:
 
     class _Late(ModuleType):
+        # Asked for every name at every use: nothing of the module is kept here.
         def __getattr__(self, name: str) -> Any:
             return getattr(importlib.import_module(self.__name__), name)
 

@@ -137,6 +137,7 @@ class Tree:
 
 def code_bits(mask: int, size: int) -> NDArray[np.bool_]:
     """Which of `size` codes have their bit set."""
+    # The lowest bit is code 0: masks stand in recorded asks (`Tree.describe`), so this order can't change.
     octets = np.frombuffer(mask.to_bytes(-(-size // 8), "little"), dtype=np.uint8)
     return np.unpackbits(octets, count=size, bitorder="little").astype(np.bool_)
 

@@ -186,6 +186,7 @@ class Schema:
 
     def with_columns(self, columns: Iterable[Column]) -> Schema:
         """The same schema with some columns put in place of those of the same name (say, with bought bounds)."""
+        # `replace` makes every check again: a bought bound obeys the rules of a declared one.
         new = {c.name: c for c in columns}
         return dataclasses.replace(self, columns=tuple(new.get(c.name, c) for c in self.columns))
 
@@ -300,7 +301,7 @@ def _column(name: str, facts: Any) -> Column:
 
 def _value(where: str, cls: type[Column], key: str, value: Any) -> Any:
     if value == PRIVATE and key in _MUST_STATE:
-        return None
+        return None  # to be bought
     if key in ("values", "cuts"):
         if not isinstance(value, list):
             raise SchemaError(f"{where}: {key} ({value!r}) must be a list", value)
@@ -359,6 +360,7 @@ def _rule(raw: Any) -> Rule:
 
 
 def _known(where: str, raw: Mapping[str, Any], keys: Iterable[str]) -> None:
+    # Passed over, a misspelt key would be a fact that somebody relies on and that does not hold.
     for key in raw:
         if key not in keys:
             hint = suggestion(key, keys, "it takes")

@@ -27,6 +27,7 @@ EXACT = 2**53
 WRITTEN_OUT = 1e16
 """Engines disagree about which larger whole numbers have an exponent; below that none has one here."""
 
+_PLAIN_BYTES = frozenset(range(32, 127)) - frozenset(b"\\'\"")
 _SECOND = 10**9
 NANOSECONDS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": _SECOND, "m": 60 * _SECOND, "h": 3600 * _SECOND}
 NANOSECONDS |= {"D": 24 * NANOSECONDS["h"], "W": 7 * 24 * NANOSECONDS["h"]}
@@ -42,17 +43,13 @@ def spell(value: Any, *, exactly: bool = False) -> str | None:
     """
     try:
         if isinstance(value, str):
-            return _encodable(str.__str__(value))
+            text = str.__str__(value)  # whatever a subclass says of itself
+            if text.isascii():
+                return text
+            return text.encode("utf-8", "replace").decode()  # half a character, which no engine takes, is "?"
         return _spelled(_of_python(value), exactly)
     except Exception:  # of whatever object somebody put into a cell: a row must not decide whether a table is read
         return None
-
-
-def _encodable(text: str) -> str:
-    """A text with half a character in it, which no engine takes, has a question mark there."""
-    if text.isascii():
-        return text
-    return text.encode("utf-8", "replace").decode()
 
 
 def _spelled(value: Any, exactly: bool) -> str | None:
@@ -77,11 +74,14 @@ def _spelled(value: Any, exactly: bool) -> str | None:
         case dt.timedelta():
             return spell_span(value // dt.timedelta(microseconds=1))
         case bytes():
-            return "".join(map(_spell_byte, value))
+            return "".join(chr(byte) if byte in _PLAIN_BYTES else f"\\x{byte:02X}" for byte in value)
         case uuid.UUID():
             return str(value)
+    # Of pandas, whose `cut` makes categories of them: (0, 1], also where the ends are 0.0 and 1.0.
     if type(value).__name__ == "Interval":
-        return _spell_interval(value)
+        before = "[" if value.closed in ("left", "both") else "("
+        after = "]" if value.closed in ("right", "both") else ")"
+        return f"{before}{spell(value.left)}, {spell(value.right)}{after}"
     return None
 
 
@@ -119,6 +119,7 @@ def _of_python(value: Any) -> Any:
         return float(value)
     if isinstance(value, np.generic):
         return value.item()
+    # Known by their methods, so that pandas need not be imported.
     if hasattr(value, "to_pydatetime"):  # a Timestamp, or NaT, of pandas
         if value != value:  # NaT, which equals nothing
             return None
@@ -158,13 +159,6 @@ def spell_span(microseconds: int) -> str | None:
         return None
 
 
-def _spell_interval(value: Any) -> str:
-    """Of pandas, whose `cut` makes categories of them: (0, 1], also where the ends are 0.0 and 1.0."""
-    before = "[" if value.closed in ("left", "both") else "("
-    after = "]" if value.closed in ("right", "both") else ")"
-    return f"{before}{spell(value.left)}, {spell(value.right)}{after}"
-
-
 def _double(value: int) -> float:
     try:
         return float(value)
@@ -173,11 +167,9 @@ def _double(value: int) -> float:
 
 
 def _spell_decimal(value: decimal.Decimal, exactly: bool) -> str | None:
-    if not value.is_finite():
-        if value.is_nan():
-            return None
-        return spell_double(float(value))
-    if exactly:
+    if value.is_nan():  # a signalling one can't even be made a float
+        return None
+    if exactly and value.is_finite():
         return format(value.normalize(), "f")
     return spell_double(float(value))
 
@@ -197,9 +189,3 @@ def _spell_moment(value: dt.date) -> str | None:
 def _without_zeros(text: str) -> str:
     """A fraction of a second without zeros at its end."""
     return text.rstrip("0") if "." in text else text
-
-
-def _spell_byte(byte: int) -> str:
-    if 32 <= byte < 127 and chr(byte) not in "\\'\"":
-        return chr(byte)
-    return f"\\x{byte:02X}"

@@ -224,6 +224,7 @@ class _Codes:
 def _merged(counts: NDArray[np.int64], grid: Grid) -> NDArray[np.int64]:
     """Counts by code, summed by group; a group that no code is in counts nothing."""
     for axis, groups in enumerate(map(np.asarray, grid.groups)):
+        # Codes of one group next to each other, so that each group is one slice to sum.
         order = np.argsort(groups, kind="stable")
         present, starts = np.unique(groups[order], return_index=True)
         summed = np.add.reduceat(np.take(counts, order, axis=axis), starts, axis=axis)

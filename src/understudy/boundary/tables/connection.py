@@ -125,7 +125,7 @@ def spill_directory() -> str:
     """
     try:
         folder = _folder()
-    except OSError:
+    except OSError:  # a full disk: then what outgrows memory is an error, and not a file for all to read
         return ""
     return str(folder.path / str(next(folder.numbers)))
 

@@ -30,6 +30,7 @@ def count_marginals(domain: Domain, sets: Sequence[ColumnSet], batches: Iterable
     for batch in batches:
         for block in _blocks(batch):
             for columns, shape, total in zip(sets, shapes, counts, strict=True):
+                # Whole rows in 64-bit counts: exact, in whichever order the batches come.
                 total += np.bincount(_cells(block, columns, shape), minlength=len(total))
     return [c.reshape(s) for c, s in zip(counts, shapes, strict=True)]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.schema.column import Column, Datetime, Identifier
+from understudy.boundary.schema.column import Datetime
 from understudy.boundary.schema.domain import ColumnSet, Domain, code_type
 from understudy.boundary.schema.grouped_sums import GroupedSums
 from understudy.boundary.schema.late_imports import duckdb, exp
@@ -79,10 +79,11 @@ class DuckTable:
         return [value for value, _ in pairs], np.array([rows for _, rows in pairs], dtype=np.int64)
 
     def count_rows(self) -> int:
-        rows = self._capped_rows().subquery("counted")
+        rows = capped(self._source, self.schema.unit, self.schema.missing_texts).subquery("counted")
         return self._fetch(exp.select("count(*)").from_(rows))[0][0]
 
     def check_readable(self) -> None:
+        # Counting a column makes the engine decode it to its end, which `count(*)` does not.
         left = [c.name for c in self.schema.modelled if c.name not in self._read]
         if left:
             self._fetch(
@@ -91,11 +92,8 @@ class DuckTable:
             self._read.update(left)
 
     def has_rows(self, at_least: int) -> bool:
-        rows = self._capped_rows().limit(at_least).subquery("counted")
+        rows = capped(self._source, self.schema.unit, self.schema.missing_texts).limit(at_least).subquery("counted")
         return bool(self._fetch(exp.select("count(*)").from_(rows))[0][0] >= at_least)
-
-    def _capped_rows(self) -> Any:
-        return capped(self._source, self.schema.unit, self.schema.missing_texts)
 
     def _check_ids(self) -> None:
         """Refuses ids that were rounded before they came here: they would make one person of several."""
@@ -113,7 +111,7 @@ class DuckTable:
         try:
             for batch in self._run(query).to_arrow_reader(BATCH):
                 yield {c: batch.column(i).to_numpy() for i, c in enumerate(columns)}
-            self._read.update(columns)
+            self._read.update(columns)  # not before the last batch: a file may be damaged at its end
         except (duckdb.Error, OSError) as error:  # Arrow wraps the engine's error while streaming
             raise unreadable(self.name, error) from None
 
@@ -186,18 +184,15 @@ def check_columns(schema: Schema, names: Sequence[str], table: str) -> None:
 
 def check_types(schema: Schema, types: Mapping[str, str]) -> None:
     """The declared types of a database's columns are public too; refuse what no fixed rule can read."""
-    for column in schema:
+    for column in schema.modelled:
         kind = types[column.name].upper()
-        if not isinstance(column, Identifier) and _unusable(column, kind):
+        unusable = kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "BLOB"))
+        if isinstance(column, Datetime) and stored_as(column.name, kind).kind not in ("moment", "text"):
+            unusable = True
+        if unusable:
             raise TableError(
                 f"column {column.name!r} holds {kind} values, which can't be read as {column.type}", column
             )
-
-
-def _unusable(column: Column, kind: str) -> bool:
-    if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "BLOB")):
-        return True
-    return isinstance(column, Datetime) and stored_as(column.name, kind).kind not in ("moment", "text")
 
 
 def rounded_ids(table: str, column: str) -> TableError:
@@ -214,25 +209,24 @@ def unreadable(name: str, error: Exception) -> TableError:
     """One sentence for an engine's error, without the row that it may quote."""
     line = re.search(r"CSV Error on Line: (\d+)", str(error))
     where = f" at line {int(line.group(1)):,}" if line else ""
-    return TableError(f"{name} can't be read{where}: {_reason(str(error))}", name)
+    reasons = (reason for sign, reason in _REASONS.items() if sign.lower() in str(error).lower())
+    return TableError(f"{name} can't be read{where}: {next(reasons, 'the file is damaged or not of its kind')}", name)
 
 
-def _reason(message: str) -> str:
-    known = {
-        "disabled by configuration": "it reads another file, which is not allowed; copy those rows into a table of it",
-        "Out of Memory Error": "there is too little memory",
-        "Expected Number of Columns": "the line has another number of fields than the header",
-        "utf": "it is not UTF-8 text",
-        "unicode": "it is not UTF-8 text",
-        "quote": "a quoted value is not closed",
-        "No magic bytes": "it is not a Parquet file",
-        "too small to be a Parquet": "it is not a Parquet file",
-        "Maximum line size": "a line is longer than the reader takes",
-        "No such file": "the file does not exist",
-        "Permission denied": "permission denied",
-        "not a valid DuckDB": "it is not a DuckDB database",
-        "lock on file": "another process has the database open for writing",
-        "does not exist": "there is no table of that name in it",
-    }
-    found = (reason for sign, reason in known.items() if sign.lower() in message.lower())
-    return next(found, "the file is damaged or not of its kind")
+# By signs in the engine's messages. No part of a message itself is passed on, since it may quote a cell.
+_REASONS = {
+    "disabled by configuration": "it reads another file, which is not allowed; copy those rows into a table of it",
+    "Out of Memory Error": "there is too little memory",
+    "Expected Number of Columns": "the line has another number of fields than the header",
+    "utf": "it is not UTF-8 text",
+    "unicode": "it is not UTF-8 text",
+    "quote": "a quoted value is not closed",
+    "No magic bytes": "it is not a Parquet file",
+    "too small to be a Parquet": "it is not a Parquet file",
+    "Maximum line size": "a line is longer than the reader takes",
+    "No such file": "the file does not exist",
+    "Permission denied": "permission denied",
+    "not a valid DuckDB": "it is not a DuckDB database",
+    "lock on file": "another process has the database open for writing",
+    "does not exist": "there is no table of that name in it",
+}

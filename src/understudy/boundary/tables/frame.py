@@ -42,6 +42,7 @@ def kind_of(source: Any) -> str | None:
     return kind if kind in KINDS else None
 
 
+# Whatever a library says about a value that it can't convert may quote it.
 @without_cells
 def to_arrow(source: Any, name: str, *, unit: str | None = None) -> pa.Table:
     """The frame as an Arrow table of plain columns, in which each value is what it would be in any other type.
@@ -86,6 +87,7 @@ def _pandas_array(series: Any, exactly: bool) -> pa.Array | pa.ChunkedArray:
         if exactly:
             _check_ids(series.cat.categories, str(series.name))
         return _spelled(list(series.cat.categories), exactly).take(pa.array(codes, mask=codes < 0))
+    # Arrow would guess one type for the objects of all rows; each is spelled by itself below.
     if series.dtype != object and not type(series.dtype).__name__.startswith(("Period", "Interval")):
         try:
             return pa.Array.from_pandas(series)

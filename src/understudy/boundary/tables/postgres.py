@@ -46,11 +46,12 @@ PLACE = "understudy_ctid"
 _SETTINGS = {
     "search_path": "pg_catalog, pg_temp",  # nobody's functions and operators but the server's own
     "timezone": "UTC",
+    # How values are written follows from these, and labels are compared with what is written.
     "datestyle": "ISO",
     "intervalstyle": "postgres",
-    "extra_float_digits": "1",
+    "extra_float_digits": "1",  # the shortest text that reads back, as in `schema.spelling`
     "client_encoding": "UTF8",
-    "standard_conforming_strings": "on",
+    "standard_conforming_strings": "on",  # else a backslash would be an escape in a literal
     "jit": "off",  # compiling a hundred grouping sets takes longer than it saves
     # Plans are made for as many groups as the server guesses; there are never more than the cells that were asked for.
     "work_mem": "256MB",
@@ -232,6 +233,7 @@ class Relation:
     schema: str
     name: str
     kind: str
+    """`pg_class.relkind`: "r" is a table, "m" a materialized view."""
 
 
 def split_url(url: str) -> tuple[str, tuple[str, ...]]:
@@ -308,6 +310,7 @@ def _unreadable(name: str, error: Exception) -> TableError:
 _WHOLE = ("int2", "int4", "int8", "oid")
 _REAL = ("float4", "float8", "numeric")
 _TEMPORAL = ("date", "timestamp", "timestamptz")
+# Types whose text follows the server's settings (money, bytea) or has no one form (json, xml), and lists of values.
 _UNREADABLE = ("array", "bytea", "money", "json", "jsonb", "xml", "bit", "varbit")
 
 
@@ -372,6 +375,7 @@ def _stored(name: str, kind: str, exactly: bool) -> Stored:
 def _largest(sets: Sequence[ColumnSet]) -> list[ColumnSet]:
     """The sets that are part of no other one, each once."""
     seen = {frozenset(s): s for s in sets}
+    # A subset is a sum over its superset, which costs the server nothing.
     return [s for f, s in seen.items() if not any(f < other for other in seen)]
 
 

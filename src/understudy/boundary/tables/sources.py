@@ -26,6 +26,7 @@ CSV_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 PARQUET_ENDINGS = (".parquet", ".pq")
 DUCKDB_ENDINGS = (".duckdb", ".ddb")
 _DELIMITERS = ",;\t|"
+# A file without a line break would else be read whole into memory.
 _LONGEST_HEADER = 1 << 20
 
 
@@ -50,7 +51,14 @@ def open(source: Any, schema: Schema | str | Path, *, name: str | None = None) -
     if isinstance(source, str) and source.startswith(SCHEMES):
         return PostgresTable(source, schema, name)
     if isinstance(source, str | Path):
-        return _open_path(str(source), schema, name)
+        found = path_relation(str(source))
+        table = DuckTable(found.connection, found.relation, schema, kind=found.kind, name=name or found.name)
+        where, separator, inside = str(source).partition("::")
+        # Made absolute now: the working directory may be another one when the table is asked.
+        table.source = f"{Path(where).absolute()}{separator}{inside}"
+        # Links are followed and names of tables lowered (to DuckDB they are the same): one table has one ledger.
+        table.identity = f"{Path(where).resolve()}{separator}{inside.lower()}"
+        return table
     kind = kind_of(source)
     if kind is None:
         raise TableError(
@@ -66,16 +74,6 @@ def open_frame(source: Any, schema: Schema, kind: str, name: str) -> FrameTable:
     """A frame of this kind behind the boundary; no engine is started as long as none is needed."""
     unit = schema.unit.column if schema.unit else None
     return FrameTable(to_arrow(source, name, unit=unit), schema, kind=kind, name=name)
-
-
-def _open_path(source: str, schema: Schema, name: str | None) -> Table:
-    found = path_relation(source)
-    table = DuckTable(found.connection, found.relation, schema, kind=found.kind, name=name or found.name)
-    where, separator, inside = source.partition("::")
-    # Made absolute now: the working directory may be another one when the table is asked.
-    table.source = f"{Path(where).absolute()}{separator}{inside}"
-    table.identity = f"{Path(where).resolve()}{separator}{inside.lower()}"
-    return table
 
 
 def frame_relation(source: Any, name: str) -> tuple[Any, Any]:
@@ -170,7 +168,7 @@ def _first_line(path: Path) -> str:
     except OSError as error:
         raise TableError(f"{path.name} can't be read: {error.strerror}", path) from None
     try:
-        return raw.decode("utf-8-sig")
+        return raw.decode("utf-8-sig")  # spreadsheets put a byte order mark before the first name
     except UnicodeDecodeError:
         raise TableError(f"{path.name} can't be read: it is not UTF-8 text", path) from None
 

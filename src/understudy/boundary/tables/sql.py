@@ -361,6 +361,7 @@ def _bisect(position: Expression, cuts: list[float], first: int) -> Expression:
     """The bin of a position among rising cuts, by a balanced tree of comparisons; it also clamps."""
     if not cuts:
         return whole(first)
+    # log2(bins) comparisons for each row, where a chain of WHENs would take as many as there are bins.
     middle = len(cuts) // 2
     below = exp.LT(this=position.copy(), expression=double(cuts[middle]))
     left = _bisect(position, cuts[:middle], first)
@@ -379,6 +380,7 @@ def _label_code(
     stray = whole(coding.stray_code)
     if len(pairs) <= CASE_AT_MOST:
         return case([(exp.EQ(this=value.copy(), expression=label), code) for label, code in pairs], stray), None
+    # Labels are distinct, so that the join gives each row one code and never doubles a row.
     lookup = exp.values([tuple(p) for p in pairs], alias=alias, columns=["label", "code"])
     found = exp.Coalesce(this=exp.column("code", table=alias), expressions=[stray])
     on = exp.EQ(this=value.copy(), expression=exp.column("label", table=alias))

@@ -26,6 +26,7 @@ def select_sums(source: Source, schema: Schema, domain: Domain, tally: GroupedSu
     codes = [exp.column(f"{CODE}_{i}", table=CLEANED) for i in range(len(tally.by))]
     sums = [exp.alias_(_added(s), f"sum_{i}") for i, s in enumerate(tally.summands)]
     rows = _cleaned_rows(source, schema, domain, tally, code_type)
+    # `copy=False` here and below: sqlglot would copy the tree so far at every step.
     query = exp.select(*codes, *sums, copy=False).from_(rows.subquery(CLEANED, copy=False), copy=False)
     if tally.where is not None:
         query = query.where(tally.where.sql(), copy=False)
