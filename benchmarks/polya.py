@@ -29,12 +29,12 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.domain import Domain
-from understudy.inference.histogram import project_to_simplex
+from understudy.inference.noisy_table import project_to_simplex
 from understudy.inference.polya.polya_prior import PolyaPrior as Tree
 from understudy.lab.studies.documents.nonparametric import study
 from understudy.lab.studies.documents.nonparametric_page import render
 from understudy.lab.studies.layout import TextTable
-from understudy.methods.polya_tree.polya_tree import PolyaTree
+from understudy.methods.polya_tree import PolyaTree
 
 EPSILONS = (0.1, 1.0)
 SEEDS = 10

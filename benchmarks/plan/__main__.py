@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.methods.forecast.error import MOST_EFFECTIVE
-from understudy.methods.forecast.forecast import FEWEST_TABLES, FOUR_OF_FIVE
+from understudy.methods.forecast.forecast import FEWEST_TABLES, FOUR_OF_FIVE, MOST_EFFECTIVE
 
 from .cells import Cell, load
 from .coefficients import written

@@ -27,7 +27,7 @@ def written(
         "from __future__ import annotations",
         "",
         f"SHAPE = {_numbers(errors.shape)}",
-        '"""What the errors of all methods have in common: the fields of `forecast.error.Shape`."""',
+        '"""What the errors of all methods have in common: the fields of `forecast.forecast.Shape`."""',
         f"RELATED = {_numbers(errors.related)}",
         '"""Mean and spread, over public tables, of the logarithm of how closely pairs of columns are related."""',
         "COEFFICIENTS: dict[str, dict[str, list[float]]] = {",

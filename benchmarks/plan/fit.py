@@ -14,8 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.methods.forecast.error import Setting, Shape, effective_sizes, expected_error, pairs_of
-from understudy.methods.forecast.forecast import cost_facts
+from understudy.methods.forecast.forecast import Setting, Shape, cost_facts, effective_sizes, expected_error, pairs_of
 
 from .cells import Cell, Key
 from .truth import truth_of

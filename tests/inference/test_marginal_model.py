@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from understudy.boundary.privacy.measurement import Measurement
-from understudy.inference.histogram import estimate_total, project_to_simplex
 from understudy.inference.marginal_model import drawing_order, make_consistent, marginalise, overlaps
+from understudy.inference.noisy_table import estimate_total, project_to_simplex
 
 SIZES = {"a": 3, "b": 4, "c": 2, "d": 5}
 names = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=3, unique=True).map(tuple)

@@ -24,8 +24,7 @@ from understudy.boundary.tables.table import Table
 from understudy.errors import CheckFailed, InputError, MethodError
 from understudy.methods.dirichlet import Dirichlet, good_draws
 from understudy.methods.method import Options, Recipe
-from understudy.methods.polya_tree.halving import group_by_mass
-from understudy.methods.polya_tree.polya_tree import PolyaTree, by_code, sampled_depth
+from understudy.methods.polya_tree import PolyaTree, by_code, group_by_mass, sampled_depth
 from understudy.methods.registry import METHODS, Method
 from understudy.releases.synthesis import Plan, synthesize_with
 

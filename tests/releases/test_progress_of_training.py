@@ -30,7 +30,7 @@ from understudy.methods import registry
 from understudy.methods.aim import Aim
 from understudy.methods.dp_ctgan import dp_ctgan
 from understudy.methods.dp_gan import dp_gan
-from understudy.methods.dp_select.dp_select import DpSelect
+from understudy.methods.dp_select import DpSelect
 from understudy.methods.mst import Mst
 from understudy.methods.pate_gan import PateConfig, PateGan
 from understudy.methods.rake.rake import Rake

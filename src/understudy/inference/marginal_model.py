@@ -18,8 +18,8 @@ from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.inference.conditional import ConditionalTable, product, resample
 from understudy.inference.graphical.graphical_model import GraphicalModel, marginalise, spread, unflatten
-from understudy.inference.histogram import estimate_total, project_to_simplex
 from understudy.inference.model import CodeColumns
+from understudy.inference.noisy_table import estimate_total, project_to_simplex
 from understudy.inference.sampling import draw_given, draw_rows
 
 CONSISTENCY_ROUNDS = 3

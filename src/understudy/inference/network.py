@@ -13,8 +13,8 @@ from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.inference.conditional import LIMITS, ConditionalTable, ConditioningLimits, product, resample
 from understudy.inference.graphical.graphical_model import GraphicalModel, flat_cells
-from understudy.inference.histogram import estimate_total, project_to_simplex
 from understudy.inference.model import CodeColumns
+from understudy.inference.noisy_table import estimate_total, project_to_simplex
 from understudy.inference.sampling import draw_given, draw_rows
 
 

@@ -1,4 +1,4 @@
-"""Noisy counts with their variance, and how several tables are made to agree.
+"""Noisy counts with their variance: how tables are made to agree, and counts into distributions.
 
 Tables that overlap say different things of the columns they share, by their noise. Fitted one after the other they
 would pull a model back and forth; and what they say together of a column is better than what its own counts say.
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import ColumnSet
@@ -111,3 +113,36 @@ def _total(columns: Iterable[NoisyTable]) -> float:
     """The mean of the columns' totals, by inverse variance; never below 1, for there is a row to release."""
     sums, precision = zip(*((c.counts.sum(), 1.0 / np.sum(c.variance)) for c in columns), strict=True)
     return max(1.0, float(np.average(sums, weights=precision)))
+
+
+def estimate_total(measurements: Sequence[Measurement]) -> float:
+    """The number of rows, from all measurements: each one's sum has variance cells × σ², so weight by its inverse.
+
+    A public row count has no variance and settles the matter. Never below 1: there is a row to release.
+    """
+    for m in measurements:
+        if m.variance == 0:
+            return max(1.0, float(m.counts.sum()))
+    sums = np.array([float(m.counts.sum()) for m in measurements])
+    precision = np.array([1.0 / (m.counts.size * m.variance) for m in measurements])
+    return max(1.0, float(sums @ precision / precision.sum()))
+
+
+def project_to_simplex(counts: NDArray[np.number[Any]], total: float) -> NDArray[np.float64]:
+    """The nearest non-negative counts (in L2) that sum to `total`: y − τ where positive, else 0 (Duchi et al. 2008)."""
+    flat = np.asarray(counts, dtype=np.float64).ravel()
+    falling = np.sort(flat)[::-1]
+    excess = (np.cumsum(falling) - total) / np.arange(1, flat.size + 1)
+    kept = np.flatnonzero(falling > excess)[-1]
+    return np.maximum(flat - excess[kept], 0.0).reshape(np.shape(counts))
+
+
+def settled(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The table to ten significant bits.
+
+    Fits use `exp` and matrix products, whose last digits differ between kinds of processors. Rounded this coarsely, one
+    number in a billion or so would still differ, and a release can be replayed on another machine; what it changes is
+    far below the noise.
+    """
+    fraction, exponent = np.frexp(table)
+    return np.ldexp(np.rint(fraction * 1024.0), exponent - 10)

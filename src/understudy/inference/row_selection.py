@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import MethodError
-from understudy.inference.histogram import project_to_simplex
 from understudy.inference.model import CodeColumns, Model
+from understudy.inference.noisy_table import project_to_simplex
 from understudy.inference.particles.particles import Particles, cells_of
 from understudy.inference.particles.rounding import ROUNDS, choose_rows
 from understudy.parameters import one_of

@@ -23,7 +23,7 @@ from understudy.inference.graphical.graphical_model import GraphicalModel
 from understudy.inference.graphical.junction import JunctionTree
 from understudy.inference.model import Model
 from understudy.methods.method import Method, Traits, Variant
-from understudy.methods.polya_tree.halving import at_least, noisy_rows
+from understudy.methods.polya_tree import at_least, noisy_rows
 
 SAMPLING_ERROR, PRIOR_ERROR = 0.4, 0.7
 """Total variation: of one draw per cell from its law, and of the uniform law from that of a typical table."""

@@ -24,11 +24,10 @@ from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Domain
 from understudy.errors import MethodError
 from understudy.inference.generators.adversarial_training import GanTrainer, TrainingConfig
-from understudy.inference.generators.generated_model import GeneratedModel
-from understudy.inference.generators.generator import Generator, GeneratorLayout
-from understudy.inference.histogram import estimate_total
+from understudy.inference.generators.generator import GeneratedModel, Generator, GeneratorLayout
 from understudy.inference.model import Model
 from understudy.inference.network import IndependentModel
+from understudy.inference.noisy_table import estimate_total
 from understudy.methods.method import Method, Variant
 from understudy.methods.params import Params, parameter
 from understudy.methods.parts.compression import Compression, OpenedModel

@@ -40,7 +40,7 @@ from understudy.boundary.schema.column import Categorical, Number
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.table import Table
 from understudy.cli import run as run_command
-from understudy.inference.histogram import estimate_total
+from understudy.inference.noisy_table import estimate_total
 from understudy.lab.audits.checks.taint import PinnedGate
 from understudy.methods.method import Options
 from understudy.methods.rake import rake

@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from understudy.inference.generators import generator as module
-from understudy.inference.generators.generated_model import GeneratedModel
-from understudy.inference.generators.generator import BLOCK, NEAR, Generator, GeneratorLayout, draw_codes
+from understudy.inference.generators.generator import (
+    BLOCK,
+    NEAR,
+    GeneratedModel,
+    Generator,
+    GeneratorLayout,
+    draw_codes,
+)
 
 SIZES = (3, 1, 20, 2)
 LAWS = tuple(np.full(s, 1 / s) for s in SIZES)

@@ -38,7 +38,7 @@ from understudy.lab.studies.documents.selection_study import (
     total_variation,
     write,
 )
-from understudy.methods.dp_select.dp_select import TUNING
+from understudy.methods.dp_select import TUNING
 
 SMALL_POOL = tuned(TUNING, fewest_pool_rows=400, rake={"exchange_rounds": 20})
 

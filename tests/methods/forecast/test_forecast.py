@@ -17,21 +17,19 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.cli.app import app
 from understudy.datasets import schema as bundled
 from understudy.methods.forecast.coefficients import COEFFICIENTS
-from understudy.methods.forecast.error import (
-    POINTS,
-    Setting,
-    Shape,
-    effective_sizes,
-    expected_error,
-    pairs_of,
-)
 from understudy.methods.forecast.forecast import (
     COST_FACTS,
     FEWEST_TABLES,
+    POINTS,
     Forecast,
+    Setting,
+    Shape,
     cost_facts,
+    effective_sizes,
+    expected_error,
     facts_of,
     forecast,
+    pairs_of,
 )
 from understudy.methods.forecast.spending import Public
 from understudy.methods.method import Options

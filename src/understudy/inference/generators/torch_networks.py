@@ -102,7 +102,7 @@ class GeneratorModule:
         return float((self.price * error**2).sum())
 
     def vector(self) -> NDArray[np.float32]:
-        """The averaged weights, each matrix by its inputs, in the order of `models.generator`."""
+        """The averaged weights, each matrix by its inputs, in the order of `inference.generators.generator`."""
         flat = [p.T.ravel() if p.ndim == 2 else p for p in self.average]
         return torch.cat(flat).numpy().astype(np.float32)
 

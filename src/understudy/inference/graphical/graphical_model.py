@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.inference.graphical.junction import JunctionTree
-from understudy.inference.histogram import settled
 from understudy.inference.model import CodeColumns
+from understudy.inference.noisy_table import settled
 from understudy.inference.sampling import CODE, draw_given
 
 Table = NDArray[np.float64]
@@ -60,7 +60,7 @@ class GraphicalModel:
         return cls(sizes, tree, tables, shared)
 
     def settled(self) -> GraphicalModel:
-        """The same model to ten significant bits, to draw from: see `histogram.settled`."""
+        """The same model to ten significant bits, to draw from: see `noisy_table.settled`."""
         return GraphicalModel(self.sizes, self.tree, [*map(settled, self.tables)], [*map(settled, self.shared)])
 
     @property

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.inference.grouping import Floats, Groups, refine
-from understudy.inference.histogram import settled
 from understudy.inference.model import CodeColumns
+from understudy.inference.noisy_table import settled
 from understudy.inference.particles import kernels
 from understudy.inference.particles.particles import Particles, cells_of
 

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.inference.grouping import Floats, Groups, refine, summed, summing
-from understudy.inference.histogram import settled
 from understudy.inference.model import CodeColumns
-from understudy.inference.noisy_table import NoisyTable
+from understudy.inference.noisy_table import NoisyTable, settled
 from understudy.inference.particles import kernels
 
 NEWTON_STEPS = 3

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.inference.conditional import LIMITS, ConditioningLimits, resample
-from understudy.inference.histogram import settled
 from understudy.inference.model import CodeColumns
+from understudy.inference.noisy_table import settled
 from understudy.inference.particles import kernels
 from understudy.inference.particles.gibbs import sweep
 from understudy.inference.particles.particles import Particles, cells_of

@@ -23,9 +23,8 @@ from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Crossed, Split, Tree, code_bits, code_mask
 from understudy.inference.grouping import Floats, Groups, summed, summing
-from understudy.inference.histogram import settled
 from understudy.inference.model import CodeColumns
-from understudy.inference.noisy_table import NoisyTable
+from understudy.inference.noisy_table import NoisyTable, settled
 from understudy.inference.sampling import CODE, draw_given
 from understudy.methods.dp_arf.tuning import TUNING, FirstTreeTuning
 from understudy.methods.parts.one_ways import error_weights

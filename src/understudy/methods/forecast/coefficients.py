@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 SHAPE = [1.77043, 1.36032, 1.29603]
-"""What the errors of all methods have in common: the fields of `forecast.error.Shape`."""
+"""What the errors of all methods have in common: the fields of `forecast.forecast.Shape`."""
 RELATED = [-2.24276, 0.873472]
 """Mean and spread, over public tables, of the logarithm of how closely pairs of columns are related."""
 COEFFICIENTS: dict[str, dict[str, list[float]]] = {

@@ -1,10 +1,15 @@
 """What each method will cost and how far off its table will be, before anything is spent: from public facts alone.
 
 The public facts are the schema, the budget and a guess of the number of rows; what a method makes of them is known from
-its own rules (`Method.spending`), and so is what noise and sampling then do to pairs of columns (`error`).
+its own rules (`Method.spending`), and so is what noise and sampling then do to pairs of columns.
 What public facts can't say is how closely the columns are related, on which much of the error rests: a forecast is that
 of a table as closely related as is typical, with a range that most tables fall into. The few numbers that remain are
 fitted to measured releases by `scripts/bench plan`.
+
+A pair of columns is told from unrelated ones by a *departure* r: that of the population, which is how closely the
+columns are related, and that of the sample, √(cells/rows). To measure the pair costs noise v, which grows with its
+cells; whoever shrinks a noisy table as far as it is noise errs by neither more than v nor more than r. Of what a method
+does not reach a share of r stays. And the noise of single columns is in each of their pairs.
 """
 
 from __future__ import annotations
@@ -15,13 +20,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError
 from understudy.methods.forecast.coefficients import COEFFICIENTS, RELATED, SHAPE
-from understudy.methods.forecast.error import Setting, Shape, expected_error
-from understudy.methods.forecast.spending import Floats, Public, Spending
+from understudy.methods.forecast.spending import SHARE_OF_NOISE, Floats, Public, Spending
 from understudy.parameters import whole_number
 
 if TYPE_CHECKING:
@@ -36,6 +41,14 @@ FOUR_OF_FIVE = 1.2816
 COUNTED, LOUD = 1e6, 9.0
 """Numbers that are counted before counting is felt; the logarithm of a signal from which on models become large."""
 COST_FACTS = ("counting", "columns", "values", "sets", "signal")
+
+MOST_EFFECTIVE = 40.0
+"""Values of a column are not equally frequent: k of them count as k/(1 + k/40) in the noise and in the sampling of a
+table. Measured on columns of eleven public tables, where a column's count is (Σ√p)² (`scripts/bench plan`)."""
+POINTS = (np.arange(32) + 0.5) / 32
+"""Pairs, and columns, are represented by so many quantiles."""
+ROUNDING, LARGEST = 6.0, 0.999
+"""No distance exceeds one; what would is bent below it."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +118,66 @@ def cost_facts(facts: Public, bought: Spending) -> Floats:
     loud = max(0.0, math.log(facts.signal) - LOUD)
     values = float(np.log(facts.sizes).mean())
     return np.array([counted, math.log(columns), values, math.log(max(1, bought.sets)), loud])
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the error of a method follows from; every field may be an array over cases, quantiles being last."""
+
+    columns: Floats
+    """The noise of single columns, as a total variation: its quantiles."""
+    pairs: Floats
+    """The effective cells of pairs: their quantiles."""
+    rows: NDArray[np.float64]
+    noise: NDArray[np.float64]
+    """In each cell of what is measured together; none is measured where it is 0."""
+
+    @classmethod
+    def of(cls, public: Public, spending: Spending) -> Setting:
+        effective = effective_sizes(public.sizes)
+        return cls(
+            quantiles(spending.columns), pairs_of(effective), np.array([public.rows]), np.array([spending.noise])
+        )
+
+
+def effective_sizes(sizes: Floats) -> Floats:
+    return np.asarray(sizes / (1 + sizes / MOST_EFFECTIVE))
+
+
+def pairs_of(effective: Floats) -> Floats:
+    """Quantiles of the cells of pairs; one column alone has none."""
+    one, other = np.triu_indices(effective.size, 1)
+    return quantiles(effective[one] * effective[other]) if one.size else np.zeros(POINTS.size)
+
+
+def quantiles(values: Floats) -> Floats:
+    return np.asarray(np.quantile(values, POINTS, method="inverted_cdf"))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What all methods have in common."""
+
+    shrinking: float
+    """How sharply the error turns from noise to departure."""
+    columns: float
+    """How much of the noise of single columns is in their pairs."""
+    damping: float
+    """How soon that noise stops growing: counts can't be negative."""
+
+
+def expected_error(of: Setting, shape: Shape, related: Floats, waste: Floats, unreached: Floats) -> NDArray[np.float64]:
+    """The mean total variation of pairs. `related` is the mean distance of pairs from unrelated columns."""
+    rows, noise = of.rows, of.noise
+    sampled = of.pairs / rows
+    departure = np.sqrt(sampled + np.where(of.pairs > 0, (related / SHARE_OF_NOISE) ** 2, 0.0))
+    noisy = waste * of.pairs * noise / rows
+    low, high = np.minimum(noisy, departure), np.maximum(np.maximum(noisy, departure), 1e-300)
+    known = low / (1 + (low / high) ** shape.shrinking) ** (1 / shape.shrinking)
+    pairs = SHARE_OF_NOISE * np.sqrt(known**2 + unreached * departure**2).mean(axis=-1)
+    columns = (of.columns / (1 + shape.damping * of.columns)).mean(axis=-1)
+    error = np.sqrt(pairs**2 + (shape.columns * columns) ** 2)
+    return np.asarray(np.minimum(error / (1 + error**ROUNDING) ** (1 / ROUNDING), LARGEST))
 
 
 def check_rows(rows: int) -> int:

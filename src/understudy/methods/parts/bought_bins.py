@@ -14,7 +14,7 @@ from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.column import SINGLE_VALUE_BINS, Integer, Number
 from understudy.boundary.schema.domain import Coding, Domain, EvenCoding
 from understudy.boundary.schema.schema import Schema
-from understudy.methods.polya_tree.halving import CalibratedNoise, at_least, group_by_mass, noisy_rows
+from understudy.methods.polya_tree import CalibratedNoise, at_least, group_by_mass, noisy_rows
 
 SHARE = 0.15
 """Of the budget, for the bins of all such columns together."""

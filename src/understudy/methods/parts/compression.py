@@ -17,9 +17,8 @@ from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.boundary.schema.partition import Grid
 from understudy.inference.grouping import Grouping
-from understudy.inference.histogram import project_to_simplex
 from understudy.inference.model import CodeColumns, Model
-from understudy.inference.noisy_table import NoisyTable
+from understudy.inference.noisy_table import NoisyTable, project_to_simplex
 from understudy.inference.sampling import CODE, draw_rows
 from understudy.inference.structural_zeros import Mask, Zeros
 

@@ -23,12 +23,11 @@ from understudy.boundary.privacy.mechanisms.training import GradientShape, Train
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
 from understudy.inference.generators.adversarial_training import GanTrainer, TrainingConfig
-from understudy.inference.generators.generated_model import GeneratedModel
-from understudy.inference.generators.generator import Generator, GeneratorLayout
+from understudy.inference.generators.generator import GeneratedModel, Generator, GeneratorLayout
 from understudy.inference.grouping import Grouping
-from understudy.inference.histogram import estimate_total, project_to_simplex
 from understudy.inference.model import Model
 from understudy.inference.network import IndependentModel
+from understudy.inference.noisy_table import estimate_total, project_to_simplex
 from understudy.methods.method import MODEL_FIRST, Traits
 from understudy.methods.params import Params, parameter
 from understudy.methods.parts.compression import Compression, OpenedModel

@@ -12,7 +12,7 @@ from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Coding, Domain
-from understudy.inference.histogram import estimate_total
+from understudy.inference.noisy_table import estimate_total
 from understudy.inference.shrinkage import evened, smoothed
 
 FIRST_SHARE, MORE_SHARE, MOST_SHARE = 0.3, 0.3, 0.6

@@ -19,8 +19,7 @@ from understudy.inference.graphical.estimation import GraphicalEstimator
 from understudy.inference.graphical.graphical_model import GraphicalModel
 from understudy.inference.graphical.junction import JunctionTree
 from understudy.inference.graphical.marginals import Joints, every_pair, every_triple_with
-from understudy.inference.histogram import estimate_total
-from understudy.inference.noisy_table import NoisyTable
+from understudy.inference.noisy_table import NoisyTable, estimate_total
 from understudy.inference.structural_zeros import Mask, Zeros, structural_zeros
 from understudy.methods.parts.compression import Compression, OpenedModel
 from understudy.methods.parts.one_ways import denoised, measure_columns, public_rows

@@ -18,10 +18,9 @@ from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import Grid
 from understudy.inference.grouping import Grouping, sum_by_group
-from understudy.inference.histogram import settled
 from understudy.inference.model import CodeColumns
 from understudy.inference.network import BayesianNetwork, Family
-from understudy.inference.noisy_table import NoisyTable
+from understudy.inference.noisy_table import NoisyTable, settled
 
 Groups = tuple[int, ...]
 Table = NDArray[np.float64]

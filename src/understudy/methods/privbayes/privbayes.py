@@ -25,10 +25,9 @@ from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import Grid
 from understudy.inference.graphical.estimation import GraphicalEstimator
 from understudy.inference.grouping import Grouping
-from understudy.inference.histogram import estimate_total, project_to_simplex
 from understudy.inference.model import Model
 from understudy.inference.network import IndependentModel
-from understudy.inference.noisy_table import NoisyTable
+from understudy.inference.noisy_table import NoisyTable, estimate_total, project_to_simplex
 from understudy.methods.forecast.spending import Public, Spending, after_columns, spend_equally
 from understudy.methods.method import CHOOSES_SEVERAL, Method, Variant
 from understudy.methods.params import Params, parameter

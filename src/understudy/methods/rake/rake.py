@@ -31,9 +31,8 @@ from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
 from understudy.boundary.schema.partition import Partition
 from understudy.inference.graphical.estimation import LOG_OF_ZERO
 from understudy.inference.grouping import Groups, coarser, merged, sum_by_group, summed
-from understudy.inference.histogram import project_to_simplex
 from understudy.inference.model import Model
-from understudy.inference.noisy_table import NoisyTable, agree
+from understudy.inference.noisy_table import NoisyTable, agree, project_to_simplex
 from understudy.inference.particles.gibbs import sweep
 from understudy.inference.particles.pair_forest import LEAST_MASS, Edge, draw_forest
 from understudy.inference.particles.particles import LogFactor, Particles, cells_of

@@ -40,7 +40,7 @@ from understudy.lab.studies.documents.selection_page import (
     render,
 )
 from understudy.methods import independent, mst, privbayes
-from understudy.methods.dp_select.dp_select import ENTROPY, POOL_SHARE, TUNING, DpSelect, SelectTuning
+from understudy.methods.dp_select import ENTROPY, POOL_SHARE, TUNING, DpSelect, SelectTuning
 from understudy.methods.method import Options, Recipe
 from understudy.methods.registry import METHODS
 from understudy.parameters import one_of

@@ -21,7 +21,7 @@ from understudy.boundary.schema.domain import Domain
 from understudy.errors import MethodError
 from understudy.inference.model import CodeColumns, Model
 from understudy.inference.row_selection import PooledModel
-from understudy.methods.dp_select.dp_select import ENTROPY, TUNING, DpSelect
+from understudy.methods.dp_select import ENTROPY, TUNING, DpSelect
 from understudy.methods.independent import Independent
 from understudy.methods.mst import Mst
 

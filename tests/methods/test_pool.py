@@ -16,8 +16,7 @@ from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.domain import Domain
 from understudy.errors import BudgetExhausted
 from understudy.methods.aim import Aim
-from understudy.methods.dp_select.dp_select import TUNING
-from understudy.methods.dp_select.pool import Allowance
+from understudy.methods.dp_select import TUNING, Allowance
 from understudy.methods.independent import Independent
 from understudy.methods.method import Recipe
 from understudy.methods.mst import Mst

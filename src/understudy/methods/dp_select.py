@@ -17,13 +17,12 @@ from functools import partial
 
 import numpy as np
 
-from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.queryable import Queryable
+from understudy.boundary.privacy.budget import Amount, Budget
+from understudy.boundary.privacy.queryable import Queryable, Wrapper
 from understudy.boundary.schema.domain import ColumnSet, Domain
-from understudy.errors import MethodError
+from understudy.errors import BudgetExhausted, MethodError
 from understudy.inference.model import CodeColumns, Model
 from understudy.inference.row_selection import DISTANCES, PooledModel
-from understudy.methods.dp_select.pool import Allowance, draw_pool
 from understudy.methods.forecast.spending import Public, Spending, after_columns
 from understudy.methods.method import CHOOSES_SEVERAL, MODEL_FIRST, Calibrated, Method, Recipe, Traits, Variant
 from understudy.methods.mst import Mst
@@ -40,6 +39,9 @@ POOL_SHARE = 0.3
 FACTOR = 10.0
 ENTROPY = "entropy"
 """The pool reweighted; any other distance chooses row by row."""
+
+MOST_TRAINED_DELTA = 0.5
+"""A pool that is trained leaves half of δ to what is counted: ε depends on its logarithm alone."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,44 @@ class CalibratedSelect:
         state.close(tuning)
         distance = None if self.recipe.distance == ENTROPY else self.recipe.distance
         return PooledModel(state.particles, source, distance, self.recipe.sections, tuning.rake.exchange_rounds)
+
+
+class Allowance(Wrapper):
+    """A curator that speaks of a part of its budget only, so that a method that takes all that is left leaves some."""
+
+    def __init__(self, curator: Queryable, share: float) -> None:
+        super().__init__(curator)
+        self._share = share
+        self._keep(share)
+
+    def remaining(self) -> Amount:
+        """What is left, less what is kept for later."""
+        left = self._wrapped.remaining()
+        if left.value <= self._kept.value:
+            raise BudgetExhausted(
+                f"{left.currency} ({float(left.value):.4g}) that is left is kept for the selection of rows; "
+                "give the pool a larger share",
+                self,
+            )
+        return Amount(left.value - self._kept.value, left.pure)
+
+    def reserve(self, epsilon_share: float, delta_share: float) -> Budget:
+        """Shares of the pool's part are smaller shares of the whole; and of what is left to count with, it has less."""
+        trained = self._share * epsilon_share
+        budget = self._wrapped.reserve(trained, min(delta_share, MOST_TRAINED_DELTA))
+        self._keep((self._share - trained) / (1.0 - trained))
+        return budget
+
+    def _keep(self, share: float) -> None:
+        """All but this share of what is left now."""
+        self._kept = self._wrapped.remaining().split([share, 1.0 - share])[1]
+
+
+def draw_pool(model: Model, rows: int, rng: np.random.Generator) -> CodeColumns:
+    """So many rows of the model, in random order; what it was fitted to is all that they depend on."""
+    drawn = model.sample(rows, rng)
+    order = rng.permutation(len(next(iter(drawn.values()))))
+    return {c: np.asarray(v, dtype=np.int32)[order] for c, v in drawn.items()}
 
 
 def rounds_of(total: float, curator: Queryable, columns: int, tuning: SelectTuning = TUNING) -> Schedule:

@@ -20,7 +20,7 @@ from helpers.twins import BUDGETS, ITS_OWN, TwinCurator, TwinGate, among_many, d
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.score import Candidate
-from understudy.methods.dp_select.dp_select import TUNING, DpSelect
+from understudy.methods.dp_select import TUNING, DpSelect
 from understudy.methods.independent import Independent
 from understudy.methods.method import Recipe
 from understudy.methods.mst import Mst
