@@ -22,7 +22,6 @@ import understudy as us
 from understudy.boundary.privacy.budget import Budget
 from understudy.datasets import names
 from understudy.lab.specimens.published_select import DELTA_POWER
-from understudy.methods.forecast.forecast import facts_of
 from understudy.methods.forecast.spending import Public, Spending
 from understudy.methods.registry import METHODS
 
@@ -150,7 +149,7 @@ def _lines(name: str) -> list[dict[str, Any]]:
 
 @lru_cache
 def _facts(table: str, epsilon: float, delta: float, share: float) -> Public:
-    return facts_of(source_of(table)[1], Budget(epsilon, delta), round(share * rows_of(table)))
+    return Public.of(source_of(table)[1], Budget(epsilon, delta), round(share * rows_of(table)))
 
 
 @lru_cache

@@ -9,7 +9,8 @@ from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.inference.discovery import provisional
-from understudy.methods.forecast.forecast import ASSUMED_ROWS, Forecast, coefficients_of, facts_of, forecast, forecasts
+from understudy.methods.forecast.forecast import ASSUMED_ROWS, Forecast, coefficients_of, forecast, forecasts
+from understudy.methods.forecast.spending import Public
 from understudy.methods.method import Options
 from understudy.methods.parts.workload import stated_targets
 from understudy.methods.registry import AUTO, METHODS, choose
@@ -70,4 +71,4 @@ def forecast_of(certificate: Certificate, schema: Schema) -> Forecast | None:
     method = METHODS.get(certificate.method)
     if method is None or coefficients_of(method) is None or certificate.parameters.get("given"):
         return None
-    return forecast(method, facts_of(schema, certificate.asked, max(1, certificate.rows)))
+    return forecast(method, Public.of(schema, certificate.asked, max(1, certificate.rows)))

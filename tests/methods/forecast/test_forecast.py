@@ -16,8 +16,8 @@ import understudy as us
 from understudy.boundary.privacy.budget import Budget
 from understudy.cli.app import app
 from understudy.datasets import schema as bundled
-from understudy.methods.forecast.coefficients import COEFFICIENTS
 from understudy.methods.forecast.forecast import (
+    COEFFICIENTS,
     COST_FACTS,
     FEWEST_TABLES,
     POINTS,
@@ -27,7 +27,6 @@ from understudy.methods.forecast.forecast import (
     cost_facts,
     effective_sizes,
     expected_error,
-    facts_of,
     forecast,
     pairs_of,
 )
@@ -174,7 +173,7 @@ def test_noise_follows_relation_and_budget(one: str, other: str, delta: float):
     """Under replace-one a unit changes two cells: twice the Laplace noise, √2 of the Gaussian."""
     schema, budget = bundled("nursery"), Budget(1.0, delta)
     both = [us.Schema(schema.columns, neighbours=n, missing_values=schema.missing_values) for n in (one, other)]
-    few, more = (METHODS["mst"].expected_spending(facts_of(s, budget, 10**6)) for s in both)
+    few, more = (METHODS["mst"].expected_spending(Public.of(s, budget, 10**6)) for s in both)
     factor = 2.0 if delta == 0 else math.sqrt(2)
     assert more.noise / few.noise == pytest.approx(factor, rel=1e-6)
     assert more.columns / few.columns == pytest.approx(factor, rel=1e-6)
@@ -223,7 +222,7 @@ def test_the_certificate_of_auto_says_why():
 
 def test_memory_beyond_the_measured_counts_as_the_nearest():
     """But for the time of rows, which goes on growing."""
-    few, many, more = (facts_of(bundled("adult"), BUDGET, rows) for rows in (20_000, 10**10, 10**11))
+    few, many, more = (Public.of(bundled("adult"), BUDGET, rows) for rows in (20_000, 10**10, 10**11))
     assert (
         cost_facts(many, METHODS["independent"].expected_spending(many))[0] > COEFFICIENTS["independent"]["highest"][0]
     )

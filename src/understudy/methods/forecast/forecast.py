@@ -14,9 +14,11 @@ does not reach a share of r stays. And the noise of single columns is in each of
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,13 +27,17 @@ from numpy.typing import NDArray
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError
-from understudy.methods.forecast.coefficients import COEFFICIENTS, RELATED, SHAPE
 from understudy.methods.forecast.spending import SHARE_OF_NOISE, Floats, Public, Spending
 from understudy.parameters import whole_number
 
 if TYPE_CHECKING:
     from understudy.methods.method import Method
 
+# Fitted to measured releases, and written by `scripts/bench plan --write`. `shape` has the fields of `Shape`, `related`
+# the mean and spread, over public tables, of the logarithm of how closely pairs of columns are related. The error of a
+# method has two: what it wastes of its budget, and what it does not reach; both as logarithms.
+FITTED = json.loads(Path(__file__).with_name("coefficients.json").read_text(encoding="utf-8"))
+COEFFICIENTS: dict[str, dict[str, list[float]]] = FITTED["methods"]
 ASSUMED_ROWS = 10_000
 MOST_ROWS = 10**12
 FEWEST_TABLES = 5
@@ -70,11 +76,6 @@ class Forecast:
         return self.tables >= FEWEST_TABLES
 
 
-def facts_of(schema: Schema, budget: Budget, rows: int) -> Public:
-    """What a forecast goes by."""
-    return Public.of(schema, budget, rows)
-
-
 def coefficients_of(method: Method) -> Mapping[str, Sequence[float]] | None:
     """Those that were measured for it here, or that it brings along; none where nobody measured it."""
     return COEFFICIENTS.get(method.name, method.coefficients)
@@ -93,11 +94,16 @@ def forecast(method: Method, facts: Public) -> Forecast:
 def _errors(setting: Setting, coefficients: Sequence[float], reach: float) -> tuple[float, float, float]:
     """Of a table as related as is typical, and the range: what relations leave open, and what else does (`reach`)."""
     waste, unreached = (np.array([math.exp(c)]) for c in coefficients)
-    typical, between = RELATED
+    typical, between = FITTED["related"]
     error, loosely, closely = (
-        float(expected_error(setting, Shape(*SHAPE), np.array([math.exp(typical + z * between)]), waste, unreached))
+        float(
+            expected_error(
+                setting, Shape(*FITTED["shape"]), np.array([math.exp(typical + z * between)]), waste, unreached
+            )
+        )
         for z in (0.0, -FOUR_OF_FIVE, FOUR_OF_FIVE)
     )
+    # What the relations leave open and what else does are taken to be independent, so that their squares add up.
     below, above = math.hypot(math.log(error / loosely), reach), math.hypot(math.log(closely / error), reach)
     return error, error * math.exp(-below), min(error * math.exp(above), (1 + error) / 2)
 
@@ -105,6 +111,7 @@ def _errors(setting: Setting, coefficients: Sequence[float], reach: float) -> tu
 def _costs(of: Mapping[str, Sequence[float]], facts: Public, bought: Spending) -> tuple[float, float]:
     """Seconds and megabytes; facts beyond those that a method was measured with count as the nearest of these."""
     costs = cost_facts(facts, bought)
+    # Both are log-linear in the facts, and a straight line is not to be trusted beyond where it was fitted.
     seen = np.array([1.0, *np.clip(costs, of["lowest"], of["highest"])])
     seconds, megabytes = (math.exp(float(seen @ of[name])) for name in ("seconds", "megabytes"))
     # Time goes on growing with the rows, whatever was measured: each row is read and counted.
@@ -172,6 +179,7 @@ def expected_error(of: Setting, shape: Shape, related: Floats, waste: Floats, un
     sampled = of.pairs / rows
     departure = np.sqrt(sampled + np.where(of.pairs > 0, (related / SHARE_OF_NOISE) ** 2, 0.0))
     noisy = waste * of.pairs * noise / rows
+    # A smooth minimum of the two: shrinkage errs by the smaller, but for about where they are equal.
     low, high = np.minimum(noisy, departure), np.maximum(np.maximum(noisy, departure), 1e-300)
     known = low / (1 + (low / high) ** shape.shrinking) ** (1 / shape.shrinking)
     pairs = SHARE_OF_NOISE * np.sqrt(known**2 + unreached * departure**2).mean(axis=-1)
@@ -186,5 +194,5 @@ def check_rows(rows: int) -> int:
 
 def forecasts(schema: Schema, budget: Budget, rows: int, methods: Sequence[Method]) -> list[Forecast]:
     """Of these methods, the smallest expected error first."""
-    facts = facts_of(schema, budget, check_rows(rows))
+    facts = Public.of(schema, budget, check_rows(rows))
     return sorted((forecast(m, facts) for m in methods), key=lambda f: f.error)

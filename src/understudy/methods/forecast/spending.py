@@ -35,6 +35,7 @@ class Public:
     @classmethod
     def of(cls, schema: Schema, budget: Budget, rows: int) -> Public:
         """A column whose values are private counts with the fewest that it may have."""
+        # Replacing a row moves two cells by one each: 2 in L1, for Laplace noise, and √2 in L2, for Gaussian noise.
         cells = 2 if schema.neighbours == "replace-one" else 1
         change = schema.rows_per_unit * (cells if budget.pure else math.sqrt(cells))
         return cls(Domain.of(provisional(schema)), budget.capacity, float(change), float(rows))
@@ -53,8 +54,11 @@ class Public:
 
         As it is before a scale is rounded to the grid of the ledger, which nobody would see here.
         """
+        # Laplace noise has a deviation of √2·b, and b is inverse to ε; that of a Gaussian is inverse to √ρ.
         whole = amount.noise_scale(self.change)
-        return math.sqrt(2.0) * whole / shares if amount.pure else whole / np.sqrt(shares)
+        if amount.pure:
+            return math.sqrt(2.0) * whole / shares
+        return whole / np.sqrt(shares)
 
     def noise_of_columns(self, amount: Amount) -> Floats:
         """The total variation that noise puts into each column, where all of the amount goes to them."""
@@ -85,8 +89,10 @@ def after_columns(public: Public, most: bool = True) -> tuple[Amount, Amount]:
     """
     error = float(public.noise_of_columns(public.amount.part(FIRST_SHARE)).mean())
     share = FIRST_SHARE
-    if error > NOISY:
-        share += MOST_SHARE if error > VERY_NOISY and most else MORE_SHARE
+    if error > VERY_NOISY and most:
+        share += MOST_SHARE
+    elif error > NOISY:
+        share += MORE_SHARE
     first = public.amount.part(share)
     return first, Amount(public.amount.value - first.value, public.amount.pure)
 
