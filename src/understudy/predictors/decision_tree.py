@@ -231,6 +231,7 @@ class LeafClasses:
     def assign(self, codes: Codes) -> NDArray[np.intp]:
         return self.tree.leaf_of(codes) * self.classes + codes[self.target]
 
+    # The tree's part is cached: a question is described several times, when asked, recorded and compared.
     def describe(self) -> dict[str, Any]:
         return {"kind": "tree", "columns": list(self.columns), "classes": self.classes, **self._tree}
 
@@ -275,6 +276,7 @@ class LeafCounts:
         shares = np.full(sums.shape, 1.0 / classes)
         # The root has no parent to be drawn to: one row more of each class, as in Laplace's rule of succession.
         shares[0] = _proportions(sums[0] + 1.0)
+        # From the root down, each node drawn to its parent's shares as they were just estimated.
         for depth in range(1, self.tree.depth + 1):
             here = np.flatnonzero(self.tree.level == depth)
             above = self.tree.parent[here]
@@ -327,5 +329,6 @@ def mean_shares(shares: Sequence[Floats]) -> Floats:
 
 def votes(shares: Sequence[Floats]) -> Floats:
     """The share of trees that vote for each class, as in the literature."""
+    # A tie is the first class's: `argmax` takes the first of equals.
     ballots = [np.eye(s.shape[1])[s.argmax(axis=1)] for s in shares]
     return np.mean(np.stack(ballots), axis=0)

@@ -74,6 +74,7 @@ class ScikitEstimator:
 
 def _arguments(cls: type) -> dict[str, Any]:
     """Name and default of every argument."""
+    # As scikit-learn finds them: whoever subclasses a predictor declares its parameters in `__init__`.
     signature = inspect.signature(cls.__init__)  # type: ignore[misc]
     return {p.name: p.default for p in list(signature.parameters.values())[1:]}
 
@@ -90,6 +91,7 @@ def as_matrix(estimator: Any, array: Any, *, reset: bool) -> NDArray[Any]:
     """Rows given as an array or a list. Its shape and type are public; values are not looked at, and may be missing."""
     from sklearn.utils.validation import validate_data
 
+    # `ensure_all_finite` is off: a complaint about NaN would tell of one row.
     fewest = FEWEST_ROWS if reset else 1
     array = _by_value(array)
     try:

@@ -1,8 +1,9 @@
-"""Trees whose splits are chosen by the exponential mechanism, one level at a time.
+"""Trees whose splits are chosen by the rows, one level at a time: by the exponential mechanism, or by noisy counts.
 
-All nodes of a level have the same split. So a level is one choice, whose score is a sum over disjoint nodes: it costs
-no more than the choice at one node (parallel composition), and levels add up (sequential composition). Trees that share
-the rows add up as well: the curator is asked for one split of each, and debits as many draws.
+By the exponential mechanism all nodes of a level have the same split. So a level is one choice, whose score is a sum
+over disjoint nodes: it costs no more than the choice at one node (parallel composition), and levels add up (sequential
+composition). Trees that share the rows add up as well: the curator is asked for one split of each, and debits as many
+draws.
 
 The score is how pure the leaves would be, in rows: Σ over leaves of Σ over classes of n(leaf, class)² / n(leaf), which
 are the rows that would be right if each were given a class drawn from its own leaf. It is the number of rows minus n
@@ -21,15 +22,16 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.privacy.asks import Select
+from understudy.boundary.privacy.asks import Partitions, Select
 from understudy.boundary.privacy.budget import Amount
+from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.mechanisms.exponential import OneOfEach
 from understudy.boundary.privacy.mechanisms.score import GRID, STEP
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import ColumnSet, Domain
-from understudy.boundary.schema.partition import Bundle
-from understudy.predictors.decision_tree import DecisionTree
-from understudy.predictors.splits import CodeRanges, ColumnSplit, SplitCatalogue
+from understudy.boundary.schema.partition import Bundle, CrossTable
+from understudy.predictors.decision_tree import LEAF, DecisionTree, Floats
+from understudy.predictors.splits import CodeRanges, ColumnSplit, SplitCatalogue, options
 
 Number = TypeVar("Number", np.int64, np.float64)
 
@@ -37,6 +39,8 @@ COST_OF_A_LEAF = 0.25
 """The rows that one more leaf is expected to cost, as a share of the noise in each of its counts."""
 COST_OF_A_BIT = 0.004
 """The share of all rows that doubling the leaves must gain: later levels will have that much less room."""
+COST_OF_NOISE = 1.0
+"""The noise of a branch that a split must be better by, in standard deviations of its counts."""
 MOST_ROWS_IN_FLOATS = 1 << 26
 """Below that, every number on the way to a score is a whole one below 2^53, which a double holds exactly."""
 MOST_AT_ONCE, FEW_TO_A_CODE = 1 << 16, 256
@@ -83,6 +87,7 @@ class GreedyGrower:
     def grow(self, curator: Queryable, amount: Amount, levels: int, columns: Sequence[ColumnSet]) -> list[DecisionTree]:
         """A tree for each set of columns. What is not spent, because trees stopped early, is left for their leaves."""
         trees = [PartialTree(c) for c in columns]
+        # Which splits there are is public: one catalogue for all trees that may use the same columns.
         catalogues = {c: SplitCatalogue.of(self.domain, c, self.few) for c in dict.fromkeys(columns)}
         for part in amount.split([1.0] * levels):
             offers = {i: self._offer(t, catalogues[t.columns]) for i, t in enumerate(trees) if not t.grown}
@@ -232,3 +237,79 @@ def _quotient(numbers: NDArray[Number], by: NDArray[Number]) -> NDArray[Number]:
     if numbers.dtype.kind == "f":
         return np.floor(numbers / by)
     return numbers // by
+
+
+@dataclass(frozen=True)
+class Id3Grower:
+    """The private ID3 of the literature (Friedman & Schuster 2010): splits chosen by noisy counts.
+
+    At each level the counts of every column by class are bought in all nodes at once: the nodes are parallel, but the
+    columns are not, so that each of |A| columns gets the |A|-th part of the level's budget. That is what makes this
+    form expensive. Everything after the counts is post-processing, so that every node may have a split of its own.
+    """
+
+    domain: Domain
+    target: str
+    columns: Sequence[str]
+    leaves: int
+
+    def grow(self, curator: Queryable, amount: Amount, levels: int) -> DecisionTree:
+        tree = DecisionTree.single_leaf()
+        # Equal parts: a level counts every row once, however many nodes it has.
+        for part in amount.split([1.0] * levels):
+            size = self.domain.size
+            cells = [CrossTable(tree, c, size(c), self.target, size(self.target)) for c in self.columns]
+            deeper = self._deeper(tree, curator.ask(Partitions(self.domain, cells, part)))
+            if deeper == tree:
+                break
+            tree = deeper
+        return tree
+
+    def _deeper(self, tree: DecisionTree, measured: Sequence[Measurement]) -> DecisionTree:
+        """The tree with the leaves of its lowest level cut, the best first, as long as there is room for leaves."""
+        offers = [split for column in self.columns for split in options(self.domain[column])]
+        if not offers:
+            return tree
+        gains = np.stack([g for c, m in zip(self.columns, measured, strict=True) for g in self._gains(tree, c, m)])
+        best = gains.argmax(axis=0)
+        lowest = tree.level[tree.leaf_nodes] == tree.depth
+        gain = np.where(lowest, gains.max(axis=0), -np.inf)
+        extra = np.array([s.branches - 1 for s in offers])[best]
+        # Best first, until the leaves are used up: post-processing, since gains follow from noisy counts alone.
+        order = np.argsort(-gain, kind="stable")
+        fits = np.cumsum(np.where(gain[order] > 0, extra[order], 0)) + tree.leaves <= self.leaves
+        cut = order[(gain[order] > 0) & fits]
+        return _with_splits(tree, offers, dict(zip(tree.leaf_nodes[cut].tolist(), best[cut].tolist(), strict=True)))
+
+    def _gains(self, tree: DecisionTree, column: str, measured: Measurement) -> list[Floats]:
+        """For each split of the column, how much purer it would make each leaf, net of what noise alone would give."""
+        size, classes = self.domain.size(column), self.domain.size(self.target)
+        # Of the node and of its branches from the same counts: both have the same noise in them.
+        counts = np.maximum(measured.counts.reshape(size, classes, tree.leaves).astype(np.float64), 0.0)
+        whole = _purity(counts.sum(axis=0, keepdims=True))
+        found = []
+        for split in options(self.domain[column]):
+            # A branch that adds up k noisy counts has √k times the noise of one.
+            spread = np.sqrt(np.bincount(split.groups)).sum() * measured.deviation
+            branches = [counts[np.array(split.groups) == b].sum(axis=0) for b in range(split.branches)]
+            found.append(_purity(np.stack(branches)) - whole - COST_OF_NOISE * spread)
+        return found
+
+
+def _purity(counts: Floats) -> Floats:
+    """Of each leaf, over its branches."""
+    rows = np.maximum(counts.sum(axis=1), 1e-9)
+    return ((counts**2).sum(axis=1) / rows).sum(axis=0)
+
+
+def _with_splits(tree: DecisionTree, offers: Sequence[ColumnSplit], chosen: dict[int, int]) -> DecisionTree:
+    """The tree with some leaves of its lowest level split."""
+    if not chosen:
+        return tree
+    new = list(dict.fromkeys(offers[i] for i in chosen.values()))
+    place = {split: len(tree.splits) + i for i, split in enumerate(new)}
+    nodes = list(tree.nodes)
+    for node, offer in chosen.items():
+        nodes[node] = place[offers[offer]]
+    below = sum(offers[offer].branches for offer in chosen.values())
+    return DecisionTree((*tree.splits, *new), (*nodes, *[LEAF] * below))

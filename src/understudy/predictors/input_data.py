@@ -85,6 +85,7 @@ def codes_of(frame: Any, domain: Domain, columns: Sequence[str]) -> dict[str, ND
     absent = next((c for c in columns if c not in table.column_names), None)
     if absent is not None:
         raise TableError(f"the frame lacks the column {absent!r}, which the predictor was trained with", absent)
+    # Encoded as private rows are, also what counts as missing.
     missing = domain.schema.missing_texts
     return {c: codes_of_column(domain[c], table.column(c), missing).astype(np.int32) for c in columns}
 
@@ -95,6 +96,7 @@ def _frame(estimator: Any, data: Any, labels: Any, target: str | None) -> tuple[
         if target is None:
             raise UnusableInputError("fit requires y to be passed, but the target y is None; or name a target", target)
         return data, target
+    # A series has a name, an array has none.
     name = target or getattr(labels, "name", None) or CLASS
     if _is_frame(data):
         check_names(estimator, data, reset=True)
@@ -191,6 +193,7 @@ def _schema(estimator: Any, frame: Any, target: str) -> Schema:
         raise UnusableInputError(
             "a frame needs a schema, which says what is public about it; give schema=, or open the table with one", None
         )
+    # A draft reads the rows: values and bounds are then public by the caller's word alone, and nothing is guaranteed.
     drafted = draft_schema(frame)
     return drafted.with_columns([_classes(drafted, target)])
 

@@ -156,6 +156,7 @@ class PrivatePredictor(ScikitEstimator):
         asked = [r.certificate.asked for r in self.rounds_]
         if len(asked) == 1:
             return asked[0].epsilon, asked[0].delta
+        # Costs are composed, not the (ε, δ) of each round, which would be looser; one δ is then chosen for all.
         delta = max(budget.delta for budget in asked)
         costs = (PublicFacts(self.schema_, r.certificate.asked, keys=r.keys).whole for r in self.rounds_)
         return claim(total(costs), delta), delta
@@ -185,6 +186,7 @@ class PrivatePredictor(ScikitEstimator):
         return [leaves.plain_shares(count) for leaves in self.leaves_]
 
     def _learn(self, curator: Curator, chosen: Hyperparameters) -> None:
+        # From the saved seed in a replay as well: the structure of random trees is not in the record.
         rng = np.random.Generator(np.random.PCG64(self.seed_))
         self.task_ = ClassificationTask(Domain.of(discover(self.schema_, curator)), self.target_)
         self.leaves_ = learn(curator, self.task_, chosen, rng)

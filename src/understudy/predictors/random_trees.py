@@ -115,6 +115,7 @@ def _children(splits: RandomSplits, frontier: _Frontier, column: Ints, cut: Ints
 
 def _compact(splits: RandomSplits, nodes: Ints) -> DecisionTree:
     """Only the splits that the tree has."""
+    # A tree is part of every question about its leaves: what it does not use would only make records longer.
     used, place = np.unique(nodes[nodes >= 0], return_inverse=True)
     compact = np.full(len(nodes), LEAF)
     compact[nodes >= 0] = place

@@ -131,6 +131,7 @@ def from_json(content: str) -> PrivatePredictor:
 
     try:
         body = json.loads(content)
+        # The digest finds damage and slips of an editor. It is no signature: whoever can edit can compute it again.
         sound = body.pop("digest") == _digest(body) and body["format"] == FORMAT
         rounds = [TrainingRound.from_dict(r) for r in body["rounds"]]
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -23,8 +23,7 @@ from understudy.errors import InputError
 from understudy.inference.noisy_table import NoisyTable
 from understudy.parameters import one_of, whole_number
 from understudy.predictors.decision_tree import DecisionTree, LeafClasses, LeafCounts
-from understudy.predictors.greedy import GreedyGrower
-from understudy.predictors.id3 import Id3Grower
+from understudy.predictors.greedy import GreedyGrower, Id3Grower
 from understudy.predictors.random_trees import RandomSplits, draw_trees
 
 RANDOM, EXPONENTIAL, NOISY = "random", "exponential", "noisy"
@@ -84,6 +83,7 @@ class ForestSize:
         >>> ForestSize.of(Hyperparameters(), 32_000.0, 14)
         ForestSize(trees=1, depth=6, leaves=8192, few=False)
         """
+        # The noisy number of rows may be anything; a signal below 1 means that nothing can be learned.
         signal = max(signal, 1.0)
         if chosen.structure == RANDOM:
             trees = chosen.trees or min(MOST_RANDOM_TREES, max(1, round(math.sqrt(signal / SIGNAL_OF_A_RANDOM_TREE))))
@@ -206,5 +206,6 @@ def _column_sets(columns: Sequence[str], trees: int, rng: np.random.Generator) -
     if trees == 1:
         return [tuple(columns)]
     kept = max(1, math.ceil(COLUMNS_PER_TREE * len(columns)))
+    # Sets of columns per tree, not per node as in a random forest (Breiman 2001): a level has one split for all nodes.
     drawn = [np.sort(rng.choice(len(columns), kept, replace=False)) for _ in range(trees)]
     return [tuple(columns[i] for i in places) for places in drawn]

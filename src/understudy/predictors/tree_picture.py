@@ -180,6 +180,7 @@ def tree_figure(predictor: PrivatePredictor, tree: int = 0) -> Figure:
 def _lines(shown: Mapping[int, Sequence[Branch]]) -> list[_Line]:
     """All branches from above to below, each after its parent, without recursion."""
     found: list[_Line] = []
+    # A stack, reversed so that the first child is drawn first: deep trees would exceed Python's recursion.
     waiting: list[tuple[Branch, int | None]] = [(b, None) for b in reversed(shown[-1])]
     while waiting:
         branch, above = waiting.pop()
