@@ -127,6 +127,7 @@ class ConditionedModel:
                 continue
             numbers, parents = self.parents(step, codes)
             cells = np.empty(self.rows, dtype=CODE)
+            # Rows in the same state are drawn together, systematically: their counts follow the law up to rounding.
             for start, stop in _blocks(len(numbers), self._cells(step.new), self.limits.block):
                 inside = _within(parents, start, stop, len(numbers))
                 weights = self.weights(step, numbers[start:stop])
@@ -191,6 +192,8 @@ class ConditionedModel:
         """P(evidence in and below the clique | columns shared with its parent), up to a factor per combination."""
         key, free = self.keys[step.clique], step.drawn + step.new
         table, clique = self.model.tables[step.clique], self.model.tree.cliques[step.clique]
+        # A calibrated table is a joint. Divided by its margin on what the link shares it is a conditional, so that the
+        # parent's own table is not counted a second time when the message is multiplied into it.
         above = spread(marginalise(table, clique, step.shared), step.shared, clique)
         share = np.divide(table, above, out=np.zeros_like(table), where=above > 0)
         share = marginalise(share, clique, step.evidence + free)
@@ -206,8 +209,11 @@ class ConditionedModel:
                 if child in self.messages:
                     message_axes = [0, *(axes[c] for c in self.steps[child].drawn)]
                     operands += [self.messages[child][self.keys[child].of_row[rows]], message_axes]
+            # Greedy: the search for the best order of a contraction is exponential in the number of children.
             message[start:stop] = np.einsum(*operands, [0, *(axes[c] for c in step.drawn)], optimize="greedy")
-        return _scaled(message)
+        # The largest entry becomes 1, so that long chains can't vanish; a combination of no probability says nothing.
+        top = message.max(axis=tuple(range(1, message.ndim)), keepdims=True)
+        return np.where(top > 0, message / np.where(top > 0, top, 1.0), 1.0)
 
     def _table(self, step: CliqueStep, columns: ColumnSet) -> Table:
         return marginalise(self.model.tables[step.clique], self.model.tree.cliques[step.clique], columns)
@@ -262,6 +268,8 @@ def resample(
     key = _combine([(codes, int(codes.max()) + 1) for codes in given.values()])
     chosen = np.empty(rows, dtype=np.int64)
     for start, stop in _blocks(len(key.row), size, limits.block):
+        # By how many columns agree, whichever they are: where no drawn row has all, the evidence is held to be wrong in
+        # as few places as possible.
         agree = np.zeros((stop - start, size), dtype=np.int16)
         for column, codes in given.items():
             agree += pool[column] == codes[key.row[start:stop], None]
@@ -279,6 +287,7 @@ def _walk(model: GraphicalModel, given: CodeColumns) -> tuple[CliqueStep, ...]:
     for link in tree.links:
         ties[link.parent].append((link.child, link.shared))
         ties[link.child].append((link.parent, link.shared))
+    # Any clique can be the root of a junction tree: the links have no direction but the one that the walk gives them.
     root: tuple[int, int, ColumnSet] = (open_cells.index(min(open_cells)), -1, ())
     steps, found = list[CliqueStep](), [root]
     while found:
@@ -303,6 +312,8 @@ def _combine(parts: Sequence[tuple[Numbers, int]]) -> _Key:
     """The distinct combinations of some codes, each given with its number of values."""
     rows = len(parts[0][0])
     key = _Key(np.zeros(rows, dtype=np.int64), np.zeros(1, dtype=np.int64))
+    # One column at a time, renumbered after each: the number of all combinations that there could be would soon exceed
+    # 64 bits, and those that occur are no more than the rows.
     for codes, size in parts:
         values, of_row = _distinct(key.of_row * np.int64(size) + codes, len(key.row) * size)
         row = np.empty(len(values), dtype=np.int64)
@@ -313,6 +324,7 @@ def _combine(parts: Sequence[tuple[Numbers, int]]) -> _Key:
 
 def _distinct(numbers: Numbers, bound: int) -> tuple[Numbers, Numbers]:
     """The distinct numbers, rising, and the place of each row's; by counting where the numbers are small."""
+    # Counting is faster than sorting, as long as its table is not much larger than what is counted.
     if bound > 4 * len(numbers) + 65536:
         values, places = np.unique(numbers, return_inverse=True)
         return values, places
@@ -337,10 +349,3 @@ def _within(numbers: Numbers, start: int, stop: int, count: int) -> slice | Numb
 
 def _flat(table: Table, rows: int) -> Table:
     return table.reshape(rows, -1)
-
-
-def _scaled(message: Table) -> Table:
-    """Largest entry 1, so that long chains can't vanish; a combination that has no probability says nothing."""
-    cells: Sequence[int] = tuple(range(1, message.ndim))
-    top = message.max(axis=cells, keepdims=True)
-    return np.where(top > 0, message / np.where(top > 0, top, 1.0), 1.0)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
 
 from understudy.boundary.privacy.asks import Keys, Marginals
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.column import (
     DEFAULT_BINS,
@@ -36,6 +36,7 @@ def discover(schema: Schema, curator: Queryable) -> Schema:
     wanted = schema.private
     if not wanted:
         return schema
+    # The split depends on public facts alone: how many parts are private, and what the budget is.
     share = min(LARGEST_SHARE, SHARE_PER_COLUMN * len(wanted))
     parts = curator.remaining().part(share).split([1.0] * len(wanted))
     return schema.with_columns(_bought(c, curator, part) for c, part in zip(wanted, parts, strict=True))
@@ -84,19 +85,23 @@ def with_values(column: Categorical, curator: Queryable, amount: Amount) -> Cate
 def _with_bounds(column: Integer | Number, curator: Queryable, amount: Amount) -> Column:
     """Bounds that are powers of two, from a noisy histogram over all of them: public buckets, so sensitivity 1."""
     edges = _buckets(column)
-    low, high = _around_cuts(column, edges, *_span(column, edges, curator, amount))
+    low, high = _span(column, edges, curator, amount)
+    if column.cuts:
+        # Public cuts lie within the bounds, whatever the rows are.
+        low = min(low, max((e for e in edges if e < column.cuts[0]), default=low))
+        high = max(high, min((e for e in edges if e > column.cuts[-1]), default=high))
+    bounds: dict[str, Any] = {"minimum": low, "maximum": high}
     if isinstance(column, Integer):
-        # A bucket holds whole numbers up to, not including, its upper edge. A declared bound stays.
-        minimum = int(low) if column.minimum is None else column.minimum
-        return dataclasses.replace(
-            column, minimum=minimum, maximum=int(high) - 1 if column.maximum is None else column.maximum
-        )
-    least = low if column.minimum is None else column.minimum
-    return dataclasses.replace(column, minimum=least, maximum=high if column.maximum is None else column.maximum)
+        # A bucket holds whole numbers up to, not including, its upper edge.
+        bounds = {"minimum": int(low), "maximum": int(high) - 1}
+    # A declared bound stays.
+    return dataclasses.replace(column, **{n: v for n, v in bounds.items() if getattr(column, n) is None})
 
 
 def _buckets(column: Integer | Number) -> tuple[float, ...]:
     """Powers of two of either sign, within the bound that is declared, if one is."""
+    # So bounds are at most twice as wide as the rows need them, and from a millionth to 2^52 there are few buckets,
+    # each of which the noise could fill. Beyond 2^53 doubles skip whole numbers.
     rising = [2.0**k for k in range(0 if isinstance(column, Integer) else -20, 53)]
     low, high = -float(LARGEST_INTEGER), float(LARGEST_INTEGER)
     if column.minimum is not None:
@@ -119,32 +124,21 @@ def _least_width(column: Integer | Number) -> float:
     return (column.bins or DEFAULT_BINS) * 10.0**-column.decimals
 
 
-def _around_cuts(column: Integer | Number, edges: tuple[float, ...], low: float, high: float) -> tuple[float, float]:
-    """Public cuts lie within the bounds, whatever the rows are."""
-    if not column.cuts:
-        return low, high
-    below = max((e for e in edges if e < column.cuts[0]), default=low)
-    above = min((e for e in edges if e > column.cuts[-1]), default=high)
-    return min(low, below), max(high, above)
-
-
 def _span(column: Column, edges: tuple[float, ...], curator: Queryable, amount: Amount) -> tuple[float, float]:
     """The outer edges of the buckets whose noisy counts stand out of the noise."""
     coding = Coding(dataclasses.replace(column, missing=True), edges=edges)
     domain = Domain(curator.schema, (coding,))
     (measured,) = curator.ask(Marginals(domain, [(column.name,)], amount))
     counts = measured.counts[: coding.levels]
-    full = np.flatnonzero(counts > _bar(measured))
+    # Noise alone reaches the bar in no bucket, but for FALSE_BUCKET_RATE: a union bound over the tails, which are at
+    # most exp(−t/b) for Laplace noise and exp(−t²/2σ²) for Gaussian noise.
+    rate = FALSE_BUCKET_RATE / measured.counts.size
+    bar = measured.scale * math.sqrt(2 * math.log(1 / rate))
+    if measured.mechanism == "discrete-laplace":
+        bar = measured.scale * math.log(1 / rate)
+    full = np.flatnonzero(counts > bar)
     first, last = (full[0], full[-1]) if len(full) else (int(counts.argmax()),) * 2
     return edges[first], edges[last + 1]
-
-
-def _bar(measured: Measurement) -> float:
-    """A count that noise alone reaches in no bucket, but for FALSE_BUCKET_RATE."""
-    rate = FALSE_BUCKET_RATE / measured.counts.size
-    if measured.mechanism == "discrete-laplace":
-        return measured.scale * math.log(1 / rate)
-    return measured.scale * math.sqrt(2 * math.log(1 / rate))
 
 
 def _with_days(column: Datetime, curator: Queryable, amount: Amount) -> Datetime:

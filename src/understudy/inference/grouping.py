@@ -54,6 +54,7 @@ class Grouping:
         """At most so many groups: one for each of the heaviest codes, but for those below `least`; one for the rest."""
         kept = most if most == weights.size else most - 1
         own = np.zeros(weights.size, dtype=np.bool_)
+        # Stable: of equal counts the first code comes first, on every machine.
         own[np.argsort(-weights, kind="stable")[:kept]] = True
         return cls.merging(own & (weights >= least))
 
@@ -108,6 +109,7 @@ def by_halves(weights: Floats, counts: Sequence[int]) -> list[Grouping]:
 
     So every grouping merges groups of the next finer one.
     """
+    # Halving and nothing else keeps groupings nested: equal masses for each number of groups would cut across.
     line = np.concatenate([[0.0], np.cumsum(weights)])
     segments, found = [(0, weights.size)], []
     for count in counts:

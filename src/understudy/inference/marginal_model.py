@@ -43,6 +43,7 @@ class MarginalModel:
         counted = [m for m in measurements if m.columns]
         tables = {m.columns: m.counts.astype(np.float64) for m in counted}
         variances = {m.columns: m.variance for m in counted}
+        # In turn, as PriView does (Qardaji, Yang & Li 2014): each step undoes a little of the other.
         for _ in range(CONSISTENCY_ROUNDS):
             make_consistent(tables, variances)
             tables = {columns: project_to_simplex(t, total) for columns, t in tables.items()}
@@ -72,13 +73,11 @@ class MarginalModel:
         """
         order = drawing_order(list(self.marginals))
         sizes = {coding.name: coding.size for coding in self.domain}
-        graph = product(sizes, [self._factor(s) for s in order if s.new], self.total, list(self.marginals))
+        factors = [ConditionalTable(s.given, s.new, self._table(s)) for s in order if s.new]
+        graph = product(sizes, factors, self.total, list(self.marginals))
         if graph is not None and not all(step.faithful for step in order):
             self._rake_graph(graph)
         return graph
-
-    def _factor(self, step: DrawStep) -> ConditionalTable:
-        return ConditionalTable(step.given, step.new, self._table(step))
 
     def _table(self, step: DrawStep) -> NDArray[np.float64]:
         return marginalise(self.marginals[step.columns], step.columns, step.given + step.new)
@@ -108,6 +107,7 @@ class MarginalModel:
         rows = len(next(iter(particles.values())))
         weights = np.full(rows, self.total / rows)
         cells = {columns: self._cells(particles, columns, rows) for columns in self.marginals}
+        # Iterative proportional fitting (Deming & Stephan 1940), on rows instead of on cells.
         for _ in range(RAKING_PASSES):
             for columns, wanted in self.marginals.items():
                 held = np.bincount(cells[columns], weights, minlength=wanted.size).astype(np.float64)
@@ -137,6 +137,7 @@ def drawing_order(sets: Sequence[ColumnSet]) -> list[DrawStep]:
     """Each marginal once, next the one that shares most with what is drawn; ties in the order given."""
     left, done, steps = list(sets), set[str](), list[DrawStep]()
     while left:
+        # The more is given, the fewer columns are new: relations are drawn before they could be contradicted.
         columns = max(left, key=lambda s: (len(done & set(s)), -left.index(s)))
         left.remove(columns)
         given = tuple(c for c in columns if c in done)
@@ -155,10 +156,11 @@ def make_consistent(tables: dict[ColumnSet, NDArray[np.float64]], variances: Map
         holders = [columns for columns in tables if set(shared) <= set(columns)]
         margins = [marginalise(tables[c], c, shared) for c in holders]
         merged = [tables[c].size / m.size for c, m in zip(holders, margins, strict=True)]
+        # A margin's cell adds up n cells and their noise: its variance is n times theirs.
         weights = np.array([1.0 / (variances[c] * n) for c, n in zip(holders, merged, strict=True)])
         mean = sum(w * m for w, m in zip(weights / weights.sum(), margins, strict=True))
         for columns, margin, cells in zip(holders, margins, merged, strict=True):
-            tables[columns] = tables[columns] + _spread((mean - margin) / cells, shared, columns, tables[columns].shape)
+            tables[columns] = tables[columns] + spread((mean - margin) / cells, shared, columns)
 
 
 def overlaps(sets: Sequence[ColumnSet]) -> list[ColumnSet]:
@@ -179,16 +181,3 @@ def overlaps(sets: Sequence[ColumnSet]) -> list[ColumnSet]:
 def _raking_factor(wanted: NDArray[np.float64], held: NDArray[np.float64]) -> NDArray[np.float64]:
     factor = np.divide(wanted, held, out=np.ones(wanted.shape), where=held > 0)
     return np.clip(factor, 1 / LARGEST_FACTOR, LARGEST_FACTOR)
-
-
-def _spread(
-    change: NDArray[np.float64], shared: ColumnSet, columns: ColumnSet, shape: tuple[int, ...]
-) -> NDArray[np.float64]:
-    """A change of a margin, as a change of every cell above it."""
-    kept = [c for c in columns if c in shared]
-    ordered = change
-    if kept:
-        ordered = np.transpose(change, [shared.index(c) for c in kept])
-    return np.broadcast_to(
-        ordered.reshape([n if c in shared else 1 for c, n in zip(columns, shape, strict=True)]), shape
-    )

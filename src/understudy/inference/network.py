@@ -37,6 +37,7 @@ class BayesianNetwork:
     limits: ConditioningLimits = LIMITS
 
     def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:
+        # Ancestral sampling: every parent is drawn before its children.
         drawn: CodeColumns = {}
         for family in self.families:
             parents = flat_cells(drawn, family.parents, self.sizes, rows)

@@ -6,7 +6,7 @@ would pull a model back and forth; and what they say together of a column is bet
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,6 +61,7 @@ class NoisyTable:
 
     def averaged_with(self, other: NoisyTable) -> NoisyTable:
         """Two tables of the same cells as one, by inverse variance."""
+        # Of all weighted means this has the least variance (Gauss and Markov), and stays unbiased.
         variance = 1.0 / (1.0 / np.asarray(self.variance) + 1.0 / np.asarray(other.variance))
         counts = variance * (self.counts / self.variance + other.counts / other.variance)
         return replace(self, counts=counts, variance=variance if variance.ndim else float(variance))
@@ -73,6 +74,7 @@ class NoisyTable:
         """
         (groups,) = margin.groups
         sums, noise = np.bincount(groups, self.counts), np.bincount(groups, self.variance)
+        # Codes share a correction by their variance: where nothing was known of a code, the sum decides.
         gain = (noise / (noise + margin.variance)) / noise
         counts = self.counts + (gain * (margin.counts - sums))[groups] * self.variance
         return replace(self, counts=counts, variance=self.variance * (1.0 - gain[groups] * self.variance))
@@ -105,14 +107,11 @@ def agree(
     for table in tables:
         for column in table.columns:
             found[column] = found[column].updated_by(table.margin(column))
-    common = _total(found.values()) if total is None else total
-    return {name: column.scaled_to(common) for name, column in found.items()}
-
-
-def _total(columns: Iterable[NoisyTable]) -> float:
-    """The mean of the columns' totals, by inverse variance; never below 1, for there is a row to release."""
-    sums, precision = zip(*((c.counts.sum(), 1.0 / np.sum(c.variance)) for c in columns), strict=True)
-    return max(1.0, float(np.average(sums, weights=precision)))
+    if total is None:
+        # The mean of the columns' totals, by inverse variance; never below 1, for there is a row to release.
+        sums, precision = zip(*((c.counts.sum(), 1.0 / np.sum(c.variance)) for c in found.values()), strict=True)
+        total = max(1.0, float(np.average(sums, weights=precision)))
+    return {name: column.scaled_to(total) for name, column in found.items()}
 
 
 def estimate_total(measurements: Sequence[Measurement]) -> float:
@@ -120,6 +119,7 @@ def estimate_total(measurements: Sequence[Measurement]) -> float:
 
     A public row count has no variance and settles the matter. Never below 1: there is a row to release.
     """
+    # Under replace-one the number of rows is public, and is among the measurements without noise.
     for m in measurements:
         if m.variance == 0:
             return max(1.0, float(m.counts.sum()))
@@ -133,6 +133,7 @@ def project_to_simplex(counts: NDArray[np.number[Any]], total: float) -> NDArray
     flat = np.asarray(counts, dtype=np.float64).ravel()
     falling = np.sort(flat)[::-1]
     excess = (np.cumsum(falling) - total) / np.arange(1, flat.size + 1)
+    # The cells that stay positive are the largest ones; how many is where the last one still exceeds its threshold.
     kept = np.flatnonzero(falling > excess)[-1]
     return np.maximum(flat - excess[kept], 0.0).reshape(np.shape(counts))
 

@@ -117,6 +117,7 @@ class RunningL1(SectionCounts):
 
     def distances(self, cells: Places, rows: int) -> Floats:
         places = self.at(cells)
+        # What the other cells lose by one row more is the same for every candidate, and is left out.
         gap = np.take(self.held, places) - rows * np.take(self.wanted, places)
         return np.asarray((np.abs(gap + 1.0) - np.abs(gap)) @ self.goal.weights) / rows
 
@@ -273,7 +274,7 @@ class PooledModel:
         rows = len(next(iter(given.values())))
         drawn = self.source.complete({c: np.repeat(v, TRIES) for c, v in given.items()}, rng)
         logs = self._log_weights(drawn).reshape(rows, TRIES)
-        # Gumbels: the largest sum is a draw by weight.
+        # The Gumbel-max trick: the largest of log-weights with Gumbel noise is a draw by weight.
         kept = np.arange(rows) * TRIES + (logs + rng.gumbel(size=logs.shape)).argmax(axis=1)
         return {c: v[kept] for c, v in drawn.items()}
 

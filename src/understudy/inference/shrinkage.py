@@ -52,6 +52,7 @@ def evened(counts: Floats, variances: Floats) -> Floats:
     size, total = counts.size, max(1.0, float(counts.sum()))
     if size < 2:
         return counts
+    # The variance of one count n·p under p ~ Dirichlet(½, …, ½) is n²·(1/k)(1 − 1/k)/(k/2 + 1).
     prior = total**2 * (1 - 1 / size) / (size * (size / 2 + 1))
     seen = float(((counts - total / size) ** 2 - variances).sum())
     spread = max((PRIOR_VALUES * prior + seen) / (PRIOR_VALUES + size - 1), SMALLEST_SPREAD * prior)
@@ -61,6 +62,8 @@ def evened(counts: Floats, variances: Floats) -> Floats:
 
 def _kept(difference: Floats, variance: Floats) -> Floats:
     """The share of each difference that is not noise, judged by all of them together, or by its own size."""
+    # James & Stein's factor for all together; and of limited translation (Efron & Morris 1972), so that what stands out
+    # is not shrunk because the rest is noise.
     squares = difference**2
     typical = max(0.0, 1.0 - float(variance.mean()) / max(float(squares.mean()), 1e-300))
     own = np.divide(squares - variance, squares, out=np.zeros_like(squares), where=squares > STANDS_OUT * variance)
@@ -76,6 +79,7 @@ def dependence(counts: Floats, margins: tuple[Floats, Floats], variance: float) 
     expected = np.outer(*margins) / margins[0].sum()
     factor = _posterior(counts.ravel(), expected.ravel(), variance).reshape(counts.shape)
     table = expected * np.clip(factor, SMALLEST_FACTOR, LARGEST_FACTOR)
+    # Shrinking cell by cell moved the margins, which are known better than any cell.
     for _ in range(BALANCING_STEPS):
         table *= (margins[0] / np.maximum(table.sum(axis=1), 1e-12))[:, None]
         table *= margins[1] / np.maximum(table.sum(axis=0), 1e-12)
@@ -96,6 +100,7 @@ def _posterior_mean(counts: Floats, expected: Floats, variance: float) -> Floats
     logs = -0.5 * (counts[:, None] - expected[:, None] * RATIOS) ** 2 / variance
     likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
     prior = np.full(RATIOS.size, 1.0 / RATIOS.size)
+    # Expectation–maximisation of the prior on a grid of ratios; the pseudo-count keeps every ratio possible.
     for _ in range(STEPS):
         posterior = likelihood * prior
         posterior /= posterior.sum(axis=1, keepdims=True)

@@ -34,6 +34,8 @@ def structural_zeros(domain: Domain) -> dict[ColumnSet, Mask]:
         codes = dict(zip(columns, np.unravel_index(np.arange(cells), domain.shape(columns)), strict=True))
         rng = np.random.Generator(np.random.PCG64(0))  # public: the same cells whatever the release's seed
         forbidden = np.ones(cells, dtype=bool)
+        # Forbidden only if every try breaks the rule: a mistake leaves a cell open, and never closes one that can occur
+        # in more than a sliver of it.
         for _ in range(TRIES):
             forbidden &= violated(constraint, decode(codes, domain, rng), cells)
         if forbidden.any():

@@ -24,6 +24,7 @@ from understudy.methods.parts.one_ways import FIRST_SHARE
 from understudy.methods.parts.select_measure import SelectMeasureState, find_worst
 from understudy.methods.parts.workload import MOST_TRIPLES, PAIRS, Stated, Workload, check_target_triples
 
+# Of each round a tenth for choosing and the rest for measuring, as in the paper.
 TARGET_SHARE, SELECTION_SHARE = 0.2, 0.1
 TARGET_SHARE_OF_REST = TARGET_SHARE / (1 - FIRST_SHARE)
 """Of what single columns left: a fifth of all, or less where they took more."""
@@ -97,6 +98,7 @@ class CalibratedAim:
         state = SelectMeasureState.begin(self.domain, curator, self.amount)
         if len(self.domain.names) == 1:
             return state.finish()
+        # Not in the paper, which scores by weights alone: a table that is made to predict a column must have its pairs.
         if self.recipe.targets:
             state.measure(self._pairs_with_targets(state), curator.remaining().part(TARGET_SHARE_OF_REST), SWEEPS)
         self._rounds(state, curator)
@@ -137,7 +139,9 @@ class CalibratedAim:
     def _noise(self, curator: Queryable, amount: Amount) -> float:
         """The expected absolute noise of one cell: √(2/π)·σ for Gaussian noise, about b for Laplace."""
         scale = amount.noise_scale(curator.count_sensitivity(amount))
-        return scale if amount.pure else math.sqrt(2 / math.pi) * scale
+        if amount.pure:
+            return scale
+        return math.sqrt(2 / math.pi) * scale
 
 
 def spending(public: Public) -> Spending:

@@ -49,9 +49,11 @@ class CalibratedDirichlet:
     def fit(self, curator: Queryable, rng: np.random.Generator) -> Model:
         rows, rest = noisy_rows(curator, self.amount)
         total = max(1.0, float(rows.counts[0]))
+        # Group privacy: a person with several rows divides what one row may cost.
         epsilon = rest.pure_epsilon() / curator.schema.rows_per_unit
         names, shape = self.domain.names, self.domain.shape(self.domain.names)
         draws = self.draws or good_draws(at_least(rows), math.prod(shape), epsilon)
+        # A Polya tree of one level with all cells below it is a flat Dirichlet; its α is the least that ε allows.
         prior = polya_prior(least_concentration(epsilon, draws, 1), 1)
         grid = Grid(names, tuple(tuple(range(size)) for size in shape))
         (counts,) = curator.ask(Draws(self.domain, [grid], [prior], draws))

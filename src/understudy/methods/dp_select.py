@@ -39,7 +39,6 @@ POOL_SHARE = 0.3
 FACTOR = 10.0
 ENTROPY = "entropy"
 """The pool reweighted; any other distance chooses row by row."""
-
 MOST_TRAINED_DELTA = 0.5
 """A pool that is trained leaves half of δ to what is counted: ε depends on its logarithm alone."""
 
@@ -204,6 +203,7 @@ def draw_pool(model: Model, rows: int, rng: np.random.Generator) -> CodeColumns:
 
 def rounds_of(total: float, curator: Queryable, columns: int, tuning: SelectTuning = TUNING) -> Schedule:
     """As many picks as `rake` makes, all of them in rounds: the pool stands for its forest of pairs."""
+    # The pool was paid for before: what it left is what `remaining` tells.
     usual, left = Schedule.of(total, curator, columns, tuning=tuning.rake), curator.remaining()
     picks = usual.edges + usual.per_round * len(usual.rounds)
     rounds = min(max(1, round(picks / usual.per_round)), tuning.most_rounds)
@@ -236,6 +236,8 @@ class SelectState(RakeState):
         logs = np.zeros(self.particles.count)
         for block in self.particles.blocks.values():
             logs += np.take(block.theta(), block.cells(self.particles.codes))
+        # The entropy projection onto measured counts is p(x) ∝ pool(x)·exp(Σ θ) (Csiszár 1975): what was learned on
+        # some rows holds for all.
         weights = np.exp(logs - logs.max())
         self.particles.weights = weights * (self.total / weights.sum())
         self.particles.rake(tuning.final_passes)

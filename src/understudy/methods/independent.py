@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.boundary.privacy.asks import Marginals, Total
 from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Domain
 from understudy.inference.network import IndependentModel
 from understudy.methods.method import Method, Traits
-from understudy.methods.parts.one_ways import error_weights
+from understudy.methods.parts.one_ways import measure_each, public_rows
 
 
 @dataclass(frozen=True)
@@ -29,10 +28,7 @@ class CalibratedIndependent:
     amount: Amount
 
     def fit(self, curator: Queryable, rng: np.random.Generator) -> IndependentModel:
-        sets = [(name,) for name in self.domain.names]
-        weights = error_weights([self.domain.cells(s) for s in sets], self.amount.pure)
-        rows = [curator.ask(Total())] if curator.public_rows else []
-        return IndependentModel.fit(rows + curator.ask(Marginals(self.domain, sets, self.amount, weights)))
+        return IndependentModel.fit(public_rows(curator) + measure_each(self.domain, curator, self.amount))
 
 
 METHOD = Method(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.boundary.privacy.asks import Marginals, Total
+from understudy.boundary.privacy.asks import Marginals
 from understudy.boundary.privacy.asks.ask import check_cells
 from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.queryable import Queryable
@@ -15,7 +15,7 @@ from understudy.errors import MethodError
 from understudy.inference.marginal_model import MarginalModel
 from understudy.methods.forecast.spending import Public, Spending, spend_equally
 from understudy.methods.method import Method, Options, Traits, Variant
-from understudy.methods.parts.one_ways import FIRST_SHARE, error_weights
+from understudy.methods.parts.one_ways import FIRST_SHARE, error_weights, public_rows
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,10 @@ class CalibratedMarginals:
 
     def fit(self, curator: Queryable, rng: np.random.Generator) -> MarginalModel:
         weights = error_weights([self.domain.cells(s) for s in self.sets], self.amount.pure)
-        rows = [curator.ask(Total())] if curator.public_rows else []
-        return MarginalModel.fit(
-            self.domain, rows + curator.ask(Marginals(self.domain, self.sets, self.amount, weights))
-        )
+        # Each set with a part of its own: a row is in one cell of every set, so that their costs add up.
+        rows = public_rows(curator)
+        measured = curator.ask(Marginals(self.domain, self.sets, self.amount, weights))
+        return MarginalModel.fit(self.domain, rows + measured)
 
 
 def spending(public: Public) -> Spending:

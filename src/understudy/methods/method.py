@@ -65,30 +65,20 @@ class Options:
 
     def to_dict(self) -> dict[str, Any]:
         """As certificates have it: several targets are a list, one is its name, and none is null."""
-        return (
-            {
-                "target": self.targets[0] if len(self.targets) == 1 else list(self.targets) or None,
-                "marginals": [list(m) for m in self.marginals],
-                "weights": [[list(columns), weight] for columns, weight in self.weights],
-                "workload": self.workload,
-            }
-            | self._sampling()
-            | self._further()
-        )
-
-    def _sampling(self) -> dict[str, Any]:
-        """Only where it was asked for: most methods know no such thing."""
-        stated = {"by": self.by, "draws": self.draws}
-        return {} if (self.by, self.draws) == (NOISE, None) else stated
-
-    def _further(self) -> dict[str, Any]:
-        """Only where they were asked for, too."""
-        further: tuple[tuple[str, Any, Any], ...] = (
-            ("pool", self.pool, ""),
-            ("numeric", self.numeric, BINS),
-            ("options", dict(self.own), {}),
-        )
-        return {name: value for name, value, usual in further if value != usual}
+        target: Any = list(self.targets) or None
+        if len(self.targets) == 1:
+            target = self.targets[0]
+        plain: dict[str, Any] = {
+            "target": target,
+            "marginals": [list(m) for m in self.marginals],
+            "weights": [[list(columns), weight] for columns, weight in self.weights],
+            "workload": self.workload,
+        }
+        # What follows only where it was asked for: most methods know no such thing, and older certificates lack it.
+        if (self.by, self.draws) != (NOISE, None):
+            plain |= {"by": self.by, "draws": self.draws}
+        further = {"pool": (self.pool, ""), "numeric": (self.numeric, BINS), "options": (dict(self.own), {})}
+        return plain | {name: value for name, (value, usual) in further.items() if value != usual}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Options:
@@ -179,7 +169,7 @@ class Method:
     spending: Callable[[Public], Spending] = spend_on_columns
     """What it buys of a table of two columns or more, by its own rules: `plan` forecasts its error by that."""
     coefficients: Mapping[str, Sequence[float]] | None = None
-    """Of its forecast, where `methods.forecast.coefficients` has none; a method without any has no forecast."""
+    """Of its forecast, where `methods.forecast` has none; a method without any has no forecast."""
     variants: tuple[Variant, ...] = (Variant(),)
 
     def recipe(self, options: Options) -> Recipe:

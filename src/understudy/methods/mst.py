@@ -21,6 +21,7 @@ from understudy.methods.parts.select_measure import SelectMeasureState, select_t
 from understudy.methods.parts.workload import PAIRS, TRIPLES, Stated, Workload
 
 SELECTION_SHARE = 0.15
+"""Of what single columns left. The paper spends a third each on columns, selection and pairs."""
 
 
 @dataclass(frozen=True)

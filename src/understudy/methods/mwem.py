@@ -24,6 +24,7 @@ from understudy.methods.parts.workload import PAIRS, Stated, Workload
 SELECTION_SHARE = 0.2
 SWEEPS = 5
 MODEL_CELLS = 2_000_000
+"""16 MB of doubles: as much as `aim` allows its model by default."""
 
 
 @dataclass(frozen=True)

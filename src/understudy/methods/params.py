@@ -77,6 +77,7 @@ class Parameter:
             value = self._read_text(value.strip())
         if self.kind is float and isinstance(value, Real) and not isinstance(value, bool):
             value = float(value)
+        # By its exact type: True is an int in Python, and no one who writes it means 1.
         if type(value) is not self.kind or (isinstance(value, int | float) and not self._is_within(value)):
             raise ValueError
         return value
@@ -96,9 +97,9 @@ class Parameter:
         return text.lower() in TRUE
 
     def _is_within(self, value: float) -> bool:
-        low, high = (-math.inf if self.low is None else self.low), (math.inf if self.high is None else self.high)
-        inside = low < value if self.open_low else low <= value
-        return math.isfinite(value) and inside and (value < high if self.open_high else value <= high)
+        above = self.low is None or value > self.low or (value == self.low and not self.open_low)
+        below = self.high is None or value < self.high or (value == self.high and not self.open_high)
+        return math.isfinite(value) and above and below
 
     def describe(self, name: str, default: object) -> dict[str, object]:
         """As `understudy methods --json` has it."""
@@ -117,7 +118,12 @@ class Params:
 
     def __post_init__(self) -> None:
         for name, declared in self.declared().items():
-            object.__setattr__(self, name, _checked(name, declared, getattr(self, name)))
+            value = getattr(self, name)
+            try:
+                # Text becomes a number here, so that the fields are what a recipe can use; frozen, but for this once.
+                object.__setattr__(self, name, declared.read(value))
+            except (TypeError, ValueError, OverflowError):
+                raise MethodError(f"{name} ({value!r}) must be {declared.bound}", value) from None
         self.check()
 
     def check(self) -> None:
@@ -151,13 +157,6 @@ class Params:
         """Each option for people: its name, its default, what it must be, and what it is."""
         told = [(f.name, f.default, cls.declared()[f.name]) for f in dataclasses.fields(cls)]
         return [(name, "by the method" if usual is None else str(usual), of.bound, of.help) for name, usual, of in told]
-
-
-def _checked(name: str, declared: Parameter, value: object) -> Any:
-    try:
-        return declared.read(value)
-    except (TypeError, ValueError, OverflowError):
-        raise MethodError(f"{name} ({value!r}) must be {declared.bound}", value) from None
 
 
 def parse_options(texts: Iterable[str]) -> dict[str, str]:

@@ -135,6 +135,8 @@ class CalibratedPateGan:
 
         # The keys are those of the first releases: a question has to be asked in the very words of the record.
         question = {"seed": seed, "seminar": config.describe(), "school": self.recipe.training.describe()}
+        # All votes are paid before the first is cast, at the price of any answer. The data-dependent bounds of PATE
+        # (Papernot et al. 2018) are smaller where teachers agree, but that they agree is itself private.
         votes = config.rounds * config.votes
         (vector,) = curator.ask(
             Consult(
@@ -180,6 +182,7 @@ def student(groups: Groups, rows: Floats, votes: Floats, ridge: float) -> Floats
     With kernel K = number of shared pairs, the fit is Σ αᵢ·(pairs of row i) for (K + ridge·J)·α = votes.
     """
     pairs = len(groups.sizes) * (len(groups.sizes) - 1) / 2
+    # Rows are few and pairs of groups many: the dual form solves a system as large as the votes, not as the pairs.
     shared = rows @ rows.T
     kernel = shared * (shared - 1) / 2 / pairs
     alpha = np.linalg.solve(kernel + ridge * np.eye(len(rows)), votes - votes.mean())

@@ -72,15 +72,16 @@ class CalibratedNoise:
     def fit(self, curator: Queryable, rng: np.random.Generator) -> Model:
         rows, rest = noisy_rows(curator, self.amount)
         alone = len(self.domain.names) == 1
-        measured = self._measure(curator, rest if alone else rest.part(COLUMNS_SHARE), at_least(rows))
+        measured = self.measure(curator, rest if alone else rest.part(COLUMNS_SHARE), at_least(rows))
         total = _pooled(rows, measured)
         estimates = {c: m.estimate(self.domain[c], total) for c, m in measured.items()}
         if alone:
             return IndependentModel({c: e.counts for c, e in estimates.items()}, total)
         return self._joint(estimates, total, curator)
 
-    def _measure(self, curator: Queryable, amount: Amount, rows: float) -> dict[str, MeasuredColumn]:
+    def measure(self, curator: Queryable, amount: Amount, rows: float) -> dict[str, MeasuredColumn]:
         """All columns: levels of the lines, and plain counts of the others."""
+        # The levels of one line are asked for together: a row is in one node of each, so that their costs add up.
         cells = [min(c.size, TREE_CELLS) if is_line(c) else c.size for c in self.domain]
         weight = dict(zip(self.domain.names, error_weights(cells, amount.pure), strict=True))
         lines = [c for c in self.domain if is_line(c)]
@@ -163,10 +164,12 @@ class MeasuredColumn:
         if coding.column.missing:
             absent = float(precision @ [n for _, n in nodes] / precision.sum())
             present, variance = found.total
+            # What is over or missing is divided by variance: the less precise part takes more of it.
             share = variance / (variance + 1 / float(precision.sum()))
             rows = float(np.clip(present + (total - present - absent) * share, 0.0, total))
             missing = [total - rows]
         weights = settled(np.concatenate([found.posterior_mean(rows), missing]))
+        # The variance that pairs go by is that of nodes about as large as their groups, not that of single codes.
         middle = found.levels[min(len(found.levels) - 1, MOST_GROUPS.bit_length() - 1)]
         return NoisyTable((coding.name,), weights, max(float(np.max(middle.variance)), LEAST_VARIANCE))
 

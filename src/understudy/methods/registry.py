@@ -39,6 +39,7 @@ NOT_PRIVATE: set[str] = set()
 
 def own_methods() -> dict[str, Method]:
     """The `METHOD` of every module and folder of this package that has one, by name."""
+    # Walked and not listed: a new method is a file, and nothing else is edited.
     found = (importlib.import_module(f"{methods.__name__}.{m.name}") for m in pkgutil.iter_modules(methods.__path__))
     declared = [module.METHOD for module in found if hasattr(module, "METHOD")]
     return {m.name: m for m in sorted(declared, key=lambda m: m.name)}
@@ -56,6 +57,7 @@ class Offered:
     @classmethod
     def beside(cls, own: MutableMapping[str, Method]) -> Offered:
         offered = cls({}, {}, {})
+        # Names are compared before anything is loaded: two packages of one name are both refused, in whatever order.
         points = list(entry_points(group=GROUP))
         for point in points:
             rivals = [p for p in points if p.name == point.name]
@@ -163,7 +165,10 @@ def build_recipe(method: Method, options: Options) -> Recipe:
 
 def choose(name: str, options: Options, schema: Schema, budget: Budget) -> Choice:
     """The named method; `auto` chooses by its forecasts, which know public facts alone."""
-    choice = _auto(options, schema, budget) if name == AUTO else Choice(find_method(name, [AUTO]), "it was asked for")
+    if name == AUTO:
+        choice = _auto(options, schema, budget)
+    else:
+        choice = Choice(find_method(name, [AUTO]), "it was asked for")
     _check_options(choice.method, options)
     return choice
 
@@ -217,6 +222,7 @@ def _auto(options: Options, schema: Schema, budget: Budget) -> Choice:
             f"option {next(iter(options.own))!r} is a method's own, and auto may choose any; name the method too",
             options,
         )
+    # By traits, never by names, and by public facts alone: which method is chosen is part of what is released.
     own, columns = METHODS.own.values(), len(schema.modelled)
     if options.marginals:
         return Choice(next(m for m in own if m.traits.takes_marginals), "marginals were named")

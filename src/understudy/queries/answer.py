@@ -144,6 +144,7 @@ def count_estimates(measured: Measurement, confidence: float) -> list[IntervalEs
 def sum_estimates(measured: Measurement, summand: ValueSum, confidence: float) -> list[IntervalEstimate]:
     """Sums in the column's own units; the sum of numbers that are never negative is not negative."""
     m, steps = reach(measured, confidence), summand.steps
+    # Clipping the ends of an interval to what is possible loses no coverage: the truth is possible.
     least, most = -math.inf, math.inf
     if summand.low >= 0:
         least = 0.0

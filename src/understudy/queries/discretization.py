@@ -53,6 +53,7 @@ def centred_sum(column: Column) -> ValueSum:
     """The sum of distances from the middle of the bounds, which one row moves by half of their width at most."""
     low, high = bounds_of(column)
     steps = steps_of(column)
+    # The middle on the grid of the steps, so that distances from it are whole steps again.
     return _sum_around(column, round((low + (high - low) / 2) * steps) / steps)
 
 

@@ -150,6 +150,7 @@ class _Reader:
 
     def _name(self, what: str) -> str:
         token = self._token
+        # A reserved word in double quotes is a name like any other, as in SQL.
         quoted_name = token is not None and token.token_type.name == "IDENTIFIER" and token.text
         plain = _WORD.fullmatch(self._symbol) is not None and self._symbol not in _RESERVED
         if token is None or not (quoted_name or plain):
@@ -209,6 +210,7 @@ class _Reader:
 
     def _condition(self) -> str:
         """The text up to GROUP BY outside of parentheses, or to the end."""
+        # Only its extent is found here. `schema.expression` reads it, and refuses what is no condition.
         first, depth = self._next, 0
         while self._token is not None and not (depth == 0 and self._symbol == "GROUP BY"):
             depth += (self._symbol == "(") - (self._symbol == ")")

@@ -118,6 +118,7 @@ class QueryPlan:
         weights: dict[Summand, float] = {}
         for aggregate in self.question.aggregates:
             needed = self._needed(aggregate)
+            # Two aggregates that need the same total share it, and its part of the budget is that of both.
             for summand in needed:
                 weights[summand] = weights.get(summand, 0.0) + 1.0 / len(needed)
         return weights
@@ -154,6 +155,7 @@ class QueryPlan:
         coding = fine_coding(self.schema[aggregate.column])
         domain = Domain(self.schema, (*groups.codings, coding))
         part, grouped = amount.split(RANK_SHARES)[1], bool(self.question.keys)
+        # How far the ranks of the ends lie out follows from the noise that they will be drawn with, not from the rows.
         exponent = curator.facts.rank_exponent(part, aggregate.probability, grouped=grouped)
         moved = rank_reach(exponent, coding.levels + 2, (1 - self.confidence) / 2)
         ranks = [Rank(aggregate.probability, m) for m in (0, -moved, moved)]

@@ -78,6 +78,7 @@ def grow(
 ) -> FittedForest:
     """Grows a forest on rows: numbers (NaN where missing), categories as codes."""
     say = say or (lambda text: None)
+    # scikit-learn grows and applies trees in single precision: what is made up has to be of the same values.
     values = points.astype(np.float32)
     best = _teach(values, rng.permuted(values, axis=0), growth, rng)
     accuracy = [best.accuracy]
@@ -91,7 +92,11 @@ def grow(
         # Rows that can't be told from real ones speak for the forest that made them, not for the one that failed.
         if accuracy[-1] > 0.5 + growth.delta and len(accuracy) <= growth.max_iters:
             best = found
-    return _pruned(points, best, growth, tuple(accuracy))
+    rows = np.bincount(best.nodes.ravel(), minlength=len(best.trees.left))
+    trees = best.trees.pruned(rows, growth.min_node_size, merge=growth.merge)
+    leaves = LeafBoxes.of(trees, points.shape[1])
+    leaf = leaves.number[trees.rerouted(points, best.nodes)]
+    return FittedForest(trees, leaves, leaf, best.unseen, tuple(accuracy))
 
 
 def made_up(values: Any, nodes: Indices, rng: np.random.Generator) -> Any:
@@ -118,24 +123,12 @@ def _teach(real: Any, synthetic: Any, growth: Growth, rng: np.random.Generator) 
     forest = RandomForestClassifier(**chosen).fit(values, truth)
     trees, nodes = Trees.of(forest), forest.apply(values).astype(np.intp)
     nodes += trees.roots
-    unseen = _out_of_bag(forest, len(values))
-    votes = np.concatenate([e.tree_.value[:, 0, 1] / e.tree_.value[:, 0].sum(axis=1) for e in forest.estimators_])
-    said = np.where(unseen, votes[nodes] - 0.5, 0.0).sum(axis=1) > 0
-    return TrainedForest(trees, nodes[: len(real)], unseen[: len(real)], float((said == truth).mean()))
-
-
-def _out_of_bag(forest: Any, rows: int) -> Flags:
-    """Which rows each tree has not seen."""
-    unseen = np.ones((rows, len(forest.estimators_)), dtype=np.bool_)
+    # Accuracy is out of bag: on rows that a tree was grown with, deep trees are right whatever the rows are.
+    unseen = np.ones((len(values), len(forest.estimators_)), dtype=np.bool_)
     if forest.bootstrap:
         for tree, seen in enumerate(forest.estimators_samples_):
             unseen[seen, tree] = False
-    return unseen
-
-
-def _pruned(points: Floats, found: TrainedForest, growth: Growth, accuracy: tuple[float, ...]) -> FittedForest:
-    rows = np.bincount(found.nodes.ravel(), minlength=len(found.trees.left))
-    trees = found.trees.pruned(rows, growth.min_node_size, merge=growth.merge)
-    leaves = LeafBoxes.of(trees, points.shape[1])
-    leaf = leaves.number[trees.rerouted(points, found.nodes)]
-    return FittedForest(trees, leaves, leaf, found.unseen, accuracy)
+    # A node's `value` has shares or counts, by the version of scikit-learn: divided by their sum both are shares.
+    votes = np.concatenate([e.tree_.value[:, 0, 1] / e.tree_.value[:, 0].sum(axis=1) for e in forest.estimators_])
+    said = np.where(unseen, votes[nodes] - 0.5, 0.0).sum(axis=1) > 0
+    return TrainedForest(trees, nodes[: len(real)], unseen[: len(real)], float((said == truth).mean()))

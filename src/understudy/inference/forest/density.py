@@ -42,6 +42,7 @@ class Normal:
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = np.bincount(leaf, weights * values, leaves) / known
             square = np.bincount(leaf, weights * (values - mean[leaf]) ** 2, leaves)
+            # About the leaf's own mean, not by the sum of squares less n times its square, which cancels.
             deviation = np.sqrt(np.where(known > 1, square / (known - 1), 0.0))
             missing = np.where(rows > 0, 1.0 - known / rows, 0.0)
         # Equal values whose mean was rounded have no deviation either.
@@ -96,6 +97,7 @@ class ForestDensity:
         `sizes` has the number of categories of each column, and 0 for a number. `leaf` has the leaf of each row in each
         tree, or −1 where the row is not to count there. Weights are taken as numbers of rows, n in all.
         """
+        # A row counts once in every tree, so that each tree is a density of its own; the forest is their mean.
         row, tree = np.nonzero(leaf >= 0)
         at = leaf[row, tree]
         weight = np.ones(len(row))
@@ -170,6 +172,7 @@ def log_between(low: Floats, high: Floats) -> Floats:
     from scipy.special import log_ndtr
 
     low, high = _left_of_zero(low, high)[:2]
+    # In logarithms throughout: far out in a tail the difference of two values of Φ is 0 in doubles.
     with np.errstate(divide="ignore", invalid="ignore"):
         upper, lower = log_ndtr(high), log_ndtr(low)
         wide = upper + np.log1p(-np.exp(np.minimum(lower - upper, 0.0)))
@@ -186,6 +189,7 @@ def draw_between(low: Floats, high: Floats, rng: np.random.Generator) -> Floats:
     upper, lower = log_ndtr(right), log_ndtr(left)
     share = np.exp(np.minimum(lower - upper, 0.0))
     uniform = 1.0 - rng.random(low.shape)  # never 0
+    # Inverse transform sampling of a truncated normal, with Φ⁻¹ of a logarithm for the same reason.
     drawn = ndtri_exp(upper + np.log(share + uniform * (1.0 - share)))
     drawn = np.where(turned, -drawn, drawn)
     return np.clip(drawn, low, high)
@@ -301,6 +305,7 @@ def forge(density: ForestDensity, rows: int, rng: np.random.Generator) -> Floats
 
     Leaves are drawn by their coverage, each as often as that says, rounded up or down; so every tree has its part.
     """
+    # A systematic draw: one random offset for all rows.
     line = np.cumsum(density.coverage)
     places = (np.arange(rows) + rng.random()) * (line[-1] / max(rows, 1))
     leaf = np.searchsorted(line, places, side="right")
@@ -339,6 +344,8 @@ def _leaf_weights(density: ForestDensity, points: Floats, columns: list[int], st
     every = np.arange(len(density.leaves))
     with np.errstate(divide="ignore"):
         total = np.tile(np.log(density.coverage), (len(points), 1))
+    # A column that contradicts a leaf takes this off, which is more than all others can make up for: leaves are weighed
+    # by how many columns they contradict, and among those with the fewest by probability.
     lowest = -1e4
     for place, column in enumerate(columns):
         leaf, values = np.tile(every, len(points)), np.repeat(points[:, place], len(every))
@@ -349,6 +356,7 @@ def _leaf_weights(density: ForestDensity, points: Floats, columns: list[int], st
 
 def _pick(line: Floats, row: Indices, rng: np.random.Generator) -> Indices:
     """A place in each row of running sums; all at once, by laying the rows end to end."""
+    # Row i lies between i and i + 1, so that one sorted search finds the places of all rows.
     scaled = line / line[:, -1:] + np.arange(len(line))[:, None]
     found = np.searchsorted(scaled.ravel(), row + rng.random(len(row)), side="right")
     return np.minimum(found - row * line.shape[1], line.shape[1] - 1)

@@ -71,6 +71,7 @@ class Trees:
 
     def apply(self, points: Floats) -> Indices:
         """The leaf's node of each row (first axis) in each tree (second)."""
+        # As scikit-learn compares: in doubles a row near a threshold would go to another leaf than in training.
         values = points.astype(np.float32)
         found = np.empty((len(values), self.count), dtype=np.intp)
         for tree, root in enumerate(self.roots):
@@ -80,6 +81,7 @@ class Trees:
     def _descend(self, values: NDArray[np.float32], at: Indices) -> Indices:
         """Where rows arrive that begin at the given nodes."""
         rows = np.flatnonzero(~self.is_leaf[at])
+        # All rows go down together, a level at a time: as many steps as the tree is deep, however many rows there are.
         while rows.size:
             here = at[rows]
             x = values[rows, self.feature[here]]
@@ -127,6 +129,7 @@ class Trees:
 
     def _without_large_leaves(self, rows: NDArray[np.integer], fewest: int) -> Flags:
         gone = self.is_leaf & (rows < fewest)
+        # Upwards until nothing changes: a node whose halves are both gone goes as well.
         while (more := ~gone & ~self.is_leaf & gone[self.left] & gone[self.right]).any():
             gone |= more
         return gone

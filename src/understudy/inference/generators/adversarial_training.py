@@ -83,6 +83,7 @@ class GanTrainer:
 
         from understudy.inference.generators.torch_networks import GeneratorModule
 
+        # torch's generator and its threads are global: both are put back as they were.
         before = torch.get_num_threads()
         torch.set_num_threads(THREADS)
         try:
@@ -99,15 +100,13 @@ class GanTrainer:
         steps = training.course.steps
         for step in range(steps):
             critic.meet(generator)
-            self._teach(generator, critic, step / steps)
+            # Full speed for the first half of the training, then linearly down to nothing: it ends settled.
+            pace = self.config.pace * min(1.0, 2.0 * (1.0 - step / steps))
+            for _ in range(self.config.lessons):
+                generator.step(critic.wanted(), critic.deep, pace)
             if (step + 1) % max(1, steps // REPORTS) == 0:
                 curve.append((step + 1.0, critic.gap(generator)))
                 self.tell(step + 1)
-
-    def _teach(self, generator: Any, critic: WideAndDeep, done: float) -> None:
-        pace = self.config.pace * min(1.0, 2.0 * (1.0 - done))
-        for _ in range(self.config.lessons):
-            generator.step(critic.wanted(), critic.deep_weights(), pace)
 
     def _settled(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         """The last biases moved until every column on its own follows its noisy one-way law."""
@@ -139,6 +138,7 @@ def drawn_conditions(
 
 def calibrated(scores: Floats, law: Floats) -> Floats:
     """What to add to the scores of a column so that the mean of its laws is this one: proportional fitting."""
+    # Iterative proportional fitting of one margin; the softmax of the others keeps changing, hence the rounds.
     added = np.zeros(len(law))
     for _ in range(CALIBRATION_ROUNDS):
         weights = np.exp(scores + added - (scores + added).max(axis=1, keepdims=True))
@@ -177,6 +177,7 @@ class WideAndDeep:
 
     def _moved(self, deep: Deep, noisy: Noisy, generator: Any) -> Deep:
         made = generator.rows(self.config.batch)
+        # Clipped as the real rows are, or the two means would differ by the clipping alone.
         slope = noisy.deep / self.batch - deep.clipped_sum(made, 1.0) / len(made)
         vector = deep.flat() * (1.0 - self.config.deep_decay) + self.config.deep_pace * slope
         return Deep.of(vector, self.groups.width, self.config.hidden)
@@ -184,9 +185,6 @@ class WideAndDeep:
     def wanted(self) -> Floats:
         """The estimated share of rows with each pair of groups, as a table."""
         return symmetric(self.groups, self.pairs)
-
-    def deep_weights(self) -> Deep | None:
-        return self.deep
 
     def gap(self, generator: Any) -> float:
         """How far made rows are from the noisy means: what the wide critic gains, noise included."""

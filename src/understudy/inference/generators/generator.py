@@ -95,6 +95,7 @@ class Generator:
         for place, (matrix, bias) in enumerate(self.layers):
             values = values @ matrix + bias
             if place < len(self.layers) - 1:
+                # SiLU, x·σ(x), by the identity σ(x) = (1 + tanh(x/2))/2, which overflows for no x.
                 values = values * (0.5 + 0.5 * np.tanh(0.5 * values))
         return np.rint(values * ROUNDED) / ROUNDED
 
@@ -118,6 +119,7 @@ class Generator:
         """
         with np.errstate(over="ignore", invalid="ignore"):  # a row whose scores overflow is one that is drawn again
             codes, sure = self._drawn(noise.astype(np.float32), uniform.astype(np.float32), told)
+        # Replays on another processor need the same rows, and single precision differs there in its last digits.
         left = np.flatnonzero(~sure)
         codes[:, left] = self._drawn(noise[left], uniform[:, left], None if told is None else told[left])[0]
         return codes
@@ -181,6 +183,7 @@ def _drawn(scores: Real, uniform: Real) -> tuple[NDArray[np.int32], NDArray[np.b
     np.exp(scores, out=scores)
     for line in range(1, len(scores)):
         scores[line] += scores[line - 1]
+    # A double is taken at its word; a single is sure only if numbers near the uniform one give the same group.
     slack = SLACK * (scores.dtype == np.float32)
     low, high = (uniform - slack) * scores[-1], (uniform + slack) * scores[-1]
     codes, highest = np.zeros(len(uniform), dtype=np.int32), np.zeros(len(uniform), dtype=np.int32)
@@ -254,6 +257,7 @@ class GeneratedModel:
 
     def _completed(self, places: Sequence[int], known: Places, rng: np.random.Generator) -> Places:
         """By importance: an input's weight is the likelihood of the given groups, capped below so that one is found."""
+        # Sampling–importance–resampling (Rubin 1988): candidates by chance, one of them kept by its likelihood.
         laws, starts = self._pool(rng), self.generator.plan.starts
         candidates = rng.integers(0, len(laws), (len(known), CANDIDATES))
         likelihood = np.zeros(candidates.shape)

@@ -53,6 +53,7 @@ class GeneratorModule:
         self.laws = laws
         shares = torch.tensor(np.concatenate(laws), dtype=torch.float32)
         self.layers = nn.ModuleList([nn.Linear(i, o) for i, o in plan.layers])
+        # It begins with the noisy law of every column, and has only their relations to learn.
         with torch.no_grad():
             self.layers[-1].weight.mul_(config.start)
             self.layers[-1].bias.copy_(torch.log(shares.clamp(min=LEAST_SHARE)))
@@ -88,6 +89,7 @@ class GeneratorModule:
         return np.asarray((laws.T @ laws / len(laws)).double().numpy(), dtype=np.float64)
 
     def _remember(self) -> None:
+        # An exponential average of the weights (Polyak & Juditsky 1992): the last steps of a game go round in circles.
         for kept, now in zip(self.average, self.layers.parameters(), strict=True):
             kept.lerp_(now.detach(), 1.0 - self.config.memory)
 
@@ -145,6 +147,8 @@ class GeneratorModule:
 
 
 def _straight(scores: Tensor) -> Tensor:
+    # The straight-through Gumbel-softmax (Jang, Gu & Poole 2017; Maddison, Mnih & Teh 2017): forwards a hard choice,
+    # which has no gradient, and backwards the gradient of the soft one.
     soft = torch.softmax(scores, dim=1)
     hard = torch.zeros_like(soft).scatter_(1, soft.argmax(dim=1, keepdim=True), 1.0)
     return hard + soft - soft.detach()

@@ -79,6 +79,8 @@ class GraphicalEstimator:
 
     def fit(self, sweeps: int) -> GraphicalModel:
         """Some sweeps more, from where the last ones ended."""
+        # Private-PGM (McKenna, Sheldon & Miklau 2019) fits the same family by mirror descent, with one inference for
+        # each step; a sweep here costs one for all sets, and there is no step size to find (decision 6).
         homes: dict[int, list[ColumnSet]] = {}
         for columns in self.observations:
             homes.setdefault(self.model.tree.home(columns), []).append(columns)
@@ -116,6 +118,7 @@ class GraphicalEstimator:
         target, old = self._targets[columns], self._theta[columns]
         penalty = self._penalty(columns, expected, target)
         theta = old.copy()
+        # Newton for all cells at once. From far off the tangent of an exponential overshoots: steps are clipped.
         for _ in range(NEWTON_STEPS):
             moved = expected * np.exp(theta - old)
             theta += np.clip((target - moved - penalty * theta) / (moved + penalty), -LARGEST_STEP, LARGEST_STEP)
@@ -137,5 +140,6 @@ class GraphicalEstimator:
         if len(columns) == 1:
             return ONE_WAY_SPREAD
         seen, expected = self.observations[columns], self.model.marginal(columns)
+        # E(y − m)² is the noise plus what is really different; what is left of it, relative to m, is a variance of θ.
         excess = ((seen.counts - expected) ** 2 - seen.variance).sum() / (expected**2).sum()
         return float(np.clip(LARGEST_SPREAD * excess, SMALLEST_SPREAD, LARGEST_SPREAD))

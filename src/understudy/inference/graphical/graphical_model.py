@@ -21,6 +21,7 @@ from understudy.inference.sampling import CODE, draw_given
 Table = NDArray[np.float64]
 Tables = Mapping[ColumnSet, Table]
 TINY = 1e-290
+"""Smaller masses are none: a quotient by them could leave the range of doubles."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ class GraphicalModel:
 
     def pass_message(self, link: int, upward: bool) -> None:
         """Makes the table at one end of a link agree with the other end on the columns that they share."""
+        # Jensen, Lauritzen & Olesen (1990): dividing by the old table of the link takes back what was passed before.
         tie = self.tree.links[link]
         source, target = (tie.child, tie.parent) if upward else (tie.parent, tie.child)
         new = margin(self.tables[source], self.tree.cliques[source], tie.shared)
@@ -93,6 +95,7 @@ class GraphicalModel:
 
     def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:
         """Draws down the tree: each clique's new columns given those that are drawn."""
+        # Exact: given what a clique shares with its parent, its other columns are independent of all drawn before.
         drawn: CodeColumns = {}
         for i in (0, *(link.child for link in self.tree.links)):
             clique = self.tree.cliques[i]
@@ -124,6 +127,7 @@ def flat_cells(codes: CodeColumns, columns: ColumnSet, sizes: Mapping[str, int],
 def unflatten(cells: NDArray[np.integer], shape: Sequence[int]) -> list[NDArray[np.integer]]:
     """The code of each column out of row-major cell numbers: the inverse of `flat_cells`."""
     codes = []
+    # Not `np.unravel_index`, which takes and gives 64 bits: this is the inner step of every draw.
     for size in reversed(shape[1:]):
         rest = cells // CODE(size)
         codes.append(cells - rest * CODE(size))

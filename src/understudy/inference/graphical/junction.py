@@ -65,8 +65,11 @@ def _eliminate(sets: Iterable[ColumnSet], sizes: Mapping[str, int]) -> list[froz
     def cost(column: str) -> tuple[float, int, int]:
         around = neighbours[column]
         fill = sum(b not in neighbours[a] for a, b in itertools.combinations(around, 2))
+        # Rounded, since a set is walked in another order in every process, and sums of logarithms would differ in
+        # their last digits; another order of elimination is another model, and a replay must find the same.
         return round(weight[column] + sum(weight[c] for c in around), 9), fill, order[column]
 
+    # To find the order with the smallest cliques is NP-hard (Arnborg, Corneil & Proskurowski 1987).
     costs = {c: cost(c) for c in sizes}
     while neighbours:
         column = min(neighbours, key=lambda c: costs[c])
@@ -93,6 +96,7 @@ def _maximal(found: list[frozenset[str]], order: ColumnSet) -> tuple[ColumnSet, 
 def _span(cliques: tuple[ColumnSet, ...]) -> tuple[Link, ...]:
     """Prim's maximum spanning tree by the number of shared columns, from clique 0; equal overlaps in clique order."""
     links: list[Link] = []
+    # A spanning tree of cliques is a junction tree if and only if its overlaps add up to the most (Jensen 1994).
     best = {i: (len(set(cliques[0]) & set(c)), 0) for i, c in enumerate(cliques) if i}
     while best:
         child = max(best, key=lambda i: (best[i][0], -i))

@@ -84,7 +84,10 @@ class _TwoPasses:
     def __init__(self, model: GraphicalModel, wanted: Collection[ColumnSet]) -> None:
         self._model, self._cliques, self._wanted = model, model.tree.cliques, wanted
         self._above = {link.child: link for link in model.tree.links}
-        self._new = [self._new_columns(i) for i in range(len(self._cliques))]
+        self._new: list[ColumnSet] = []
+        for i, clique in enumerate(self._cliques):
+            known = self._above[i].shared if i in self._above else ()
+            self._new.append(tuple(c for c in clique if c not in known))
         self._place = {c: i for i, c in enumerate(model.sizes)}
         self._conditionals: dict[tuple[int, ColumnSet, ColumnSet], Table] = {}
         self._found: dict[ColumnSet, Table] = {}
@@ -116,6 +119,7 @@ class _TwoPasses:
         links = [self._model.tree.links[i] for i in self._model.children.get(clique, ())]
         sent: dict[ColumnSet, list[Carried]] = {}
         for i, link in enumerate(links):
+            # Siblings with the same shared columns get the same message but for their own: it is extended, not redone.
             if link.shared not in sent:
                 own = [self._start(clique, c, link.shared) for c in self._new[clique]]
                 known = [*before, *(rising[x.child] for x in links[:i])]
@@ -132,14 +136,11 @@ class _TwoPasses:
             for a in new[:i]:
                 self._keep(a, b, marginalise(self._model.tables[clique], held, (a, b)))
             for known in before:
-                self._keep_all(known.columns, b, self._carry(known, clique, (b,)).rows)
-
-    def _keep_all(self, columns: ColumnSet, b: str, rows: Table) -> None:
-        start = 0
-        for a in columns:
-            end = start + self._model.sizes[a]
-            self._keep(a, b, rows[start:end])
-            start = end
+                rows, start = self._carry(known, clique, (b,)).rows, 0
+                for a in known.columns:
+                    end = start + self._model.sizes[a]
+                    self._keep(a, b, rows[start:end])
+                    start = end
 
     def _keep(self, a: str, b: str, table: Table) -> None:
         pair = (a, b)
@@ -147,10 +148,6 @@ class _TwoPasses:
             pair, table = (b, a), table.T
         if pair in self._wanted:
             self._found[pair] = table
-
-    def _new_columns(self, clique: int) -> ColumnSet:
-        known = self._above[clique].shared if clique in self._above else ()
-        return tuple(c for c in self._cliques[clique] if c not in known)
 
     def _start(self, clique: int, column: str, shared: ColumnSet) -> Carried:
         """P(column, shared) inside one clique; where the column is itself shared, only its own value is possible."""
@@ -175,6 +172,7 @@ class _TwoPasses:
         axes = [1 + known.shared.index(c) for c in both + gone]
         rows = known.rows.reshape(-1, *(self._model.sizes[c] for c in known.shared))
         stacked = rows.transpose(0, *axes).reshape(len(known.rows), self._cells(both), -1).transpose(1, 0, 2)
+        # Given S, what lies beyond is independent of a: the running-intersection property makes this product exact.
         product = (stacked @ given).transpose(1, 0, 2)
         product = product.reshape(-1, *(self._model.sizes[c] for c in both + new))
         ordered = product.transpose(0, *(1 + (both + new).index(c) for c in onto))
@@ -250,5 +248,6 @@ def _multiplied(parts: list[tuple[ColumnSet, Table]], keep: frozenset[str]) -> t
     axis = {c: i for i, c in enumerate(dict.fromkeys(c for columns, _ in parts for c in columns))}
     kept = tuple(c for c in axis if c in keep)
     operands = [x for columns, table in parts for x in (table, [axis[c] for c in columns])]
+    # Variable elimination: a column is summed out as soon as no further table has it.
     einsum: Any = np.einsum  # its stubs know no lists of axes
     return kept, einsum(*operands, [axis[c] for c in kept], optimize=len(parts) > 2)

@@ -110,6 +110,7 @@ class LevelEstimates:
         live = np.bincount(nodes_of(codes, deepest), minlength=1 << deepest) > 0
         own = measured[deepest]
         found = [NoisyTable(own.columns, np.where(live, own.counts, 0.0), np.where(live, own.variance, 0.0))]
+        # The upward pass of Hay et al.; the way down again, which makes halves add up, is `split`.
         for level in range(deepest - 1, -1, -1):
             counts, noise = (x[::2] + x[1::2] for x in (found[-1].counts, np.asarray(found[-1].variance)))
             if level in measured:
@@ -160,6 +161,7 @@ def _kept(deviation: Floats, noise: Floats, mass: Floats, share: Floats) -> Floa
     spread *= min(max(likely, LEAST_SPREAD), 1.0)
     kept = np.divide(spread, spread + noise, out=np.zeros_like(spread), where=spread > 0)
     squares = deviation**2
+    # Limited translation (Efron & Morris 1972): a rare large split must not be shrunk because the others are even.
     own = np.divide(squares - noise, squares, out=np.zeros_like(squares), where=squares > STANDS_OUT * noise)
     return np.asarray(np.maximum(kept, own) * deviation)
 
@@ -209,7 +211,11 @@ def _mean_square(noise: Mapping[int, float], deepest: int) -> float:
     """Σ u_j/6 over the levels, where u_j is the variance of a node from all that was measured at and below it."""
     found, below = 0.0, math.inf
     for level in range(deepest, 0, -1):
-        precision = (1 / noise[level] if level in noise else 0.0) + (0.0 if below == math.inf else 1 / (2 * below))
+        precision = 0.0
+        if level in noise:
+            precision += 1 / noise[level]
+        if below < math.inf:
+            precision += 1 / (2 * below)
         below = 1 / precision
         found += below / 6
     return found

@@ -1,7 +1,8 @@
 """The Pitman–Yor urn on values of a line, and what it tells of its rows.
 
 Each value is a copy of an earlier one with probability (count − σ)/(θ + n), and new from a base measure without atoms
-with probability (θ + σk)/(θ + n), where k distinct values were seen. With σ = 0 it is the urn of a Dirichlet process.
+with probability (θ + σk)/(θ + n), where k distinct values were seen (Pitman & Yor 1997). With σ = 0 it is the urn of a
+Dirichlet process.
 """
 
 from __future__ import annotations
@@ -37,10 +38,12 @@ def urn(counts: Integers, draws: int, theta: float, sigma: float, rng: np.random
     founder[np.cumsum(counts) - counts] = True
     escapes = rng.random(draws) < sigma
     founder[seen:] = fresh
+    # Whether a copy founds a value depends on its source, which came before: a few rounds settle all of them.
     while not np.array_equal(founder[seen:], new := fresh | (founder[copied] & escapes)):
         founder[seen:] = new
     source = np.concatenate([np.arange(seen), np.where(founder[seen:], seen + np.arange(draws), copied)])
     value = np.concatenate([np.repeat(np.arange(len(counts)), counts), len(counts) + np.cumsum(founder[seen:]) - 1])
+    # Pointer doubling: every round jumps twice as far, so that log₂ of the longest chain of copies is enough.
     while not np.array_equal(source, further := source[source]):
         source = further
     return np.asarray(value[source][seen:])

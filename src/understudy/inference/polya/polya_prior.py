@@ -61,6 +61,7 @@ class PolyaPrior:
 
     concentration: float
     depth: int
+    # With j² draws have a density, since Σ 1/α_j is finite (Kraft 1964).
     exponent: float = 2.0
     base: Base = Uniform()
 
@@ -116,7 +117,8 @@ class PolyaPosterior:
         """The probability of each leaf for one more value: the mean of the posterior."""
         mass = np.ones(1)
         for a, counts in zip(self.tree.pseudo_counts, self.levels[1:], strict=True):
-            mass = _halved(mass, (a + counts[::2]) / (2 * a + counts[::2] + counts[1::2]))
+            left = (a + counts[::2]) / (2 * a + counts[::2] + counts[1::2])
+            mass = np.stack([mass * left, mass * (1 - left)], axis=1).ravel()
         return mass
 
     def log_density(self, values: Floats) -> Floats:
@@ -160,7 +162,3 @@ class PolyaPosterior:
             before = betaln(a + counts[::2], a + counts[1::2])
             found += float((betaln(a + counts[::2] + more[::2], a + counts[1::2] + more[1::2]) - before).sum())
         return found
-
-
-def _halved(mass: Floats, left: Floats) -> Floats:
-    return np.stack([mass * left, mass * (1 - left)], axis=1).ravel()

@@ -135,7 +135,10 @@ class DpArfState(RakeState):
         kept = np.ones(self.particles.count, dtype=np.bool_)
         for columns, forbidden in structural_zeros(self.plan.domain).items():
             kept &= ~forbidden[tuple(codes[c] for c in columns)]
-        weights = kept.astype(np.float64) if kept.any() else np.ones(kept.size)
+        # Where no particle keeps the rules, all stay: Gibbs sampling has to find the way out.
+        weights = np.ones(kept.size)
+        if kept.any():
+            weights = kept.astype(np.float64)
         self.particles.weights = weights * (self.total / weights.sum())
 
     def run_tree_round(self, schedule: Schedule, amount: Amount, triples: bool) -> None:
@@ -208,6 +211,7 @@ class DpArfState(RakeState):
     def _count(self, picked: Sequence[PrunedTree | rake.Option], amount: Amount) -> None:
         cuts = [o for o in picked if isinstance(o, PrunedTree)]
         grids = [o for o in picked if isinstance(o, rake.Option)]
+        # Each picked set gets the same part, whatever it is: a histogram of leaves costs as much as one of cells.
         parts = iter(amount.split([float(len(x)) for x in (grids, cuts) if x]))
         if grids:
             first = len(self.readings)

@@ -149,15 +149,13 @@ def _pick(
     if not pairs:
         return []
     trees = {choice: oblivious([*before, choice], known.domain) for choice, _ in pairs}
-    candidates = [_departure(trees[choice], other, known) for choice, other in pairs]
+    candidates = []
+    for choice, other in pairs:
+        groups = known.groups(other, known.tuning.scored_groups)
+        part = Crossed(trees[choice], other, tuple(groups.tolist()))
+        candidates.append(Departure(part.columns, known.share(other, groups), part))
     (chosen,) = curator.ask(Select(known.domain, candidates, amount))
     return [pairs[chosen][0]]
-
-
-def _departure(tree: Tree, column: str, known: ColumnEstimates) -> Departure:
-    groups = known.groups(column, known.tuning.scored_groups)
-    part = Crossed(tree, column, tuple(groups.tolist()))
-    return Departure(part.columns, known.share(column, groups), part)
 
 
 def _cuts(known: ColumnEstimates, column: str) -> list[int]:
@@ -183,6 +181,7 @@ def _measured(
 ) -> LeafMixture:
     groups = {c: known.groups(c, known.tuning.counted_groups) for c in known.domain.names}
     parts = [Crossed(tree, c, tuple(g.tolist())) for c, g in groups.items()]
+    # Every row is in one leaf, but in a table of each column: leaves are parallel, columns share the budget.
     shares = error_weights([p.cells for p in parts], amount.pure)
     measured = curator.ask(Partitions(known.domain, parts, amount, shares))
     rows = _leaf_rows(measured, possible(choices, tree), known.total)
@@ -220,6 +219,7 @@ def shrunk(counts: Floats, variance: float, share: Floats, rows: Floats) -> Floa
         # The sum of squares that noise alone would give: a node adds up several leaves, and their variances.
         noise = variance * len(counts) / nodes * seen.size
         squares = float(((seen - expected) ** 2).sum())
+        # The positive part: a factor below 0 would turn the differences round.
         kept = max(0.0, 1.0 - noise / max(squares, 1e-300))
         table = np.maximum(expected + kept * (seen - expected), 0.0) + LEAST_MASS
         above = table / table.sum(axis=1, keepdims=True)

@@ -93,6 +93,8 @@ class TrainingSample:
 
         Shuffling leaves every column as it is, so no first split tells anything: it halves a random column.
         """
+        # The first round of an adversarial random forest (Watson et al. 2023): the made-up rows have the same columns,
+        # each on its own.
         codes = [np.concatenate([self.codes[c], rng.permutation(self.codes[c])]) for c in columns]
         first = int(rng.integers(len(columns)))
         halves = self._halves(columns[first], rng)

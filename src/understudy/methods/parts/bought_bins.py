@@ -45,8 +45,9 @@ def with_bought_bins(schema: Schema, curator: Queryable) -> Schema:
     fine = Domain.of(schema.with_columns([dataclasses.replace(c, bins=FINEST) for c in columns]))
     lines = Domain(fine.schema, tuple(_even(fine[c.name]) for c in columns))
     rows, rest = noisy_rows(curator, whole.part(SHARE))
-    measured = CalibratedNoise(lines, rest)._measure(curator, rest, at_least(rows))  # of the same package
+    measured = CalibratedNoise(lines, rest).measure(curator, rest, at_least(rows))
     total, noise = at_least(rows), whole.noise_scale(curator.count_sensitivity(whole))
+    # As many bins as leave each enough rows to be seen through the noise of the counts that come next.
     bins = int(np.clip(total / (CLEAR * noise), FEWEST, MOST))
     weights = {c: m.estimate(lines[c], total).counts for c, m in measured.items()}
     return schema.with_columns([_cut(c, lines[c.name], weights[c.name], bins) for c in columns])

@@ -67,6 +67,7 @@ class Compression:
         found = {}
         for columns, forbidden in zeros.items():
             grid = self.grid(columns)
+            # A merged cell can occur if any of its cells can: only what is wholly forbidden stays forbidden.
             possible = np.zeros(grid.shape, dtype=bool)
             np.logical_or.at(possible, np.ix_(*map(np.array, grid.groups)), ~forbidden)
             if not possible.all():
@@ -115,6 +116,7 @@ class OpenedModel:
 
 def _groups(one_way: Measurement) -> Grouping:
     """Values that stand out keep their own group, in order; the others share the last one."""
+    # As private-PGM's own `mst` does: below three deviations a count may well be noise alone.
     stands_out = one_way.counts >= STANDS_OUT * one_way.deviation
     if np.count_nonzero(stands_out) > MOST_GROUPS:
         heaviest = np.argsort(-one_way.counts, kind="stable")[:MOST_GROUPS]

@@ -98,6 +98,8 @@ class Network:
 
     def prepare(self, curator: Queryable) -> None:
         """Divides the budget, before anything is bought: also before the values of private columns are."""
+        # Gradients are composed by their privacy loss distribution, counts as those of any method: two accounts, whose
+        # shares have to be settled before either is drawn on.
         curator.reserve(TRAINED_EPSILON, TRAINED_DELTA)
 
 
@@ -156,6 +158,7 @@ class CalibratedNetwork:
         even, targets = 1.0 / len(names), [n for n in names if n in self.recipe.targets]
         if not targets:
             return (even,) * len(names)
+        # The other half of the time any column, targets too: a generator must be able to make all of them.
         return tuple(even / 2 + (n in targets) / len(targets) / 2 for n in names)
 
     def _telling(self, curator: Queryable, budget: Budget, course: Course, cells: int) -> Callable[[int], None]:
@@ -173,6 +176,7 @@ def grouped(domain: Domain, one_ways: list[Measurement], total: float) -> Compre
     """Values by group: about evenly filled ones along a line; of categories the frequent ones, and the rest as one."""
     lines = sum(c.edges is not None for c in domain)
     others = sum(c.size for c in domain if c.edges is None)
+    # The critic sees every pair of groups: their number is the square of the width, and so is what noise is added to.
     most = max(4, min(LINE_GROUPS, (MOST_WIDTH - others) // max(1, lines)))
     rarest = total * max(RAREST, len(domain.names) / (8 * MOST_WIDTH))
     weights, groups = {}, {}
@@ -184,6 +188,7 @@ def grouped(domain: Domain, one_ways: list[Measurement], total: float) -> Compre
 
 
 def _groups(coding: Coding, weights: NDArray[np.float64], least: float, most: int) -> Grouping:
+    # Categories have no neighbours that they could be merged with: the rare ones share one group.
     if coding.edges is None:
         return Grouping.keeping(weights >= least)
     if coding.levels <= most:

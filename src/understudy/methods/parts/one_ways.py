@@ -42,6 +42,7 @@ def measure_columns(
     """
     if len(domain.names) == 1:
         return measure_each(domain, curator, amount)
+    # Spent in two steps, so that the second can go elsewhere where the first was good enough.
     one_ways = measure_each(domain, curator, amount.part(FIRST_SHARE))
     error = _expected_error(one_ways, estimate_total([*rows, *one_ways]))
     if error <= NOISY:
@@ -79,12 +80,14 @@ def denoised(counts: NDArray[np.float64], variance: float | NDArray[np.float64],
     noise = np.broadcast_to(np.asarray(variance, dtype=np.float64), counts.shape)
     if coding.edges is None:
         return evened(counts, noise)
+    # Behind the levels there is at most one code, that of a missing value, which has no neighbours.
     line = smoothed(counts[: coding.levels], noise[: coding.levels])
     return np.concatenate([line, counts[coding.levels :]])
 
 
 def _averaged(a: Measurement, b: Measurement) -> Measurement:
     """Two measurements of one column as one, by inverse variance; rounded, since a measurement is of whole counts."""
+    # Called Gaussian whatever both were: only the variance is read from now on, and σ² is that of a Gaussian.
     weight = b.variance / (a.variance + b.variance)
     counts = np.rint(weight * a.counts + (1 - weight) * b.counts).astype(np.int64)
     scale = float(np.sqrt(1 / (1 / a.variance + 1 / b.variance)))

@@ -89,6 +89,7 @@ def _groupings(weights: Floats, ordered: bool, missing: bool) -> dict[int, Group
     wanted = [level for level in LEVELS if level < size]
     if size <= LEVELS[-1]:
         wanted.append(size)
+    # Without an order, codes of the same frequency have nothing in common: the common ones stay apart.
     if not ordered:
         return dict(zip(wanted, by_rank(weights, wanted), strict=True))
     # What is added to every weight makes halves of segments without rows equally long.

@@ -14,7 +14,7 @@ from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.mechanisms.score import Candidate
 from understudy.boundary.privacy.queryable import Queryable
-from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
+from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.inference.graphical.estimation import GraphicalEstimator
 from understudy.inference.graphical.graphical_model import GraphicalModel
 from understudy.inference.graphical.junction import JunctionTree
@@ -24,8 +24,6 @@ from understudy.inference.structural_zeros import Mask, Zeros, structural_zeros
 from understudy.methods.parts.compression import Compression, OpenedModel
 from understudy.methods.parts.one_ways import denoised, measure_columns, public_rows
 from understudy.methods.parts.workload import Workload, triples_with
-
-Floats = NDArray[np.float64]
 
 FIRST_SWEEPS = 5
 FINAL_SWEEPS = 30
@@ -46,11 +44,16 @@ class SelectMeasureState:
         rows = public_rows(curator)
         one_ways = measure_columns(domain, curator, amount, rows)
         total = estimate_total(rows + one_ways)
-        one_ways = [_smoothed(m, domain[m.columns[0]]) for m in one_ways]
+        smoothed = []
+        for m in one_ways:
+            counts = denoised(m.counts.astype(np.float64), m.variance, domain[m.columns[0]])
+            smoothed.append(Measurement(m.columns, np.rint(counts).astype(np.int64), m.mechanism, m.scale))
+        one_ways = smoothed
         compression = Compression.of(one_ways, total)
         zeros = _affordable_zeros(compression.zeros(structural_zeros(domain)), compression.sizes)
         estimator = GraphicalEstimator(compression.sizes, compression.base(), total, curator.public_rows, zeros)
         estimator.observe([compression.merge(m) for m in one_ways])
+        # A few sweeps: single columns alone are fitted almost at once, and every later step goes on from here.
         estimator.fit(FIRST_SWEEPS)
         return cls(domain, curator, compression, estimator)
 
@@ -93,16 +96,12 @@ class SelectMeasureState:
 
 def _affordable_zeros(zeros: Zeros, sizes: dict[str, int]) -> Zeros:
     """Those that a small model can hold, the smallest first; other rules are kept by redrawing the rows."""
+    # Without noise in them they cost nothing but size. A rule is kept in any case: a row that breaks it is drawn again.
     held: dict[ColumnSet, Mask] = {}
     for columns in sorted(zeros, key=lambda s: zeros[s].size):
         if JunctionTree.over([*held, columns], sizes).cells(sizes) <= MOST_ZERO_CELLS:
             held[columns] = zeros[columns]
     return held
-
-
-def _smoothed(one_way: Measurement, coding: Coding) -> Measurement:
-    counts = np.rint(denoised(one_way.counts.astype(np.float64), one_way.variance, coding)).astype(np.int64)
-    return Measurement(one_way.columns, counts, one_way.mechanism, one_way.scale)
 
 
 @dataclass(frozen=True)
@@ -183,7 +182,13 @@ def find_worst(
     allowed = max(cells, state.model.tree.cells(state.sizes))
     estimates = expectations(state, workload, targets, allowed)
     sets = list(estimates)
-    candidates = [_candidate(state, s, e, workload.weight(s), noise) for s, e in estimates.items()]
+    candidates = []
+    for columns, expected in estimates.items():
+        weight = workload.weight(columns)
+        # Noise × cells alone kept large tables out even where two columns determine each other (decision 7).
+        harm = min(noise * expected.size, MOST_HARM * state.total)
+        grid = state.compression.grid(columns)
+        candidates.append(Candidate(columns, expected, weight, offset=-weight * harm, grid=grid))
     room = ModelSizeLimit(sets, state.sizes, tuple(state.estimator.sets), state.model.tree, allowed)
     chosen = state.curator.ask(Select(state.domain, candidates, amount, k=count, rule=room))
     return [sets[i] for i in chosen]
@@ -236,14 +241,6 @@ class ModelSizeLimit:
         return JunctionTree.over([*self.held, self.candidates[candidate]], self.sizes)
 
 
-def _candidate(
-    state: SelectMeasureState, columns: ColumnSet, expected: Estimate, weight: float, noise: float
-) -> Candidate:
-    # Noise × cells alone kept large tables out even where two columns determine each other (decision 7).
-    harm = min(noise * expected.size, MOST_HARM * state.total)
-    return Candidate(columns, expected, weight, offset=-weight * harm, grid=state.compression.grid(columns))
-
-
 def expectations(
     state: SelectMeasureState, workload: Workload, targets: ColumnSet, allowed: float
 ) -> dict[ColumnSet, Estimate]:
@@ -258,6 +255,8 @@ def expectations(
         found |= {t: table for t, table in triples.items() if not set(central[:i]) & set(t)}
     others = triples_with(workload.columns, tuple(t for t in targets if t not in central))
     wanted = _affordable_triples(state, workload, dict.fromkeys((*workload.triples(), *others)), allowed)
+    # One by one, by variable elimination: dearer than all at once, but a target that not every clique holds has no
+    # smaller model of the same shape to walk (see `every_triple_with`).
     joints = Joints(state.model)
     return found | {t: joints.table(t) for t in wanted if not set(central) & set(t)}
 

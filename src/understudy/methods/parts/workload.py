@@ -48,6 +48,7 @@ class Workload:
         _check_kind(kind, len(domain.names))
         pairs = map(frozenset, itertools.combinations(domain.names, 2))
         weights = {pair: 1.0 if pair.isdisjoint(targets) else TARGET_WEIGHT for pair in pairs}
+        # What is stated comes last: a user knows better than the rule for targets.
         weights |= _checked(domain, stated)
         largest = max([1.0, *weights.values()])
         # The grid of the scores would round a smaller weight to nothing.
@@ -72,6 +73,7 @@ def stated_targets(target: str | Sequence[str] | None) -> ColumnSet:
     >>> stated_targets("income"), stated_targets(["income", "age"]), stated_targets(None)
     (('income',), ('income', 'age'), ())
     """
+    # A text is a sequence of letters in Python: it has to be told from a list of names first.
     names: Sequence[str] = () if target is None else target
     if isinstance(names, str):
         names = (names,)
@@ -91,6 +93,7 @@ def triples_with(columns: ColumnSet, targets: ColumnSet) -> tuple[ColumnSet, ...
 
 def check_target_triples(columns: int, targets: int, most: int) -> None:
     """Refuses several targets that have too many triples to count; by public facts alone. One target may have any."""
+    # All triples but those without any target.
     triples = math.comb(columns, 3) - math.comb(columns - targets, 3)
     if targets > 1 and triples > most:
         raise MethodError(

@@ -49,6 +49,7 @@ class Levels:
         """The most groups that each of these columns may have together, or all values of the finest of them."""
         sizes = self.domain.shape(columns)
         low, high = 1, max(sizes)
+        # By bisection: the product of the sizes, none above the bound, grows with the bound.
         while low < high:
             most = (low + high + 1) // 2
             fits = math.prod(min(size, most) for size in sizes) <= self.largest
@@ -84,6 +85,7 @@ def sharpened(one_way: NoisyTable, margins: Sequence[NoisyTable]) -> Table:
 
     Conjugate gradients, since the matrix of a column with many values need not be written down (Hestenes & Stiefel).
     """
+    # The normal equations are Σ Gᵀ·(y − G·x)/σ² = 0, G summing by the groups of each source.
     counts = np.asarray(one_way.counts, dtype=np.float64)
     sources = [NoisyTable(one_way.columns, counts, one_way.variance, (np.arange(counts.size),)), *margins]
     residual = _pulls(sources, [m.counts - sum_by_group(m.groups[0], counts) for m in sources])

@@ -93,11 +93,13 @@ class CalibratedPrivBayes:
             return counts.unrelated(curator.remaining())
         structure = Structure(Levels(self.domain, counts.weights(), largest), curator, counts.total)
         families = structure.widen(structure.tree())
+        # The root has no table of its own: its one-way counts were measured before.
         counts.measure_tables([structure.levels.grid(f) for f in families if len(f) > 1])
         return counts.network(families)
 
     def _largest_table(self, total: float, curator: Queryable) -> float:
         """θ-usefulness: rows/cells ≥ θ × noise, for the noise that one of d−1 equal parts of the rest buys."""
+        # The tables will share what the structure leaves by their sizes, which are not known yet.
         part = curator.remaining().part(1 - TREE_SHARE).split([1.0] * (len(self.domain.names) - 1))[0]
         noise = part.noise_scale(curator.count_sensitivity(part)) * (1.0 if part.pure else math.sqrt(2 / math.pi))
         return total / (self.recipe.usefulness * noise)
@@ -171,6 +173,8 @@ class Structure:
 
     def _slip(self, amount: Amount, choices: Sequence[Sequence[ColumnSet]]) -> float:
         """By how much, in rows, a choice is likely to miss the best score: 2Δ·ln(families)/ε."""
+        # McSherry & Talwar (2007): with k candidates a score misses the best by more than 2Δ·(ln k + t)/ε with a
+        # probability of at most e^−t.
         epsilon = amount.split([1.0] * len(choices))[0].selection_epsilon()
         sensitivity = Dependence(()).sensitivity(self.curator.schema.rows_per_unit, self.curator.replaced)
         return 2 * sensitivity * math.log(max(map(len, choices))) / epsilon
@@ -182,6 +186,7 @@ def _rooted(columns: ColumnSet, pairs: Sequence[ColumnSet]) -> list[ColumnSet]:
     for a, b in pairs:
         links[a].append(b)
         links[b].append(a)
+    # Which column is the root changes no relation of the tree; a hub keeps the chains of conditionals short.
     root = max(columns, key=lambda c: len(links[c]))
     families: list[ColumnSet] = [(root,)]
     for column, *above in families:  # which grows while it is walked: first come, first served
@@ -258,6 +263,7 @@ class PrivBayesState:
     def _joint(self, measured: Measurement, weights: Mapping[str, Table], total: float) -> Table:
         """A family's noisy table, shrunk towards independence as far as noise demands; its one-way margins are kept."""
         grid = grid_of(measured)
+        # A model of one clique: what is used is its shrinkage, not its inference.
         single = {c: Grouping.of(g).sums(weights[c]) for c, g in zip(grid.columns, grid.groups, strict=True)}
         estimator = GraphicalEstimator({c: w.size for c, w in single.items()}, single, total, fixed_total=True)
         known = [NoisyTable((c,), w, SETTLED * float(self.columns[c].variance)) for c, w in single.items()]
