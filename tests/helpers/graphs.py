@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from understudy.inference.graphical.graphical_model import GraphicalModel
-from understudy.inference.graphical.junction import JunctionTree
+from understudy.inference.graphical.graphical_model import GraphicalModel, JunctionTree
 
 SIZES = {"a": 2, "b": 3, "c": 2, "d": 4, "e": 3}
 SHAPES = {

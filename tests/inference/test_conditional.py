@@ -15,8 +15,7 @@ from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.inference.conditional import LIMITS, ConditionedModel, ConditioningLimits, complete, resample
-from understudy.inference.graphical.graphical_model import GraphicalModel, flat_cells, marginalise
-from understudy.inference.graphical.junction import JunctionTree
+from understudy.inference.graphical.graphical_model import GraphicalModel, JunctionTree, flat_cells, marginalise
 from understudy.inference.marginal_model import MarginalModel
 from understudy.inference.network import BayesianNetwork, Family, IndependentModel
 

@@ -23,13 +23,13 @@ from understudy.boundary.schema.domain import ColumnSet
 from understudy.inference.graphical.graphical_model import (
     TINY,
     GraphicalModel,
+    JunctionTree,
     Table,
     flat_cells,
     marginalise,
     spread,
     unflatten,
 )
-from understudy.inference.graphical.junction import JunctionTree
 from understudy.inference.model import CodeColumns, Model
 from understudy.inference.sampling import CODE, draw_given
 
@@ -159,7 +159,7 @@ class ConditionedModel:
         for child in step.below:
             if child in self.messages:
                 weights *= self._from_below(child, rows, known, step.new)
-        return self._possible(step, _flat(weights, len(numbers)), known)
+        return self._possible(step, weights.reshape(len(numbers), -1), known)
 
     def _from_below(self, child: int, rows: Numbers, known: CodeColumns, new: ColumnSet) -> Table:
         """A child's message for these rows, shaped to the new columns of its parent."""
@@ -177,7 +177,7 @@ class ConditionedModel:
                 break
             table = self._table(step, columns + step.new)
             at = tuple(known[c][empty] for c in columns)
-            weights[empty] = _flat(table[at] if at else table[None], len(empty) if at else 1)
+            weights[empty] = table[at].reshape(len(empty), -1) if at else table.ravel()
         return weights
 
     def _gather(self, step: CliqueStep) -> None:
@@ -345,7 +345,3 @@ def _within(numbers: Numbers, start: int, stop: int, count: int) -> slice | Numb
     if stop - start == count:
         return slice(None)
     return np.flatnonzero((numbers >= start) & (numbers < stop))
-
-
-def _flat(table: Table, rows: int) -> Table:
-    return table.reshape(rows, -1)

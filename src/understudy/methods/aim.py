@@ -15,7 +15,7 @@ import numpy as np
 from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import ColumnSet, Domain
-from understudy.inference.graphical.junction import JunctionTree
+from understudy.inference.graphical.graphical_model import JunctionTree
 from understudy.inference.model import Model
 from understudy.methods.forecast.spending import Public, Spending, after_columns, spend_equally
 from understudy.methods.method import CHOOSES_SEVERAL, Method, Traits, Variant

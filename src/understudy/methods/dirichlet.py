@@ -19,8 +19,7 @@ from understudy.boundary.privacy.mechanisms.posterior import check_draws, least_
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Grid
-from understudy.inference.graphical.graphical_model import GraphicalModel
-from understudy.inference.graphical.junction import JunctionTree
+from understudy.inference.graphical.graphical_model import GraphicalModel, JunctionTree
 from understudy.inference.model import Model
 from understudy.methods.method import Method, Traits, Variant
 from understudy.methods.polya_tree import at_least, noisy_rows

@@ -125,17 +125,13 @@ class Traits:
     """What `auto` multiplies its forecast by: below 1 where it errs less than a forecast of a typical table says."""
 
 
-def tell_nothing(names: Sequence[str]) -> Options:
-    return Options()
-
-
 @dataclass(frozen=True)
 class Variant:
     """A way to run a method that the auditor looks at by itself; most methods have one."""
 
     ending: str = ""
     """What its name has beside the method's."""
-    options: Callable[[Sequence[str]], Options] = tell_nothing
+    options: Callable[[Sequence[str]], Options] = lambda names: Options()
     """What it must be told on a table of these columns."""
     mutants: tuple[str, ...] = ()
     """The mistakes that it can make beside those that every method can: the auditor must catch them in it."""

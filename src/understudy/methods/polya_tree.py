@@ -146,9 +146,6 @@ class MeasuredColumn:
     def estimate(self, coding: Coding, total: float) -> NoisyTable:
         if self.levels:
             return self._tree(coding, total)
-        return self._plain(coding, total)
-
-    def _plain(self, coding: Coding, total: float) -> NoisyTable:
         (measured,) = self.counts
         shrunk = denoised(measured.counts.astype(np.float64), measured.variance, coding)
         weights = settled(project_to_simplex(shrunk, total))

@@ -188,7 +188,14 @@ def _check_options(method: Method, options: Options) -> None:
             options,
         )
     if options.pool:
-        _check_pool(method, options.pool)
+        if not traits.selects:
+            raise MethodError(
+                f"method {method.name} selects from no pool; leave pool ({options.pool}) out, or use "
+                f"{_names('selects')}",
+                options.pool,
+            )
+        # A pool of a method that itself selects would have to be told which pool.
+        one_of("pool", options.pool, [m.name for m in METHODS.values() if not m.traits.selects], error=MethodError)
     if options.numeric not in (BINS, POLYA):
         raise MethodError(f"numeric ({options.numeric!r}) must be {BINS} or {POLYA}", options)
     if options.numeric == POLYA and not traits.buys_bins:
@@ -200,15 +207,6 @@ def _check_options(method: Method, options: Options) -> None:
 
 def _names(trait: str) -> str:
     return " or ".join(m.name for m in METHODS.with_trait(trait))
-
-
-def _check_pool(method: Method, pool: str) -> None:
-    if not method.traits.selects:
-        raise MethodError(
-            f"method {method.name} selects from no pool; leave pool ({pool}) out, or use {_names('selects')}", pool
-        )
-    known = [m.name for m in METHODS.values() if not m.traits.selects]
-    one_of("pool", pool, known, error=MethodError)
 
 
 def general_methods() -> list[Method]:

@@ -90,10 +90,6 @@ class AggregateQuery:
     def headings(self) -> tuple[str, ...]:
         return (*self.keys, *(a.name for a in self.aggregates))
 
-    def private_keys(self, schema: Schema) -> ColumnSet:
-        """The columns whose groups must be bought first."""
-        return tuple(k for k in self.keys if schema[k].private)
-
 
 def _check_columns(statement: SelectStatement, schema: Schema) -> None:
     if not statement.items:

@@ -61,7 +61,7 @@ class QueryPlan:
     @property
     def keys(self) -> ColumnSet:
         """The columns whose values must be bought first; only these cost a part of δ."""
-        return self.question.private_keys(self.schema)
+        return tuple(k for k in self.question.keys if self.schema[k].private)
 
     def ask(self, curator: Queryable) -> tuple[Group, ...]:
         """The figures of every group that there could be."""

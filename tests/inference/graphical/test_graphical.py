@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.graphs import COLUMNS, SHAPES, SIZES, dense, fitted, random_potentials, shapes
-from understudy.inference.graphical.graphical_model import GraphicalModel, marginalise
-from understudy.inference.graphical.junction import JunctionTree
+from understudy.inference.graphical.graphical_model import GraphicalModel, JunctionTree, marginalise
 
 
 def largest_error(model: GraphicalModel, joint: np.ndarray) -> float:

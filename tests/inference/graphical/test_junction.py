@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.graphs import SHAPES, SIZES, shapes
-from understudy.inference.graphical.junction import JunctionTree
+from understudy.inference.graphical.graphical_model import JunctionTree
 
 
 def faults(tree: JunctionTree, sets: list[tuple[str, ...]], columns: list[str]) -> set[str]:

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.graphs import COLUMNS, SIZES, dense, fitted, random_potentials, shapes
-from understudy.inference.graphical.graphical_model import GraphicalModel, marginalise, spread
-from understudy.inference.graphical.junction import JunctionTree
+from understudy.inference.graphical.graphical_model import GraphicalModel, JunctionTree, marginalise, spread
 from understudy.inference.graphical.marginals import every_pair, every_triple_with
 
 TOTAL = 1000.0

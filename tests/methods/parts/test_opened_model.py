@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from understudy.inference.graphical.graphical_model import GraphicalModel
-from understudy.inference.graphical.junction import JunctionTree
+from understudy.inference.graphical.graphical_model import GraphicalModel, JunctionTree
 from understudy.inference.grouping import Grouping
 from understudy.methods.parts.compression import Compression, OpenedModel
 

@@ -278,7 +278,3 @@ class GeneratedModel:
             laws[own, column] = 0.0
             laws[own, plan.starts[place] + groups[own]] = 1.0
         return laws
-
-    @cached_property
-    def sizes(self) -> tuple[int, ...]:
-        return self.generator.plan.sizes

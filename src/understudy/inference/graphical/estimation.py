@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet
-from understudy.inference.graphical.graphical_model import GraphicalModel, Table, margin, spread
-from understudy.inference.graphical.junction import JunctionTree
+from understudy.inference.graphical.graphical_model import GraphicalModel, JunctionTree, Table, margin, spread
 from understudy.inference.marginal_model import make_consistent
 from understudy.inference.noisy_table import NoisyTable
 

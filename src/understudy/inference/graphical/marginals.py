@@ -21,8 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet
-from understudy.inference.graphical.graphical_model import TINY, GraphicalModel, Table, margin, marginalise, spread
-from understudy.inference.graphical.junction import JunctionTree, Link
+from understudy.inference.graphical.graphical_model import (
+    TINY,
+    GraphicalModel,
+    JunctionTree,
+    Link,
+    Table,
+    margin,
+    marginalise,
+    spread,
+)
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,10 @@ def measure_columns(
         return measure_each(domain, curator, amount)
     # Spent in two steps, so that the second can go elsewhere where the first was good enough.
     one_ways = measure_each(domain, curator, amount.part(FIRST_SHARE))
-    error = _expected_error(one_ways, estimate_total([*rows, *one_ways]))
+    # The mean total variation that noise alone puts between a column's measured and true distribution. 0.4 is about
+    # ½·√(2/π): half of the L1 distance, and the mean absolute value of Gaussian noise in each cell.
+    total = estimate_total([*rows, *one_ways])
+    error = float(np.mean([0.4 * m.counts.size * m.deviation / total for m in one_ways]))
     if error <= NOISY:
         return one_ways
     # The error follows from noisy counts alone, so that it may decide what is paid next (adaptive composition).
@@ -64,12 +67,6 @@ def measure_each(domain: Domain, curator: Queryable, amount: Amount) -> list[Mea
     """Every one-way marginal once, with the amount shared so that their errors add up to the least."""
     sets = [(name,) for name in domain.names]
     return curator.ask(Marginals(domain, sets, amount, error_weights([domain.cells(s) for s in sets], amount.pure)))
-
-
-def _expected_error(one_ways: Sequence[Measurement], total: float) -> float:
-    """The mean total variation that noise alone puts between a column's measured and true distribution."""
-    # 0.4 is about ½·√(2/π): half of the L1 distance, and the mean absolute value of Gaussian noise in each cell.
-    return float(np.mean([0.4 * m.counts.size * m.deviation / total for m in one_ways]))
 
 
 def denoised(counts: NDArray[np.float64], variance: float | NDArray[np.float64], coding: Coding) -> NDArray[np.float64]:

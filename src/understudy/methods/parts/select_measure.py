@@ -16,8 +16,7 @@ from understudy.boundary.privacy.mechanisms.score import Candidate
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.inference.graphical.estimation import GraphicalEstimator
-from understudy.inference.graphical.graphical_model import GraphicalModel
-from understudy.inference.graphical.junction import JunctionTree
+from understudy.inference.graphical.graphical_model import GraphicalModel, JunctionTree
 from understudy.inference.graphical.marginals import Joints, every_pair, every_triple_with
 from understudy.inference.noisy_table import NoisyTable, estimate_total
 from understudy.inference.structural_zeros import Mask, Zeros, structural_zeros
@@ -74,12 +73,6 @@ class SelectMeasureState:
     @property
     def model(self) -> GraphicalModel:
         return self.estimator.model
-
-    def cells(self, columns: ColumnSet) -> int:
-        return self.compression.grid(columns).cells
-
-    def one_way(self, column: str) -> NDArray[np.float64]:
-        return self.model.marginal((column,))
 
     def measure(self, sets: list[ColumnSet], amount: Amount, sweeps: int) -> list[Measurement]:
         """Measures sets of columns by group, and fits them in."""
@@ -138,7 +131,7 @@ def select_tree(
     """A maximum spanning tree of all columns, by private selection: pairs far from what independent columns expect."""
     names = state.domain.names
     pairs = list(itertools.combinations(names, 2))
-    single = {c: state.one_way(c) for c in names}
+    single = {c: state.model.marginal((c,)) for c in names}
     candidates = [
         Candidate(
             pair,
@@ -268,7 +261,7 @@ def _affordable_triples(
 
     The sizes of tables follow from public facts and earlier answers alone.
     """
-    cells = {t: state.cells(t) for t in triples}
+    cells = {t: state.compression.grid(t).cells for t in triples}
     order = sorted((t for t in cells if cells[t] <= allowed), key=lambda t: (-workload.weight(t), cells[t]))
     totals = itertools.accumulate(cells[t] for t in order)
     return [t for t, total in zip(order, totals, strict=True) if total <= MOST_TRIPLE_CELLS]

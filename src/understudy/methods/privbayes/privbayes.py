@@ -164,12 +164,12 @@ class Structure:
         """The family itself, and with every further parent that leaves its table fine enough."""
         if len(family) == 1:
             return [family]
-        wider = [(*family, c) for c in before if c not in family]
-        return [family, *(f for f in wider if self._keeps_shape(f))]
-
-    def _keeps_shape(self, columns: ColumnSet) -> bool:
-        finest = max(self.levels.domain.shape(columns))
-        return self.levels.resolution(columns) >= min(FEWEST_GROUPS, finest)
+        found = [family]
+        for wider in ((*family, c) for c in before if c not in family):
+            finest = max(self.levels.domain.shape(wider))
+            if self.levels.resolution(wider) >= min(FEWEST_GROUPS, finest):
+                found.append(wider)
+        return found
 
     def _slip(self, amount: Amount, choices: Sequence[Sequence[ColumnSet]]) -> float:
         """By how much, in rows, a choice is likely to miss the best score: 2Δ·ln(families)/ε."""

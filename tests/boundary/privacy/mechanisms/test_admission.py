@@ -30,7 +30,7 @@ from understudy.boundary.privacy.mechanisms.exponential import Admission, OneOfE
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Tree
 from understudy.errors import InternalError
-from understudy.inference.graphical.junction import JunctionTree
+from understudy.inference.graphical.graphical_model import JunctionTree
 from understudy.methods.dp_arf.dp_arf import TreesAndGrids
 from understudy.methods.dp_arf.proxy_trees import CandidateTree, ProxyTree, PrunedTree
 from understudy.methods.parts.select_measure import Acyclic, ModelSizeLimit
