@@ -1,4 +1,4 @@
-"""Writes the fitted numbers to the file that `understudy.methods.forecast.forecast` reads."""
+"""Writes the fitted numbers as the module `understudy.methods.forecast.coefficients`."""
 
 from __future__ import annotations
 
@@ -13,25 +13,34 @@ from understudy.methods.forecast.forecast import cost_facts
 from .cells import Cell
 from .fit import ErrorFit, Floats, family_of
 
-PATH = ROOT / "src" / "understudy" / "methods" / "forecast" / "coefficients.json"
+MEANING = "By method. Of the error: what it wastes of its budget, and what it does not reach; both as logarithms."
+PATH = ROOT / "src" / "understudy" / "methods" / "forecast" / "coefficients.py"
 
 
 def written(
     cells: Sequence[Cell], errors: ErrorFit, ranges: Mapping[str, float], costs: Mapping[str, Mapping[str, Floats]]
 ) -> Path:
     """With the least and the greatest of the facts that time and memory of a method were measured with."""
-    methods = []
+    lines = [
+        '"""The coefficients of `forecast`, fitted to measured releases: written by `scripts/bench plan --write`."""',
+        "",
+        "from __future__ import annotations",
+        "",
+        f"SHAPE = {_numbers(errors.shape)}",
+        '"""What the errors of all methods have in common: the fields of `forecast.forecast.Shape`."""',
+        f"RELATED = {_numbers(errors.related)}",
+        '"""Mean and spread, over public tables, of the logarithm of how closely pairs of columns are related."""',
+        "COEFFICIENTS: dict[str, dict[str, list[float]]] = {",
+    ]
     for method, numbers in errors.methods.items():
         tables = len({family_of(c.table) for c in cells if c.real and c.method == method and "error" in c.figures})
+        lines += [f'    "{method}": {{', f'        "error": {_numbers(numbers)},']
+        lines += [f'        "{n}": {_numbers(costs[n][method])},' for n in costs]
         facts = np.array([cost_facts(c.facts, c.bought) for c in cells if c.method == method and _costed(c)])
-        found = {"error": _numbers(numbers)} | {n: _numbers(costs[n][method]) for n in costs}
-        found |= {"lowest": _numbers(facts.min(0)), "highest": _numbers(facts.max(0))}
-        found |= {"range": f"[{ranges[method]:.4g}]", "tables": f"[{tables}]"}
-        fields = ", ".join(f'"{name}": {values}' for name, values in found.items())
-        methods.append(f'  "{method}": {{{fields}}}')
-    body = f' "shape": {_numbers(errors.shape)},\n "related": {_numbers(errors.related)},\n "methods": {{\n'
+        lines += [f'        "{n}": {_numbers(v)},' for n, v in (("lowest", facts.min(0)), ("highest", facts.max(0)))]
+        lines += [f'        "range": [{ranges[method]:.4g}],', f'        "tables": [{tables}],', "    },"]
     new = PATH.with_suffix(".tmp-new")
-    new.write_text("{\n" + body + ",\n".join(methods) + "\n }\n}\n")
+    new.write_text("\n".join([*lines, "}", f'"""{MEANING}"""', ""]))
     return new.replace(PATH).relative_to(ROOT)
 
 

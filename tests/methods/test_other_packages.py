@@ -17,7 +17,7 @@ from understudy.methods.registry import METHODS, Offered, Registry, choose, find
 MODULE = """
 from dataclasses import dataclass
 
-from understudy.methods.forecast.forecast import COEFFICIENTS
+from understudy.methods.forecast.coefficients import COEFFICIENTS
 from understudy.methods.independent import CalibratedIndependent
 from understudy.methods.method import Method
 from understudy.methods.params import Params, parameter

@@ -16,8 +16,8 @@ import understudy as us
 from understudy.boundary.privacy.budget import Budget
 from understudy.cli.app import app
 from understudy.datasets import schema as bundled
+from understudy.methods.forecast.coefficients import COEFFICIENTS
 from understudy.methods.forecast.forecast import (
-    COEFFICIENTS,
     COST_FACTS,
     FEWEST_TABLES,
     POINTS,

@@ -14,11 +14,9 @@ does not reach a share of r stays. And the noise of single columns is in each of
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,17 +25,13 @@ from numpy.typing import NDArray
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError
+from understudy.methods.forecast.coefficients import COEFFICIENTS, RELATED, SHAPE
 from understudy.methods.forecast.spending import SHARE_OF_NOISE, Floats, Public, Spending
 from understudy.parameters import whole_number
 
 if TYPE_CHECKING:
     from understudy.methods.method import Method
 
-# Fitted to measured releases, and written by `scripts/bench plan --write`. `shape` has the fields of `Shape`, `related`
-# the mean and spread, over public tables, of the logarithm of how closely pairs of columns are related. The error of a
-# method has two: what it wastes of its budget, and what it does not reach; both as logarithms.
-FITTED = json.loads(Path(__file__).with_name("coefficients.json").read_text(encoding="utf-8"))
-COEFFICIENTS: dict[str, dict[str, list[float]]] = FITTED["methods"]
 ASSUMED_ROWS = 10_000
 MOST_ROWS = 10**12
 FEWEST_TABLES = 5
@@ -94,13 +88,9 @@ def forecast(method: Method, facts: Public) -> Forecast:
 def _errors(setting: Setting, coefficients: Sequence[float], reach: float) -> tuple[float, float, float]:
     """Of a table as related as is typical, and the range: what relations leave open, and what else does (`reach`)."""
     waste, unreached = (np.array([math.exp(c)]) for c in coefficients)
-    typical, between = FITTED["related"]
+    typical, between = RELATED
     error, loosely, closely = (
-        float(
-            expected_error(
-                setting, Shape(*FITTED["shape"]), np.array([math.exp(typical + z * between)]), waste, unreached
-            )
-        )
+        float(expected_error(setting, Shape(*SHAPE), np.array([math.exp(typical + z * between)]), waste, unreached))
         for z in (0.0, -FOUR_OF_FIVE, FOUR_OF_FIVE)
     )
     # What the relations leave open and what else does are taken to be independent, so that their squares add up.
