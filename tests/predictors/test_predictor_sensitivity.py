@@ -187,6 +187,7 @@ def test_mutant_attribute_histograms_counted_as_parallel_is_refused(monkeypatch:
     schema = SCHEMAS["add-remove"]
     curator, found = twins(*neighbours("add-remove", ROWS, ROWS[0]), schema, BUDGETS["pure"])
     monkeypatch.setattr(curator, "ask", without_split(curator))
+    monkeypatch.setattr(curator, "kinds", (*curator.kinds, WithoutSplit))
     learn(curator, ClassificationTask(Domain.of(schema), TARGET), SETTINGS["noisy tree"], np.random.default_rng(0))
     assert curator.guarantee[0] <= 2.0  # the mutant's own books are in order
     assert loss(found, curator) > 1.5 * allowed(curator)

@@ -11,9 +11,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
+from understudy.boundary.privacy.asks import ASKS
 from understudy.boundary.privacy.asks.ask import Ask, Price, Result
 from understudy.boundary.privacy.budget import Amount, Budget, Meter, Spend, claim
 from understudy.boundary.privacy.budget import total as composed
@@ -45,13 +47,17 @@ class Curator(Queryable):
     (1.0, 0.0)
     """
 
+    kinds: ClassVar[tuple[type[Ask[Any]], ...]] = ASKS
+    """What it answers: these and no subclass of theirs, which might say another price than the one that is proved."""
+
     def __init__(self, schema: Schema, budget: Budget, gate: Gate, keys: Sequence[str] | None = None) -> None:
         self._budget, self._gate = budget, gate
         self._facts = PublicFacts(schema, budget, keys=None if keys is None else tuple(keys))
         self._meter = Meter(budget)
         self._record: list[RecordedAnswer] = []
-        # Reentrant, since a training learns while it is being answered.
+        # Reentrant, so that what asks while it is being answered is refused and does not wait for itself.
         self._asking = threading.RLock()
+        self._answering = False
 
     @classmethod
     def on(
@@ -134,11 +140,12 @@ class Curator(Queryable):
         check_trainable(self.budget.pure, self.schema)
         self.demand_codes()
         # The ledger is debited with the first answer, for the division as it is then.
-        if self._record or self._facts.training:
-            raise MethodError("the budget must be divided once, and before anything is asked of the rows", self)
-        self._facts = self._facts.divided(epsilon_share, delta_share)
-        assert self._facts.training is not None
-        return self._facts.training
+        with self._asking:
+            if self._answering or self._record or self._facts.training:
+                raise MethodError("the budget must be divided once, and before anything is asked of the rows", self)
+            self._facts = self._facts.divided(epsilon_share, delta_share)
+            assert self._facts.training is not None
+            return self._facts.training
 
     def remaining(self) -> Amount:
         """What is left of the budget, to be split by shares; never more than a ledger is debited for it."""
@@ -157,17 +164,30 @@ class Curator(Queryable):
 
         Threads are answered one after the other: between the dry run and the debit, nobody else may spend.
         """
-        if not isinstance(ask, Ask):
-            raise InternalError(f"what is asked must be an Ask, and not a {type(ask).__name__}.", ask)
+        if type(ask) not in self.kinds:
+            raise InternalError(
+                f"what is asked must be one of the asks of the boundary, and not a {type(ask).__name__}.", type(ask)
+            )
+        with self._asking:
+            if self._answering:
+                raise InternalError(
+                    f"a {type(ask).__name__} can't be asked while another ask is being answered.", type(ask)
+                )
+            self._answering = True
+            try:
+                return self._answer(ask)
+            finally:
+                self._answering = False
+
+    def _answer(self, ask: Ask[Result]) -> Result:
         # Refuse first, spend later: neither the price nor the question looks at the rows.
         price = Price(self.facts, tuple(ask.spends(self.facts)))
         questions = ask.questions(price)
-        with self._asking:
-            self._check(price.spends)
-            values = self._gate.answer(ask, price, questions, lambda: self._meter.debit(price.spends))
-            # Frozen, since the strategy is handed the very arrays that the record keeps.
-            values = [frozen(np.asarray(v)) for v in values]
-            self._record += [RecordedAnswer(q, v) for q, v in zip(questions, values, strict=True)]
+        self._check(price.spends)
+        values = self._gate.answer(ask, price, questions, lambda: self._meter.debit(price.spends))
+        # Frozen, since the strategy is handed the very arrays that the record keeps.
+        values = [frozen(np.asarray(v)) for v in values]
+        self._record += [RecordedAnswer(q, v) for q, v in zip(questions, values, strict=True)]
         return ask.answer(values, price)
 
     def _check(self, spends: Sequence[Spend]) -> None:

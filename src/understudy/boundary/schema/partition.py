@@ -237,6 +237,24 @@ class Bundle:
         return tuple(dict.fromkeys((*self.base.columns, *self.crossed, self.target)))
 
 
+def fits(partition: Partition, domain: Domain) -> bool:
+    """Whether a partition of this module has one cell for each combination of the domain's codes; True of others."""
+    match partition:
+        case Grid(columns=columns, groups=groups):
+            sizes = tuple(len(g) for g in groups)
+            return sizes == domain.shape(columns) and all(min(g) >= 0 for g in groups)
+        case Tree(columns=columns, sizes=sizes, splits=splits):
+            children = [child for s in splits for child in (s.low, s.high)]
+            inside = all(-partition.cells <= child < len(splits) for child in children)
+            return inside and tuple(sizes) == domain.shape(columns)
+        case Crossed(tree=tree, column=column, groups=groups):
+            return fits(tree, domain) and len(groups) == domain.size(column) and min(groups) >= 0
+        case CrossTable(base=base):
+            sizes = (domain.size(partition.column), domain.size(partition.target))
+            return fits(base, domain) and (partition.size, partition.classes) == sizes
+    return True
+
+
 def shape_of(partition: Partition) -> tuple[int, ...]:
     """How counts of its cells are laid out: along the columns of a grid, by leaf and group, or in one line."""
     if isinstance(partition, Grid | Crossed):

@@ -10,17 +10,18 @@ import pyarrow as pa
 import pytest
 
 import understudy as us
-from understudy.boundary.privacy.asks import Partitions, Select, Train
-from understudy.boundary.privacy.budget import Budget
+from understudy.boundary.privacy.asks import Marginals, Partitions, Ranks, Select, Tally, Train
+from understudy.boundary.privacy.budget import Budget, Spend
 from understudy.boundary.privacy.curator import Curator
-from understudy.boundary.privacy.mechanisms.score import Candidate
+from understudy.boundary.privacy.facts import PublicFacts
+from understudy.boundary.privacy.mechanisms.score import Candidate, Departure, Rank
 from understudy.boundary.privacy.mechanisms.subsampling import Course
 from understudy.boundary.privacy.mechanisms.training import GradientShape
 from understudy.boundary.schema.domain import Domain
-from understudy.boundary.schema.grouped_sums import ValueSum
+from understudy.boundary.schema.grouped_sums import GroupedSums, RowCount, SumNeighbours, ValueSum
 from understudy.boundary.schema.partition import Crossed, CrossTable, Grid, Partition, Split, Tree
 from understudy.boundary.tables.counting import count_partitions
-from understudy.errors import BudgetExhausted, InternalError
+from understudy.errors import BudgetExhausted, InternalError, MethodError, UnderstudyError
 
 SCHEMA = us.Schema.loads(
     '[columns.a]\ntype = "integer"\nmin = 0\nmax = 9\n[columns.b]\ntype = "integer"\nmin = 0\nmax = 3\n'
@@ -45,26 +46,58 @@ def test_an_estimate_of_another_shape_is_refused() -> None:
     assert curator.spends == ()
 
 
+def test_an_estimate_that_is_changed_after_its_check_changes_no_candidate() -> None:
+    mine = np.zeros(10)
+    candidate = Candidate(("a",), mine)
+    before = candidate.score(np.ones(10, dtype=np.int64))
+    mine[:] = np.nan
+    assert candidate.score(np.ones(10, dtype=np.int64)) == before
+    with pytest.raises(ValueError, match="read-only"):
+        candidate.estimate[0] = 1.0
+
+
+@pytest.mark.parametrize("share", [2.0**43, float("nan"), float("inf")])
+def test_shares_that_64_bits_do_not_hold_are_refused(share: float) -> None:
+    """Their products wrap, so that a row moved the score by any number at a declared sensitivity of 1."""
+    with pytest.raises(InternalError, match="the shares of"):
+        Departure(("a",), np.array([share, share]), Grid(("a",), ((0,) * 9 + (1,),)))
+
+
 # --- partitions
 
 TREE = Tree(("b",), (4,), (Split(0, 0b10, -1, -2),))
-UNFIT: dict[str, Partition] = {
-    "a grid": Grid(("a",), ((0, 1, 1, 0, 0),)),
-    "a crossed tree": Crossed(TREE, "a", (0, 0, 0, 0, 1)),
-    "a cross table": CrossTable(Grid(("b",), ((0, 0, 0, 0),)), "a", 5, "b", 4),
+TOO_FEW: dict[str, Partition] = {
+    "a grid of too few codes": Grid(("a",), ((0, 1, 1, 0, 0),)),
+    "a crossed tree of too few codes": Crossed(TREE, "a", (0, 0, 0, 0, 1)),
+    "a cross table of too few values": CrossTable(Grid(("b",), ((0, 0, 0, 0),)), "a", 5, "b", 4),
     "a cross table on a base of too few codes": CrossTable(Grid(("b",), ((0, 0),)), "a", 10, "b", 4),
+}
+UNFIT = TOO_FEW | {
+    "a grid of negative groups": Grid(("b",), ((0, 1, -1, 0),)),
+    "a tree of too few codes": Tree(("a",), (5,), (Split(0, 0b10, -1, -2),)),
+    "a tree with a child too many": Tree(("b",), (4,), (Split(0, 0b10, -1, 7),)),
 }
 
 
 @pytest.mark.parametrize("partition", UNFIT.values(), ids=UNFIT.keys())
-def test_a_partition_of_too_few_codes_gives_every_row_a_cell(partition: Partition) -> None:
+@pytest.mark.parametrize("rows", [ROWS, [*ROWS, (9, 3)]], ids=["rows inside", "a row outside"])
+def test_a_partition_that_is_not_of_the_domain_is_refused_whatever_the_rows(
+    partition: Partition, rows: list[tuple[int, int]]
+) -> None:
     """An error, or a longer histogram, told for nothing whether some row is in none of its cells."""
+    curator = curator_of(rows)
+    with pytest.raises(InternalError, match="must have a cell for each of the domain's codes"):
+        curator.ask(Partitions(DOMAIN, [partition], curator.remaining()))
+    assert curator.spends == ()
+
+
+@pytest.mark.parametrize("partition", TOO_FEW.values(), ids=TOO_FEW.keys())
+def test_a_partition_of_too_few_codes_gives_every_row_a_cell(partition: Partition) -> None:
+    """The second line of defence, should such a partition reach the counting."""
     for rows in (ROWS, [*ROWS, (9, 3)]):
         codes = {"a": np.array([a for a, _ in rows]), "b": np.array([b for _, b in rows])}
         (counts,) = count_partitions([partition], [codes])
         assert counts.size == partition.cells and counts.sum() == len(rows)
-        curator = curator_of(rows)
-        assert curator.ask(Partitions(DOMAIN, [partition], curator.remaining()))[0].counts.size == partition.cells
 
 
 def test_a_foreign_partition_shows_as_many_cells_as_it_says() -> None:
@@ -98,7 +131,42 @@ def test_a_sum_needs_a_finite_centre_and_step(number: float) -> None:
             ValueSum("b", centre, steps, 0, 3)
 
 
+def test_a_summand_with_a_sensitivity_of_its_own_is_refused() -> None:
+    class Light(RowCount):
+        def sensitivity(self, neighbours: SumNeighbours) -> tuple[float, float]:
+            return 0.0, 0.0
+
+    curator = curator_of(ROWS)
+    with pytest.raises(InternalError, match="what a tally adds up must be"):
+        curator.ask(Tally(DOMAIN, GroupedSums((), None, (Light(),)), curator.remaining()))
+
+
+@pytest.mark.parametrize(
+    ("rank", "error"),
+    [(Rank(0.5, -(2**43)), MethodError), (Rank(0.5, 2**50), MethodError)]
+    + [(Rank(p), InternalError) for p in (-0.5, 1.5, float("nan"))]
+    + [(Rank(0.5, 2.5), InternalError)],  # type: ignore[arg-type]
+)
+def test_a_rank_without_exact_scores_is_refused_before_it_is_paid(rank: Rank, error: type[UnderstudyError]) -> None:
+    curator = curator_of(ROWS)
+    with pytest.raises(error, match="a rank of 'a'"):
+        curator.ask(Ranks(DOMAIN, GroupedSums(("a",), None, (RowCount(),)), [rank], curator.remaining(), [1.0]))
+    assert curator.spends == ()
+
+
 # --- the curator
+
+
+class Free(Marginals):
+    def spends(self, facts: PublicFacts) -> list[Spend]:
+        return [Spend("public", "counts", 0.0, 0.0) for _ in self.sets]
+
+
+def test_a_subclass_of_an_ask_names_no_price_of_its_own() -> None:
+    curator = curator_of(ROWS)
+    with pytest.raises(InternalError, match="must be one of the asks of the boundary, and not a Free"):
+        curator.ask(Free(DOMAIN, [("a",)], curator.remaining()))
+    assert curator.record == ()
 
 
 def training(course: Course, learn: Any) -> Train:
@@ -116,3 +184,17 @@ def test_a_training_costs_no_more_than_the_ledger_is_debited_for_it(tmp_path: Pa
     with pytest.raises(BudgetExhausted, match=r"\(0, 5e-07 and 0.9144\) of all asks .* 5e-07 and 0.01 that"):
         curator.ask(training(Course(0.1, 2.6, 20), lambda t: [t.gradients().pairs]))
     assert not ledger.exists()
+
+
+def test_nothing_is_asked_while_an_ask_is_answered() -> None:
+    """A replay does not train: it would never ask what a learner asks, and could not be compared."""
+    pytest.importorskip("dp_accounting")
+    pytest.importorskip("torch")
+    curator = curator_of(ROWS, Budget(2.0, 1e-6))
+    curator.reserve(0.6, 0.5)
+
+    def learn(access: Any) -> list[Any]:
+        return [m.counts for m in curator.ask(Marginals(DOMAIN, [("a",)], curator.remaining()))]
+
+    with pytest.raises(InternalError, match="a Marginals can't be asked while another ask is being answered"):
+        curator.ask(training(Course(0.1, 2.6, 20), learn))

@@ -25,8 +25,10 @@ from understudy.boundary.privacy.mechanisms.noise import LARGEST_SCALE
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.privacy.mechanisms.score import GRID_BITS
 from understudy.boundary.privacy.mechanisms.training import Keep, at_once
+from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.partition import Partition, fits
 from understudy.boundary.tables.table import Table
-from understudy.errors import MethodError
+from understudy.errors import InternalError, MethodError
 
 MOST_CELLS = 20_000_000
 """The most cells that one marginal may have: each of them gets noise, and memory."""
@@ -100,6 +102,19 @@ def check_cells(columns: Sequence[str], cells: int) -> None:
             f"the marginal of {', '.join(columns)} has {cells:,} cells and may have at most {MOST_CELLS:,}; "
             "leave a column out, or give one fewer bins",
             columns,
+        )
+
+
+def check_partition(domain: Domain, partition: Partition) -> None:
+    """Refuses a partition that is not of this domain: some rows would have no cell, and whether there are such rows
+    would show, unpaid, in an error or in the number of cells.
+
+    Partitions that other rooms define have to see to it themselves; `tables.counting` gives each of their rows a cell.
+    """
+    if not fits(partition, domain):
+        raise InternalError(
+            f"a partition over {', '.join(partition.columns)} must have a cell for each of the domain's codes.",
+            partition.columns,
         )
 
 

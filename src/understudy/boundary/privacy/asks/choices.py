@@ -8,12 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from understudy.boundary.privacy.asks.ask import Arrays, Ask, Counts, Description, Price, Question, Scores, check_cells
+from understudy.boundary.privacy.asks.ask import (
+    Arrays,
+    Ask,
+    Counts,
+    Description,
+    Price,
+    Question,
+    Scores,
+    check_cells,
+    check_partition,
+)
 from understudy.boundary.privacy.budget import Amount, Spend
 from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.mechanisms.exponential import Admission, first_admissible
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
-from understudy.boundary.privacy.mechanisms.score import Rank, Scored, rank_exponent, rank_scores
+from understudy.boundary.privacy.mechanisms.score import Rank, Scored, check_rank, rank_exponent, rank_scores
 from understudy.boundary.privacy.mechanisms.training import Keep, at_once
 from understudy.boundary.schema.domain import Coding, Domain
 from understudy.boundary.schema.grouped_sums import GroupedSums
@@ -80,8 +90,10 @@ class Select(Ask[list[int]]):
             if isinstance(candidate.grid, Bundle):
                 for part in candidate.grid.parts:
                     check_cells(part.columns, part.cells)
+                    check_partition(self.domain, part)
             elif candidate.grid:
                 check_cells(candidate.grid.columns, candidate.grid.cells)
+                check_partition(self.domain, candidate.grid)
             else:
                 check_cells(candidate.columns, self.domain.cells(candidate.columns))
 
@@ -211,6 +223,8 @@ class Ranks(Ask[list[Counts]]):
 
     def spends(self, facts: PublicFacts) -> list[Spend]:
         *groups, column = self.sums.by
+        for rank in self.ranks:
+            check_rank(column, rank)
         # One spend for all groups of a rank, by parallel composition: what a person moves in each is added up in Δ.
         moved = [facts.rank_sensitivity(rank.probability, grouped=bool(groups)) for rank in self.ranks]
         check_cells(self.sums.by, self.domain.cells(self.sums.by))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from understudy.boundary.privacy.asks.ask import (
     Question,
     Result,
     check_cells,
+    check_partition,
     check_scale,
 )
 from understudy.boundary.privacy.budget import Amount, Spend
@@ -133,6 +135,8 @@ class Partitions(NoisyCounts[list[Measurement]]):
     )
 
     def spends(self, facts: PublicFacts) -> list[Spend]:
+        for part in self.partitions:
+            check_partition(self.domain, part)
         counted = [
             (p.columns, p.cells, f"counts of {p.cells} cells over {', '.join(p.columns)}") for p in self.partitions
         ]
@@ -216,6 +220,9 @@ class Tally(NoisyCounts[list[Measurement]]):
     def spends(self, facts: PublicFacts) -> list[Spend]:
         check_cells(self.sums.by, self.domain.cells(self.sums.by))
         summands = self.sums.summands
+        # A subclass may declare another sensitivity, which nobody has proved.
+        if not all(type(summand) in get_args(Summand) for summand in summands):
+            raise InternalError("what a tally adds up must be a RowCount, a PersonCount or a ValueSum.", self.sums)
         parts = self.amount.split(self.weights or [1.0] * len(summands))
         return [self.spend(facts, summand, part) for summand, part in zip(summands, parts, strict=True)]
 
@@ -342,6 +349,7 @@ class Draws(Ask[list[Counts]]):
         spends = []
         for part, prior in zip(self.partitions, self.priors, strict=True):
             check_cells(part.columns, part.cells)
+            check_partition(self.domain, part)
             check_leaves(part.cells, prior)
             asked = f"{self.draws} draws over {', '.join(part.columns)}"
             rows = float(facts.rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,6 +27,9 @@ MOST_THRESHOLD = 2.0**40
 MOST_EXPECTED = 2.0**32
 """Rows that a candidate may expect in all. With as many counted, and as much again for weights and offsets, a score is
 a whole number of steps below 2^53, which 64 bits and a float hold exactly. (Of `Dependence`, to 2^31 rows.)"""
+
+MOST_SHARE = 2.0**11
+"""That the shares of a `Departure` may add up to, which is 1 but for noise: 2^31 rows times it fit into 64 bits."""
 
 
 class Scored(Protocol):
@@ -79,6 +83,8 @@ class Candidate(OneChoice):
     """An error of a cell that is no larger does not count, and of a larger one only the rest."""
 
     def __post_init__(self) -> None:
+        # A copy: whoever made the estimate may go on working on it, and what is checked here is what must be scored.
+        object.__setattr__(self, "estimate", read_only(self.estimate))
         finite = np.isfinite(self.offset) and np.isfinite(self.estimate).all()
         if not (finite and 0 < self.weight <= 1e6 and 0 <= self.threshold <= MOST_THRESHOLD):
             bounds = "finite estimates, a weight in (0, 1e6] and a threshold in [0, 2^40]"
@@ -153,6 +159,11 @@ class Departure(OneChoice):
     share: NDArray[np.float64]
     grid: Partition
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "share", read_only(self.share))
+        if not np.abs(self.share).sum() <= MOST_SHARE:  # NaN is not
+            raise InternalError(f"the shares of {self.columns} must be finite, and at most {MOST_SHARE:g} in all", self)
+
     def score(self, counts: NDArray[np.int64]) -> float:
         """Exact on the grid: the share is rounded to it first."""
         by_cell = counts.reshape(-1, len(self.share))
@@ -168,6 +179,13 @@ class Departure(OneChoice):
     @property
     def _on_grid(self) -> NDArray[np.int64]:
         return np.rint(self.share * GRID).astype(np.int64)
+
+
+def read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A copy that nobody can write to."""
+    copy = np.array(array)
+    copy.setflags(write=False)
+    return copy
 
 
 def error_sensitivity(candidates: list[Candidate], change: int) -> float:
@@ -215,6 +233,18 @@ class Rank:
         below = np.concatenate([[0], up_to[:-1]])
         inside = np.maximum(0, np.maximum(below - wanted, wanted - up_to))
         return -np.concatenate([[max(0, wanted)], inside, [max(0, rows - wanted)]]).astype(np.float64) / GRID
+
+
+def check_rank(column: str, rank: Rank) -> None:
+    """Refuses a rank whose scores would not be exact: one row could then move them further than is paid for."""
+    if not (0 <= rank.probability <= 1 and isinstance(rank.moved, Integral)):
+        raise InternalError(f"a rank of {column!r} must be a share from 0 to 1, moved by whole rows.", rank)
+    if abs(rank.moved) > MOST_EXPECTED:
+        raise MethodError(
+            f"a rank of {column!r} is moved by {abs(rank.moved):.4g} rows and may be moved by at most "
+            f"{MOST_EXPECTED:.4g} for exact scores; there is too much noise to choose by, so ask with a larger epsilon",
+            column,
+        )
 
 
 def rank_sensitivity(probability: float, rows: int, *, replaced: bool, grouped: bool = False) -> float:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.privacy.asks import Ask, Marginals, Train, kind_of
+from understudy.boundary.privacy.asks import ASKS, Ask, Marginals, Train, kind_of
 from understudy.boundary.privacy.asks.ask import Result
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
@@ -318,8 +318,25 @@ def canary_schema(neighbours: str = ADD_REMOVE) -> Schema:
     return Schema(tuple(Categorical(name, values=values) for name in ("first", "second")), neighbours=neighbours)
 
 
+@dataclass(frozen=True, eq=False)
+class WatchedTrain(Train):
+    """A training whose parts may be broken, and which is listened to where canaries have numbers of their own."""
+
+    observer: ObservedCurator | None = None
+
+    def training(self, sums: GradientSums, keep: Keep) -> Training:
+        assert self.observer is not None
+        watched = self.observer.harness.sums(sums.codes, sums.shape, sums.course, sums.randomness)
+        if self.shape.sizes != (CANARIES.values,) * 2:  # noisy counts merged values: canaries share their numbers
+            return Training(watched, keep)
+        self.observer.listener = GradientListener(CANARIES, self.course.rate, watched.deep_steps / watched.wide_steps)
+        return ListenedTraining(watched, self.observer.listener, CANARIES.critic(self.shape.groups.width))
+
+
 class ObservedCurator(Curator):
     """A curator whose trainings are asked by the canaries' own critic, and listened to."""
+
+    kinds = (*ASKS, WatchedTrain)
 
     harness = Harness()
     listener: GradientListener | None = None
@@ -350,21 +367,6 @@ class ObservedCurator(Curator):
             for i, a in enumerate([a for a in self.record if kind_of(a.question) is Marginals])
         ]
         return _spread(DRAWN[2], np.concatenate(noise))
-
-
-@dataclass(frozen=True, eq=False)
-class WatchedTrain(Train):
-    """A training whose parts may be broken, and which is listened to where canaries have numbers of their own."""
-
-    observer: ObservedCurator | None = None
-
-    def training(self, sums: GradientSums, keep: Keep) -> Training:
-        assert self.observer is not None
-        watched = self.observer.harness.sums(sums.codes, sums.shape, sums.course, sums.randomness)
-        if self.shape.sizes != (CANARIES.values,) * 2:  # noisy counts merged values: canaries share their numbers
-            return Training(watched, keep)
-        self.observer.listener = GradientListener(CANARIES, self.course.rate, watched.deep_steps / watched.wide_steps)
-        return ListenedTraining(watched, self.observer.listener, CANARIES.critic(self.shape.groups.width))
 
 
 class ListenedTraining(Training):

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from understudy.boundary.privacy.asks import Ask, Select, Tally
+from understudy.boundary.privacy.asks import ASKS, Ask, Select, Tally
 from understudy.boundary.privacy.asks.ask import Arrays, Price, Question, Result
 from understudy.boundary.privacy.budget import Amount, Spend
 from understudy.boundary.privacy.curator import Curator
@@ -154,22 +154,6 @@ class BrokenAsk(Ask[Result]):
         return self._honest.answer(values, self._price)
 
 
-class FreeTotal(Curator):
-    """Hands out the exact number of rows under replace-one, whoever the rows belong to."""
-
-    @property
-    def facts(self) -> PublicFacts:
-        known = super().facts
-        return RowsAreNobodys(known.schema, known.counting, known.training, known.keys)
-
-    def ask(self, ask: Ask[Result]) -> Result:
-        free: Ask[Any] = ask
-        if isinstance(ask, Tally):
-            free = FreeTally(ask.domain, ask.sums, ask.amount, ask.weights)
-        answer: Result = super().ask(free)
-        return answer
-
-
 class RowsAreNobodys(PublicFacts):
     """Takes the number of rows for public under replace-one, also where the rows are people's."""
 
@@ -189,18 +173,25 @@ class FreeTally(Tally):
         return paid
 
 
-# --- selections
+class FreeTotal(Curator):
+    """Hands out the exact number of rows under replace-one, whoever the rows belong to."""
 
+    kinds = (*ASKS, FreeTally)
 
-class LateAdmission(Curator):
-    """Walks one order with a rule that comes back to what it passed over, and pays for as many draws as it picks."""
+    @property
+    def facts(self) -> PublicFacts:
+        known = super().facts
+        return RowsAreNobodys(known.schema, known.counting, known.training, known.keys)
 
     def ask(self, ask: Ask[Result]) -> Result:
-        late: Ask[Any] = ask
-        if isinstance(ask, Select) and ask.rule is not None and ask.k > 1:
-            late = LateSelect(ask.domain, ask.candidates, ask.amount, ask.k, Hesitant(ask.rule))
-        answer: Result = super().ask(late)
+        free: Ask[Any] = ask
+        if isinstance(ask, Tally):
+            free = FreeTally(ask.domain, ask.sums, ask.amount, ask.weights)
+        answer: Result = super().ask(free)
         return answer
+
+
+# --- selections
 
 
 class LateSelect(Select):
@@ -214,6 +205,19 @@ class LateSelect(Select):
                 picked.append(candidate)
                 rule = rule.after(candidate)
         return picked
+
+
+class LateAdmission(Curator):
+    """Walks one order with a rule that comes back to what it passed over, and pays for as many draws as it picks."""
+
+    kinds = (*ASKS, LateSelect)
+
+    def ask(self, ask: Ask[Result]) -> Result:
+        late: Ask[Any] = ask
+        if isinstance(ask, Select) and ask.rule is not None and ask.k > 1:
+            late = LateSelect(ask.domain, ask.candidates, ask.amount, ask.k, Hesitant(ask.rule))
+        answer: Result = super().ask(late)
+        return answer
 
 
 @dataclass(frozen=True)

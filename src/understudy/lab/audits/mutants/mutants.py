@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.asks import ASKS
 from understudy.boundary.privacy.asks.ask import Ask, Result
 from understudy.boundary.privacy.budget import Spend
 from understudy.boundary.privacy.curator import Curator
@@ -92,6 +93,8 @@ class RepeatedSeed(ExactRandomness):
 class HalfSensitive(Curator):
     """Believes that one person moves every answer by half of what is true, and draws less noise accordingly."""
 
+    kinds = (broken.BrokenAsk,)
+
     def ask(self, ask: Ask[Result]) -> Result:
         return super().ask(broken.BrokenAsk(ask, self._halved, lambda honest: ScaledRandomness(honest, 0.5, 2.0)))
 
@@ -105,6 +108,8 @@ class HalfSensitive(Curator):
 class Forgetful(Curator):
     """Answers its first exchange, and forgets to debit it."""
 
+    kinds = (*ASKS, broken.BrokenAsk)
+
     def ask(self, ask: Ask[Result]) -> Result:
         if self.record:
             return super().ask(ask)
@@ -113,6 +118,8 @@ class Forgetful(Curator):
 
 class Monotone(Curator):
     """Chooses with ε/Δ, which is right for scores that a new row can only raise; ours go up and down."""
+
+    kinds = (broken.BrokenAsk,)
 
     def ask(self, ask: Ask[Result]) -> Result:
         return super().ask(broken.BrokenAsk(ask, spoil=lambda honest: ScaledRandomness(honest, exponent=2.0)))
