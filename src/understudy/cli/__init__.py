@@ -19,6 +19,7 @@ def run(arguments: Sequence[str]) -> int:
     # Taken out before the parser sees it, so that it may stand before or after the command.
     debug = "--debug" in arguments
     try:
+        # Not standalone: there the parser would print an error and exit by itself, and `report` would never see it.
         result = command()(args=[a for a in arguments if a != "--debug"], prog_name="understudy", standalone_mode=False)
         code = int(result or 0)
         # The parser turns an interrupt into a silent code.

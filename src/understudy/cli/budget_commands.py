@@ -44,6 +44,7 @@ def show_budget(data: str, path: Path | None, as_json: bool) -> None:
         facts += [
             ("limit", str(standing.limit)),
             ("", f"{bar(share)} {share:.0%} of epsilon"),
+            # Not the limit less what was spent: ε does not add up under zCDP, so that one more release may have more.
             ("left", f"one more release of epsilon {standing.left or 0:.4g} at delta {standing.limit.delta:g}"),
         ]
         if standing.spent.delta:
@@ -90,6 +91,7 @@ def _account_row(account: Account) -> tuple[str, ...]:
 def set_share(data: str, analyst: str, share: float, path: Path | None) -> None:
     ledger = _existing(data, path)
     ledger.set_share(analyst, share)
+    # It may be more than the whole: the limit holds for all together, whatever the shares.
     together = sum(a.share or 0 for a in ledger.accounts())
     print(
         f"{ledger}: {analyst} may use up {100 * share:g} % of the limit; all shares together are {100 * together:g} %"

@@ -160,6 +160,7 @@ def _display(quiet: bool) -> Iterator[_Trials]:
 def described(trial: Trial) -> str:
     """A trial in one line."""
     case = trial.method
+    # Only the baseline, real rows in place of synthetic ones, has an ε of 0.
     if trial.epsilon:
         case += f" at epsilon {trial.epsilon:g}, seed {trial.seed}"
     if trial.failed:

@@ -79,6 +79,7 @@ def run(request: Request, **wishes: Any) -> None:
                 write_folder(out, files, request.overwrite)
             except ReleaseError as error:
                 # The noise was drawn, so the debit is real, whether or not anybody saw the result.
+                # All that was asked for, and not what was used of it (docs/decisions/0001).
                 spent = f"the budget was spent all the same: {release.certificate.asked} stay debited in {ledger}"
                 raise ReleaseError(f"{error}; {spent}", out) from None
 

@@ -27,6 +27,7 @@ SINGLE_VALUE_BINS = 128
 """A whole-number column with at most this many values keeps each of them apart; a wider one is cut into bins."""
 MAX_LABELS = 100_000
 MAX_BINS = 100_000
+# Not 2^53, up to which doubles hold every whole number: from 2^52 on they hold no halves.
 LARGEST_INTEGER = 2**52
 """Every engine bins in double precision, which has halves (for rounding) and exact differences up to here."""
 SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
@@ -103,6 +104,7 @@ class _Binned(Column):
             raise self._refuse(f"cuts ({_short(self.cuts)}) must rise strictly")
 
     def _check_cuts_between(self, low: float, high: float) -> None:
+        # A cut is the first value of the bin on its right: at max it keeps max apart, at min it leaves a bin empty.
         if self.cuts and not (low < self.cuts[0] and self.cuts[-1] <= high):
             raise self._refuse(f"cuts ({_short(self.cuts)}) must lie above min ({low}) and not above max ({high})")
 
@@ -298,6 +300,7 @@ class Boolean(Column):
     type: ClassVar[str] = "boolean"
     _kind: ClassVar[Kind] = Kind.BOOLEAN
 
+    # With 1.0, which pandas makes of 1 beside a missing value, and writes into files.
     TRUE: ClassVar[tuple[str, ...]] = ("true", "t", "yes", "y", "on", "1", "1.0")
     FALSE: ClassVar[tuple[str, ...]] = ("false", "f", "no", "n", "off", "0", "0.0")
 

@@ -74,6 +74,7 @@ class Coding:
     @property
     def stray_code(self) -> int:
         """The code of a label that is not declared: `other`, else missing, else the first."""
+        # `tables.sums_sql._label` has this rule and that of `null_code` once more, in SQL: they must change together.
         return self._other_code(default=self.levels if self.column.missing else 0)
 
     def _other_code(self, default: int) -> int:
@@ -186,6 +187,7 @@ def code_type(size: int) -> np.dtype[np.unsignedinteger]:
         return np.dtype(np.uint8)
     if size <= 1 << 16:
         return np.dtype(np.uint16)
+    # Enough for any column: MAX_LABELS and MAX_BINS are 100,000.
     return np.dtype(np.uint32)
 
 

@@ -75,6 +75,7 @@ def _read_number(text: str) -> float | None:
     if said is not None:
         return said
     try:
+        # What else `float` takes (1_000, inf, nan), DuckDB takes too, and `tables.dialect` spells out for PostgreSQL.
         # Python would also read the digits of other scripts, which engines don't.
         return float(text) if text.isascii() else None
     except ValueError:
@@ -152,6 +153,7 @@ def _bins(coding: Coding, values: NDArray[np.float64]) -> NDArray[np.float64]:
     if not (whole and _have_one_width(edges)):
         # Among the inner edges alone: what lies outside the bounds falls into the first or the last bin.
         return np.searchsorted(edges[1:-1] - 0.5 * whole, values, side="right").astype(np.float64)
+    # Halves go up, as SQL's FLOOR(x + 0.5) does; `np.rint` would take them to the even number.
     places = np.floor(values + 0.5)
     np.clip(places, edges[0], edges[-1] - 1, out=places)
     places -= edges[0]

@@ -201,6 +201,7 @@ def _check_nesting(text: str, tokens: Sequence[Any]) -> None:
             opened.append(level)
         elif symbol == ")" and len(opened) > 1:
             level = opened.pop()
+        # These end an operand: what follows begins one level inside its parenthesis, however long the chain of them is.
         elif symbol in _COMPARING or symbol in (",", "AND", "OR"):
             level = opened[-1] + 1
         level += symbol in ("(", "NOT", "+", "-", "*")

@@ -99,6 +99,7 @@ class ValueSum:
         if not neighbours.replaced:
             return float(neighbours.rows * most), float(neighbours.rows * most)
         nothing = neighbours.filtered or may_add_nothing
+        # A row that adds nothing adds 0, so that the range of what a row may add is widened to hold 0.
         span = max(high, 0) - min(low, 0) if nothing else high - low
         if neighbours.cells == 1:
             return float(span), float(span)

@@ -239,6 +239,7 @@ class Bundle:
 
 def fits(partition: Partition, domain: Domain) -> bool:
     """Whether a partition of this module has one cell for each combination of the domain's codes; True of others."""
+    # A code without a cell would show, unpaid, as an error or as one cell more: `asks` refuses such a partition first.
     match partition:
         case Grid(columns=columns, groups=groups):
             sizes = tuple(len(g) for g in groups)

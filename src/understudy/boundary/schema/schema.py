@@ -234,6 +234,7 @@ class Schema:
         """The schema as TOML text, its keys in a fixed order."""
         import tomli_w
 
+        # The order of keys is part of the bytes: studies hash this text, and releases keep it as a file with a hash.
         out: dict[str, Any] = {"neighbours": self.neighbours}
         if self.status != DECLARED:
             out = {"status": self.status} | out

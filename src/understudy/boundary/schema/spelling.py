@@ -27,6 +27,7 @@ EXACT = 2**53
 WRITTEN_OUT = 1e16
 """Engines disagree about which larger whole numbers have an exponent; below that none has one here."""
 
+# Those that DuckDB leaves as they are when it writes a BLOB as text; the backslash and both quotes are not among them.
 _PLAIN_BYTES = frozenset(range(32, 127)) - frozenset(b"\\'\"")
 _SECOND = 10**9
 NANOSECONDS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": _SECOND, "m": 60 * _SECOND, "h": 3600 * _SECOND}

@@ -108,6 +108,7 @@ class CachedTable:
         """Grids are summed up from the counts of their columns, which many resolutions share; others are counted."""
         grids = [p for p in partitions if isinstance(p, Grid) and domain.cells(p.columns) <= MOST_GRID_CELLS]
         whole = dict(zip([g.columns for g in grids], self.count_by(domain, [g.columns for g in grids]), strict=True))
+        # By identity, while `partitions` holds them: to compare large trees takes long.
         counted = {id(g): _merged(whole[g.columns], g) for g in grids}
         others = [p for p in partitions if id(p) not in counted]
         if others:
@@ -172,6 +173,7 @@ class _Codes:
     """The codes of the rows, read once for a strategy that asks for many trees, one after the other."""
 
     def __init__(self, table: Table) -> None:
+        # A server hands over counts, and never the codes of a row.
         self._table = table if isinstance(table, DuckTable | EncodedTable) else None
         self._domain: Domain | None = None
         self._known: dict[str, NDArray[np.integer]] = {}
@@ -227,6 +229,7 @@ def _merged(counts: NDArray[np.int64], grid: Grid) -> NDArray[np.int64]:
         # Codes of one group next to each other, so that each group is one slice to sum.
         order = np.argsort(groups, kind="stable")
         present, starts = np.unique(groups[order], return_index=True)
+        # Only groups that are there: of an empty slice `reduceat` gives an element, and not 0.
         summed = np.add.reduceat(np.take(counts, order, axis=axis), starts, axis=axis)
         counts = np.zeros((*summed.shape[:axis], grid.shape[axis], *summed.shape[axis + 1 :]), dtype=np.int64)
         counts[(slice(None),) * axis + (present,)] = summed

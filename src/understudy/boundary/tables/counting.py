@@ -42,6 +42,8 @@ def count_partitions(partitions: Sequence[Partition], batches: Iterable[CodeBatc
         for block in _blocks(batch):
             shared = _Shared(block)
             # A generator: one histogram at a time is made and added, so that only the totals are in memory.
+            # At most the last cell: `asks` checks the partitions of `schema.partition` alone. A longer count would
+            # raise an error, which would tell of a row, unpaid.
             new = (np.bincount(np.minimum(shared.cells(p), p.cells - 1), minlength=p.cells) for p in partitions)
             for total, added in zip(counts, new, strict=True):
                 total += added

@@ -132,6 +132,7 @@ class DuckTable:
             raise unreadable(self.name, error) from None
 
 
+# By the beginning of the type's name: ENUM(…), DECIMAL(18,3), TIMESTAMP_NS, TIMESTAMP WITH TIME ZONE.
 _STORED: Mapping[str, Storage] = {
     "VARCHAR": "text",
     "ENUM": "text",
@@ -149,6 +150,7 @@ _WHOLE_NAMES = (*_WHOLE, *(f"U{name}" for name in _WHOLE))
 def stored_as(name: str, kind: str) -> Stored:
     """How a column of this type of DuckDB's is stored; one of lists or records is spelled by the engine."""
     kind = kind.upper()
+    # INTEGER[] and INTEGER[3]: by its beginning, a list of numbers would pass for a number.
     if kind.endswith("]"):
         return Stored(name)
     if kind in _WHOLE_NAMES:

@@ -266,11 +266,13 @@ def _engine_type(kind: pa.DataType) -> str | None:
 def is_plain(coding: Coding, kind: pa.DataType, missing_texts: Sequence[str]) -> bool:
     """Whether a column of this type is read here; an engine reads the others."""
     column = coding.column
+    # Why these types and no others: docs/decisions/0002. What is added here must pass `test_frame_table.py` to the bit.
     if isinstance(coding, EvenCoding):  # the engine finds such bins by a division, and so must every other way
         return False
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return isinstance(column, Boolean) or (isinstance(column, Categorical) and not column.numeric)
     if pa.types.is_boolean(kind):
+        # A truth value is spelled 1 or 0, so that such a missing text may mean it.
         return isinstance(column, Boolean) and not {"1", "0"} & set(missing_texts)
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)) or pa.types.is_float16(kind):
         return False

@@ -140,6 +140,7 @@ class PostgresTable:
 
     def _coded(self, domain: Domain, columns: ColumnSet) -> BoundQuery:
         codings = [domain[c] for c in columns]
+        # PostgreSQL has no unsigned integers.
         types = ["SMALLINT" if c.size < 1 << 15 else "INT" for c in codings]
         return bound_query(select_codes(self._source, self.schema.unit, codings, self.schema.missing_texts, types))
 
@@ -153,6 +154,7 @@ class PostgresTable:
         codes = ", ".join(f"code_{i}" for i in range(len(columns)))
         wanted = f"SELECT {codes}, count(*) FROM ({{}}) AS coded GROUP BY GROUPING SETS ({grouping})"
         counts = {s: np.zeros(domain.shape(s), dtype=np.int64) for s in sets}
+        # No code is null, so that the columns that are not null tell the set of a row of the answer.
         by_present = {np.packbits([c in s for c in columns]).tobytes(): s for s in sets}
         for rows in self._batches(self._coded(domain, columns).within(wanted)):
             _put(rows, by_present, place, counts)
@@ -271,6 +273,7 @@ def _connected(where: str) -> Any:
     return connection
 
 
+# By the beginning of the SQLSTATE, first come first served: 42P01 and 42501 must stand before their class, 42.
 _REASONS = {
     "42P01": "there is no table of that name in it",
     "3F000": "there is no schema of that name in it",
@@ -346,6 +349,7 @@ def _plain(name: str, kind: str, exactly: bool) -> Any:
     """A column in its plain type; ids keep all digits that they have."""
     raw = exp.column(name, quoted=True)
     if kind == "numeric" and exactly:
+        # 7.50 and 7.5 are one person, as in `schema.spelling`. (PostgreSQL 13 and later.)
         return exp.cast(exp.Anonymous(this="TRIM_SCALE", expressions=[raw]), "text")
     if kind == "numeric":
         return exp.Anonymous(this="UNDERSTUDY_DOUBLE", expressions=[raw])
@@ -399,6 +403,7 @@ def _put(
     for i, bits in enumerate(present):
         columns, chosen = sets[bits.tobytes()], rows[which.ravel() == i]
         at = tuple(chosen[:, place[c]].astype(np.intp) for c in columns)
+        # Set and not added: a combination of codes comes once in the answer.
         counts[columns][at] = chosen[:, -1].astype(np.int64)
 
 

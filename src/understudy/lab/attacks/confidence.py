@@ -88,6 +88,7 @@ def welch(values: Floats, base: Floats, level: float = LEVEL) -> Interval:
 
 def ranked_above(scores: Floats, base: Floats) -> float:
     """How often a score is above one of the base; a tie counts half. It is the area under the curve (AUC)."""
+    # Mann and Whitney's U over the number of pairs, without forming the pairs.
     ordered = np.sort(base)
     twice = np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")
     return float(twice.sum()) / (2 * len(scores) * len(base))

@@ -51,6 +51,7 @@ def inference(threat: Threat) -> Finding:
 def guessed_right(threat: Threat, secret: str, rows: RowSample) -> NDArray[np.bool_]:
     """Whether the cell of the secret is guessed: the commonest among the nearest rows, nearer ones counting more."""
     others = threat.features_of([v.name for v in threat.variables if v.name != secret])
+    # Anonymeter (Giomi et al. 2023) takes the secret of the one nearest row, by Gower's distance; here five rows vote.
     near = Index.of(matrix(others, threat.synthetic)).nearest(matrix(others, rows), LINKED_NEAREST)
     guessed = elected(threat.synthetic.codes[secret][near.places], 1 / (near.distances + TOUCHING))
     return guessed == rows.codes[secret]
@@ -77,6 +78,8 @@ INFERENCE: tuple[Attack, ...] = (
 )
 
 
+# Both kinds of description are those of Anonymeter (Giomi et al. 2023). What differs: its risk divides the advantage by
+# what the control leaves to gain, 1 − baseline; here it is the plain difference, whose interval is Newcombe's.
 MOST_GUESSES = 1_000
 """Of descriptions by one column, and of those by several."""
 TRIES = 4
@@ -213,6 +216,7 @@ SINGLING_OUT: tuple[Attack, ...] = (
 )
 
 
+# As in Anonymeter, where somebody names the two sets of columns; here they are halves drawn at random.
 LINKED_NEAREST = 5
 MOST_LINKED = 4_000
 """Of each kind."""

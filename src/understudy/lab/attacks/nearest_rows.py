@@ -48,6 +48,7 @@ class Index:
         turned = np.zeros((rows.shape[1] + 1, -(-len(rows) // lanes) * lanes), dtype=np.float32)
         np.subtract(rows.T, middle[:, np.newaxis], out=turned[:-1, : len(rows)])
         turned[-1] = np.square(turned[:-1]).sum(axis=0)
+        # In the row of |y|² alone: an infinite coordinate would turn into NaN wherever an asked row has a 0.
         turned[-1, len(rows) :] = np.inf
         turned[:-1] *= -2
         return cls(rows, middle, turned)

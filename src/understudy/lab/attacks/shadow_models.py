@@ -38,6 +38,8 @@ from understudy.releases.synthesis import Plan, synthesize
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# Stadler et al. (2022) tell outputs apart by shadow models too, of an attacker who has other rows of the population.
+# Here the attacker has all rows but the person's, which is whom differential privacy defends against.
 SHADOWS, FEWEST_SHADOWS = 40, 16
 """A quarter of the runs tests each world; of three, a perfect ranking would be luck once in twenty times."""
 AT_ONCE = 2_000
@@ -115,6 +117,8 @@ def agreeing(real: RowSample, row: int, synthetic: RowSample) -> Floats:
     agreed = np.zeros(synthetic.rows, dtype=np.int64)
     for name, codes in synthetic.codes.items():
         agreed += codes == real.codes[name][row]
+    # Near the queries of Meeus et al. (2023), who count the rows that agree on random sets of columns. Here it counts
+    # in how many columns a row agrees, and not in which.
     counts = np.bincount(agreed, minlength=len(synthetic.codes) + 1)
     return np.cumsum(counts[::-1])[::-1].astype(np.float64)
 
@@ -140,6 +144,7 @@ def most_exposed(threat: Threat) -> int:
 
     Neighbours among a few rows are no nearer than those among all, so few rows need be compared with all others.
     """
+    # The score of Meeus et al. (2023) for vulnerable rows, who take five neighbours and a cosine distance.
     rows = matrix(threat.features, threat.train)
     index, bounds = Index.of(rows), _bounds(rows, some(len(rows), AT_ONCE, threat.generator(PURPOSE)))
     order = np.argsort(-bounds, kind="stable")

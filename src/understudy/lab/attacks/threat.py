@@ -72,6 +72,7 @@ class Finding:
         """An advantage is said to be there only where the whole interval lies above zero."""
         if self.interval is None:
             return NOT_DEFINED
+        # Of a two-sided interval at 95 %: without any advantage its lower end is above 0 about once in forty attacks.
         return ADVANTAGE if self.interval[0] > 0 else NO_ADVANTAGE
 
     def with_parts(self, parts: Mapping[str, Finding], note: str = "") -> Finding:
@@ -150,6 +151,7 @@ class Threat:
 
     def generator(self, purpose: int) -> np.random.Generator:
         """Each attack has its own, so that none changes with another."""
+        # Purposes are 1 to 6 and 8: a renumbered one draws other rows from the same seed, and gives other figures.
         return np.random.Generator(np.random.PCG64([self.comparison.seed, purpose]))
 
     @cached_property

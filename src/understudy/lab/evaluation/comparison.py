@@ -286,6 +286,7 @@ class Comparison:
         for name, table in read.items():
             if not table.num_rows:
                 raise InputError(f"the {name} table has no rows, so there is nothing to compare", name)
+        # The real table is the first of `read`: `encode` cuts numbers by the first one.
         variables, samples = encode(read, columns)
         samples = {role: dataclasses.replace(s, name=tables[role].name) for role, s in samples.items()}
         named = {c.name for c in columns}

@@ -160,6 +160,7 @@ def _bandwidth(values: Numbers, step: float) -> float:
     # A normal distribution has quartiles 1.34 standard deviations apart; where they coincide, only the latter is left.
     spread = min(float(values.std()), float(high - low) / 1.34) or float(values.std())
     whole = bool((values[:1000] == np.floor(values[:1000])).all())
+    # Silverman (1986), equation 3.31.
     return max(0.9 * spread * len(values) ** -0.2, step, float(whole))
 
 

@@ -107,6 +107,8 @@ def _rows(
 def _ours(study: Study, found: Mapping[str, Sequence[MeasurePart]]) -> Iterator[str]:
     """The mean over the seeds, method by method; as the document defines the figure, where we define it otherwise."""
     for method in study.methods:
+        # `raw` is a distance in the unit of its column, or the synthetic correlation, as printed; `value` is that in
+        # standard deviations, or the difference from the real correlation.
         parts = found.get(method, ())
         yield _mean([p.value if p.raw is None else p.raw for p in parts])
 
@@ -136,6 +138,7 @@ def _printed(row: Sequence[float | None] | None) -> tuple[str, str]:
     """Of ARF and of DP-ARF; what the document prints as infinite has no number."""
     if row is None:
         return NOTHING, NOTHING
+    # JSON has no infinity: a χ² that the document prints as infinite is null in the file.
     first, second = ("∞" if value is None else _figure_text(value) for value in row[:2])
     return first, second
 
@@ -152,6 +155,7 @@ def _document(study: Study) -> str:
     columns = {
         _plain(p.name) for m in ("wasserstein-1", "chi2-one-sided") for t in study.trials for p in _parts_of(t, m)
     }
+    # By the Wasserstein tables: of correlations and χ² one table each (37 and 39) has the columns of another data set.
     for data in LEFT_OUT:
         entries = [e for e in _printed_tables() if e["data"] == data and e["quantity"] == "wasserstein"]
         if all(_plain(row[0]) in columns for e in entries for row in e["rows"]):
@@ -164,6 +168,7 @@ def _parts_of(trial: Trial, measure: str) -> tuple[MeasurePart, ...]:
 
 
 def _entry(data: str, epsilon: float, quantity: str) -> Mapping[str, Any] | None:
+    # ε is compared exactly: 0.1 in the file and 0.1 as typed are one double, and a near ε is another claim.
     keys = (data, epsilon, quantity)
     return next((e for e in _printed_tables() if (e["data"], e["epsilon"], e["quantity"]) == keys), None)
 
@@ -173,6 +178,7 @@ def _printed_tables() -> list[dict[str, Any]]:
     return json.loads((files("understudy.lab.studies.documents") / "printed" / "adversarial-forests.json").read_text())
 
 
+# The text states two of the budgets that the figure draws; nothing is read off the drawing.
 SELECTION = {
     2.0: {"DP-Select": 0.7366, "DP-GAN": 0.707},
     8.0: {"DP-Select": 0.7445, "DP-GAN": 0.7355},

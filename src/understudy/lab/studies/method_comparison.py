@@ -28,6 +28,7 @@ NOTICE = (
     "No budget is spent: the noise is seeded, nothing is released, and no synthetic row is kept. To choose by it, run "
     "it on a public table or on a release: a choice made by private rows would have to be paid for."
 )
+# With 0.1, 0.5 and 1, at which Merchant (2024) prints figures (`layout`).
 EPSILONS = (0.1, 0.5, 1, 3, 10)
 MOST_JOBS = 256
 FEW = 100

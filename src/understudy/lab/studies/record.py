@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 FILE = "trials.jsonl"
 KEY = "study.key"
+# As many as a SHA-256 has: RFC 2104 advises against a shorter key for an HMAC.
 KEY_BYTES = 32
 UNDEFINED = "the figure is not a finite number"
 HASH = 64
@@ -111,6 +112,7 @@ def _trials(path: Path, values: list[Any], question: StudyQuestion) -> dict[tupl
         return {}
     strange = ReleaseError(f"{str(path)!r} is not the record of a study; choose another folder", path)
     try:
+        # Before the trials are read: those of another version may have other fields, and then the question says why.
         changes = question.changes(StudyQuestion.from_dict(values[0]["question"]))
     except (KeyError, TypeError):
         raise strange from None

@@ -131,6 +131,7 @@ def _families(study: Study, measures: Sequence[Measure]) -> list[Figure]:
 def _family_curves(study: Study, measure: Measure) -> Figure:
     series = []
     for family in (STATISTICS_FIRST, MODEL_FIRST):
+        # The best at each ε by itself: along a curve the method may change, and its choice among several flatters it.
         found = [(e, study.best(e, measure, family)) for e in study.epsilons]
         series.append(Series(f"{family}: best", tuple(_point(e, b[1], measure) for e, b in found if b)))
     return curves(

@@ -121,6 +121,8 @@ class Study(Rendered):
                 below, equal = (sum(v < value for v in signed.values()), sum(v == value for v in signed.values()))
                 # Equals share the mean of the ranks that they take up together.
                 ranks[method].append(below + (equal + 1) / 2)
+        # Mean ranks, as Demšar (2006) compares classifiers over data sets. Here they are over measures of one table,
+        # which hang together, so that his tests would find differences too easily.
         known = [MethodRank(k, math.fsum(r) / len(r), min(r), max(r)) for k, r in ranks.items() if r]
         return sorted(known, key=lambda r: r.mean)
 

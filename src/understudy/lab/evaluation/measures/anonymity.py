@@ -103,6 +103,7 @@ def anonymity(
     if not table.num_rows:
         raise InputError("the table has no rows, so there is nobody to be anonymous", rows.name)
     group = _groups(table, quasi_identifiers)
+    # k as Sweeney (2002) has it: over the groups that occur, since nobody is in the others.
     sizes = np.bincount(group)
     variables, sample = _encoded(rows, declared, sensitive)
     return Anonymity(
@@ -156,6 +157,7 @@ def _sensitive(
     codes = sample.codes[variable.name]
     counts = np.zeros((len(sizes), variable.size))
     np.add.at(counts, (group, codes), 1.0)  # unlike `counts[group, codes] += 1`, this adds for repeated places too
+    # Distinct and entropy l-diversity (Machanavajjhala et al. 2007); their recursive (c, l)-diversity is not computed.
     different = (counts > 0).sum(axis=1)
     shares = counts / sizes[:, None]
     logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)  # 0 · log 0 counts as 0

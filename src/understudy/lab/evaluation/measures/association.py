@@ -118,6 +118,7 @@ def _association(sample: RowSample, first: Variable, second: Variable) -> float:
 def cramers_v(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
     """Without bias correction. Only the pairs of values that occur are counted, so long lists cost no memory."""
     rows, columns = np.bincount(first), np.bincount(second)
+    # By the values that occur in this table: a value that only the other table has must not lower V here.
     most = min(np.count_nonzero(rows), np.count_nonzero(columns)) - 1
     if most < 1:
         return float("nan")

@@ -17,6 +17,7 @@ from understudy.lab.evaluation.comparison import Comparison, RowSample, Variable
 from understudy.lab.evaluation.measure import HIGHER, LOWER, Measure, MeasurePart, MeasureResult
 
 SECTION = "Counts"
+# All pairs of 100 columns are 4,950, and all triples of 13 columns 286: wider tables are sampled.
 MOST_PAIRS, MOST_TRIPLES = 5_000, 300
 DENSE = 4
 """A table of counts is laid out in full while it has at most this many cells for each row."""
@@ -93,6 +94,7 @@ def _figure(comparison: Comparison, of: int, most: int) -> MeasureResult:
 
 def _marks(comparison: Comparison) -> MeasureResult:
     """1000·(1 − mean L1/2): half of the L1 distance is the total variation."""
+    # NIST's challenges draw sets of k columns and have bins of their own; here k is 3, in the cells of `comparison`.
     figure = _figure(comparison, 3, MOST_TRIPLES)
     if figure.value is None:
         return figure

@@ -148,6 +148,7 @@ def _shares(comparison: Comparison, variable: Variable) -> tuple[Numbers, Number
 def _jensen_shannon(comparison: Comparison, variable: Variable) -> MeasurePart:
     p, q = _shares(comparison, variable)
     middle = (p + q) / 2  # above 0 wherever p or q is, so that the divergences are finite
+    # In bits it ends at 1; and its root, unlike itself, is a metric (Endres & Schindelin 2003).
     bits = (_divergence(p, middle) + _divergence(q, middle)) / 2
     return MeasurePart(variable.name, math.sqrt(min(max(bits, 0.0), 1.0)))
 
@@ -194,6 +195,7 @@ def _homogeneity(comparison: Comparison, variable: Variable) -> MeasurePart:
 
 def _one_sided(comparison: Comparison, variable: Variable) -> MeasurePart:
     """The real counts, brought to as many rows, against the synthetic ones, as if these were the truth."""
+    # As Merchant (2024) prints it (`studies.layout`): the expected counts are synthetic ones, which are a sample too.
     real, synthetic = (s.counts([variable]).astype(np.float64) for s in comparison.both)
     real *= comparison.synthetic.rows / comparison.real.rows
     some = synthetic > 0

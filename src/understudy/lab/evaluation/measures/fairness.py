@@ -112,6 +112,8 @@ def parity_gap(comparison: Comparison) -> MeasureResult:
     common = int(np.bincount(target.read(real)).argmax())
 
     def part(group: Variable) -> MeasurePart:
+        # Statistical parity (Dwork et al. 2012) of the rows themselves, without a classifier; a gap that the real rows
+        # have is no fault of the synthetic ones.
         rates = [Rates.of(group, t, target.read(t) != common) for t in (real, synthetic)]
         large = (rates[0].rows >= FEWEST) & (rates[1].rows > 0)
         if large.sum() < 2:

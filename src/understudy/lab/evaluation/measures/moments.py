@@ -58,6 +58,8 @@ def _sampled(comparison: Comparison) -> np.ndarray[tuple[int], np.dtype[np.int64
 def _in_file_order(comparison: Comparison, variable: Variable, power: int) -> MeasurePart:
     line = line_of(comparison, variable)
     real = comparison.real.values[variable.name][_sampled(comparison)]
+    # Merchant (2024) pairs rows by their place in the file. For independent ones E(x − y)² = 2σ²: hence √2 deviations
+    # between two perfect samples.
     gaps = np.abs(real - comparison.synthetic.values[variable.name])
     gaps = gaps[~np.isnan(gaps)]
     if not len(gaps):

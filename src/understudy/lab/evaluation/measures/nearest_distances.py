@@ -12,6 +12,7 @@ from understudy.lab.evaluation.measures.distances import deviation
 from understudy.lab.evaluation.row_features import Features, Floats, draw
 
 SECTION = "Reconstruction"
+# Three neighbours on columns as they are, without the target: the "reconstruction attack" of Merchant (2024).
 NEAREST = 3
 MOST_REAL, MOST_SYNTHETIC = 2_000, 10_000
 """Rows; more are drawn from by the seed."""

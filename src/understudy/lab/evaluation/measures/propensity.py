@@ -66,6 +66,7 @@ def _estimate(comparison: Comparison) -> Propensity:
     model = LogisticRegression(C=1 / PENALTY, solver="newton-cholesky", tol=1e-8)
     with quietly():
         probability = model.fit(matrix, mixture.synthetic).predict_proba(matrix)[:, 1]
+    # pMSE (Woo et al. 2009). A model that is always right has c(1 − c), so that no value is above a quarter.
     error = float(np.square(probability - share).mean())
     # The mean of pMSE under the null is (k − 1)(1 − c)² c / N for k parameters with the constant (Snoke et al. 2018).
     return Propensity(error, _rank(matrix) * (1 - share) ** 2 * share / len(matrix))
@@ -104,6 +105,8 @@ def propensity_auc(comparison: Comparison) -> MeasureResult:
 
     if min(comparison.real.rows, comparison.synthetic.rows) < FOLDS:
         return MeasureResult.undefined("both tables need at least two rows, to learn from one and to test on the other")
+    # A classifier two-sample test (Lopez-Paz & Oquab 2017), by the AUC in place of accuracy: the tables need not have
+    # equally many rows.
     mixture, seed = Mixture.of(comparison), comparison.seed
     matrix, origin = mixture.features.ordinal(mixture.rows), mixture.synthetic
     first = _half(origin, seed)

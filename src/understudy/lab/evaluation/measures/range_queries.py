@@ -16,6 +16,7 @@ from understudy.pages.formatting import counted
 
 SECTION = "Counts"
 QUERIES, MOST_COLUMNS = 500, 3
+# The sanity bound of Xiao, Wang & Gehrke (Privelet, 2010): 0.1 % of the rows.
 SANITY = 0.001
 """A share below this counts as this, so that an error on a handful of rows is not endless."""
 NOTHING = "no column of the real table has a finite value to ask for"

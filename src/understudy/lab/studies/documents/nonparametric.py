@@ -45,6 +45,7 @@ class Loss:
 
     def delta(self, epsilon: float) -> float:
         """The δ of (ε, δ)-differential privacy: E[(1 − e^(ε − loss))⁺]."""
+        # Each term is at most that of `exceeds`: probabilistic (ε, δ)-privacy implies the usual one, not the reverse.
         gain = -np.expm1(np.minimum(epsilon - self.values, 0.0))
         return float(self.probabilities @ gain)
 
@@ -94,6 +95,7 @@ def _split_law(draws: int, left: float, right: float) -> Floats:
 
 Generator = np.random.Generator
 
+# The paper's values of c, and 1,000.
 CONCENTRATIONS = (0.5, 1.0, 5.0, 10.0, 50.0, 100.0, 500.0, 1000.0)
 SHOWN = (0.5, 10.0, 1000.0)
 SIZES = (10, 32, 100, 316, 1000, 3162, 10_000)
@@ -191,6 +193,7 @@ def densities_apart(
 ) -> tuple[Floats, Floats]:
     """L1 and Hellinger distances of posterior draws from the truth, over the leaves."""
     leaves = posterior.tree.leaves
+    # At the middles of the leaves: exact for the uniform law too, whose jumps at ¼ and ¾ are ends of leaves.
     truth = law.density((np.arange(leaves) + 0.5) / leaves)
     draws = posterior.measures(size.measures, rng) * leaves
     hellinger = np.sqrt(((np.sqrt(draws) - np.sqrt(truth)) ** 2).mean(axis=1) / 2)
@@ -211,6 +214,7 @@ def rows_apart(law: SampledDistribution, rows: int, c: float, depth: int, rng: G
 
 def _suprema(size: NonparametricSize, rng: Generator) -> Iterator[Supremum]:
     """Over c, n (with m = n/2), depth and m; the others as in n = 100, m = 50, c = 10, depth 10."""
+    # m = n/2 is the paper's choice.
     base = {"c": 10.0, "n": 100, "depth": size.depth, "m": 50}
     grids: dict[str, Sequence[float]] = {
         "c": CONCENTRATIONS,
@@ -241,6 +245,8 @@ def simulated_supremum(tree: PolyaPrior, rows: int, draws: int, neighbours: int,
         x = LAWS[0].sample(rows, rng)
         y = x.copy()
         y[rng.integers(rows)] = LAWS[0].sample(1, rng)[0]
+        # Outputs in one leaf are enough: the supremum over all neighbours and outputs is reached by such a one (the
+        # theorem in docs/concepts/nonparametric.md).
         found = max(found, float(np.abs(equal_values_ratio(tree, x, y, draws)).max()))
     return found
 
@@ -256,6 +262,7 @@ def _equal_values(posterior: PolyaPosterior, draws: int) -> Floats:
     from scipy.special import gammaln
 
     found = np.zeros(1)
+    # The rising factorials (α + n)^(m) and (2α + n)^(m) of docs/concepts/nonparametric.md, as differences of ln Γ.
     for a, above, below in zip(posterior.tree.pseudo_counts, posterior.levels, posterior.levels[1:], strict=False):
         nodes = gammaln(a + below + draws) - gammaln(a + below)
         parents = gammaln(2 * a + above + draws) - gammaln(2 * a + above)

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
 TARGETS = {"adult": "income", "covertype": "cover_type"}
 FILES = {"adult": ("adult.train.csv", "adult.test.csv")}
+# Its 4 : 1 : 1 also has validation rows, which choose among snapshots of its network; here they are training rows.
 HELD_OUT = 1 / 6
 """Of a table that has no test rows of its own: a sixth, as in the document."""
 RATIOS, FACTORS, SECTIONS = (0.1, 0.2, 0.3, 0.5, 0.8), (5.0, 10.0, 15.0, 20.0), (1, 2, 5, 10)
@@ -102,6 +103,7 @@ class SelectionData:
     @property
     def delta(self) -> float:
         """That of the document."""
+        # A function of the number of rows, which add-remove keeps private: no release could claim by it.
         return float(self.rows.num_rows**-published_select.DELTA_POWER)
 
 
@@ -166,6 +168,7 @@ def compared(size: SelectionSize, table: str) -> Iterator[SelectionCase]:
 
 
 def honest(table: str, pool: str, epsilon: float) -> SelectionCase:
+    # Ten candidates for each row, and weights by entropy: what the sweeps settled (docs/concepts/selection.md).
     return SelectionCase(table, SELECT, pool=pool, epsilon=epsilon, ratio=POOL_SHARE, factor=10.0, distance=ENTROPY)
 
 
@@ -284,6 +287,8 @@ def auc_and_accuracy(
     y, truth = made[target], test[target]
     tree = DecisionTreeClassifier(max_depth=DEPTH, random_state=seed).fit(x, y)
     said = tree.predict(tested)
+    # Balanced too: rows with the right margins let a tree name the commoner class more often, and plain accuracy
+    # rewards that (docs/concepts/selection.md).
     accuracies = float((said == truth).mean()), float(balanced_accuracy_score(truth, said))
     learnt, asked = _some(len(y), seed), _some(len(truth), seed)
     if len(np.unique(y[learnt])) < 2:
