@@ -32,6 +32,7 @@ from understudy.errors import InputError, SchemaError
 from understudy.files import write_atomically
 from understudy.parameters import one_of, suggestion, whole_number
 
+# Under the first even the number of rows is private. Under the second the same ε takes more noise: two counts change.
 ADD_REMOVE = "add-remove"
 REPLACE_ONE = "replace-one"
 NEIGHBOURS = (ADD_REMOVE, REPLACE_ONE)

@@ -58,6 +58,7 @@ class DuckTable:
     def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
         if not sets:
             return []
+        # For the total alone some column is read too: without one, a batch would not tell how many rows it has.
         columns = tuple(dict.fromkeys(c for s in sets for c in s)) or domain.names[:1]
         return count_marginals(domain, sets, self._codes(domain, columns))
 
@@ -92,6 +93,7 @@ class DuckTable:
             self._read.update(left)
 
     def has_rows(self, at_least: int) -> bool:
+        # With the limit inside, so that the engine may stop at that many rows.
         rows = capped(self._source, self.schema.unit, self.schema.missing_texts).limit(at_least).subquery("counted")
         return bool(self._fetch(exp.select("count(*)").from_(rows))[0][0] >= at_least)
 

@@ -17,6 +17,7 @@ from understudy.methods.registry import METHODS, find_method
 from understudy.pages.page import Rendered, Report, report_writer
 from understudy.parameters import whole_number
 
+# `js`, `hellinger` and `ks`, say, see what `tv1` and `wasserstein-1` see.
 RANKED = (
     "tv1", "tv2", "tv3", "query-error", "wasserstein-1", "association", "pca-overlap", "propensity-auc", "tstr-auc",
     "tstr-r2",
@@ -104,6 +105,8 @@ class Study(Rendered):
 
     def summary(self, method: str, epsilon: float, measure: str) -> Summary | None:
         """None where no seed gave a figure."""
+        # Seeds vary the noise, the sampling and what measures draw; all trials share one split of the rows
+        # (`evaluation.holdout`). So an interval says nothing of how the figure would be on other rows.
         found = [t.figures[measure].value for t in self.of(method, epsilon) if measure in t.figures]
         return summarize([v for v in found if v is not None])
 

@@ -145,6 +145,7 @@ def correlation_ratio(values: Numbers, codes: NDArray[np.int64]) -> float:
     values, codes = values[there], codes[there]
     if not len(values) or codes.min() == codes.max():
         return float("nan")
+    # η² is the R² of a one-way analysis of variance; like Cramér's V it does not see a direction, only a strength.
     rows, sums = np.bincount(codes), np.bincount(codes, weights=values)
     some = rows > 0
     # The values have mean 0, so the sums of squares need not be taken about it.

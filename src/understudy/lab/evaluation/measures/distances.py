@@ -188,6 +188,7 @@ def _homogeneity(comparison: Comparison, variable: Variable) -> MeasurePart:
         raise NoFigureError("both tables have a single value, the same")
     # Both tables are samples: expected is what the two together have, in the proportion of their rows.
     expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / counts.sum()
+    # The law behind p is approximate where cells are expected to hold fewer than about five rows (Cochran 1954).
     statistic = float(((counts - expected) ** 2 / expected).sum())
     note = f"χ² = {statistic:.4g} with {freedom} degrees of freedom, p = {float(chdtrc(freedom, statistic)):.3g}"
     return MeasurePart(variable.name, statistic / freedom, note=note, raw=statistic)

@@ -180,6 +180,7 @@ def _private(
     """Accuracies of private predictors. Declared rows spare the twentieth of the budget that they would cost."""
     found = []
     for train, test in splits:
+        # Without a seed: structure and noise are drawn anew, so that two grids differ in their private figures.
         predictor = make().set_params(rows=train.rows)
         assert isinstance(predictor, PrivatePredictor)
         predictor.fit(EncodedTable.of(train.domain, train.codes), target=train.target)
