@@ -93,6 +93,8 @@ def suggestion(name: str, names: Iterable[str], otherwise: str = "there are") ->
     near = close_names(name, known, most=1)
     if near:
         return f"did you mean {near[0]!r}?"
+    if len(known) == 1:
+        return f"the only one is {known[0]!r}"
     return f"{otherwise} {', '.join(known)}"
 
 

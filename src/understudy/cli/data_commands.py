@@ -15,6 +15,7 @@ from understudy.cli.locations import ledger_of, schema_of
 from understudy.cli.screen import print_facts, print_json, print_table, progress
 from understudy.errors import ReleaseError
 from understudy.files import write_atomically
+from understudy.pages.formatting import counted
 from understudy.queries.answer import Answer, IntervalEstimate
 from understudy.queries.query import query
 from understudy.releases.checking import replay, verify
@@ -99,7 +100,8 @@ def show_verified(folder: Path, as_json: bool) -> None:
         print_json(asdict(found))
         return
     spent = f"epsilon {found.spent:.6g} at delta {found.delta:g}, within the {found.epsilon:g} asked for"
-    print(f"verified: {found.spends} spends amount to {spent}; {len(found.files)} files are unchanged")
+    print(f"verified: {counted(found.spends, 'spend')} for {spent}; {len(found.files)} files are unchanged")
+    print("`understudy replay` checks more: that the table follows from the measurements alone")
     if not found.claimed:
         print(f"but this release guarantees nothing: {found.void}")
 
@@ -111,7 +113,9 @@ def show_replayed(folder: Path, as_json: bool) -> None:
     if as_json:
         print_json(asdict(found))
         return
-    print(f"replayed: {found.file} ({found.rows:,} rows) rebuilt byte for byte from {found.answers} measurements")
+    print(
+        f"replayed: {found.file} ({found.rows:,} rows) rebuilt byte for byte from {counted(found.answers, 'measurement')}"
+    )
 
 
 def show_count(folder: Path, expression: str, confidence: float, as_json: bool) -> None:

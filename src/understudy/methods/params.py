@@ -18,7 +18,7 @@ from numbers import Real
 from typing import Any, Self
 
 from understudy.errors import MethodError
-from understudy.parameters import known_name
+from understudy.parameters import suggestion
 
 DECLARED = "parameter"
 """The key of a field's metadata."""
@@ -140,7 +140,8 @@ class Params:
         for name in given:
             if not known:
                 raise MethodError(f"method {owner} has no options; leave {name} ({given[name]!r}) out", name)
-            known_name(f"option of method {owner}", name, known, error=MethodError)
+            if name not in known:
+                raise MethodError(f"option {name!r} of method {owner} is not known; {suggestion(name, known)}", name)
         return cls(**given)
 
     def changed(self) -> dict[str, Any]:
