@@ -143,3 +143,12 @@ def test_an_export_needs_an_ending_and_a_ledger(run: Call, desk: Path):
     Ledger.open(desk / LEDGER)
     refused = run(budget_command.export, "people.csv", None, desk / "x.txt")
     assert refused.code == 2 and "must end with .csv or .json" in sentence(refused.err)
+
+
+def test_a_quantile_of_too_small_a_budget_is_refused_before_it_is_paid(run: Call, desk: Path):
+    """Its interval reaches so many rows that scores are not exact; it was an overflow, after the debit."""
+    asked = {"epsilon": 1e-12, "delta": 0.0, "analyst": "", "confidence": 0.95, "test_only_noise_seed": None}
+    sql = "SELECT median(age) FROM people"
+    refused = run(show_query, "people.csv", sql, schema=None, ledger=None, as_json=False, **asked)
+    assert refused.code == 2 and "ask with a larger epsilon" in sentence(refused.err)
+    assert not (desk / LEDGER).exists()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from helpers.orchard import SCHEMAS, TARGET, Compared, Row, people, twins
 from helpers.randomness import BestRandomness, SilentRandomness
-from understudy.boundary.privacy.asks import Partitions
+from understudy.boundary.privacy.asks import Partitions, checks
 from understudy.boundary.privacy.asks.ask import Price
 from understudy.boundary.privacy.asks.counts import histogram_spends
 from understudy.boundary.privacy.budget import Budget, Spend
@@ -226,6 +226,7 @@ def test_mutant_leaves_that_overlap_are_refused(monkeypatch: pytest.MonkeyPatch)
             return np.concatenate([cells, (cells + 1) % self.cells])
 
     monkeypatch.setattr(tree_induction, "LeafClasses", Doubled)
+    monkeypatch.setattr(checks, "OWN_KINDS", (*checks.OWN_KINDS, Doubled))
     schema = SCHEMAS["add-remove"]
     curator, found = twins(*neighbours("add-remove", ROWS, ROWS[0]), schema, BUDGETS["pure"])
     learn(curator, ClassificationTask(Domain.of(schema), TARGET), SETTINGS["random forest"], np.random.default_rng(0))

@@ -113,9 +113,8 @@ def show_replayed(folder: Path, as_json: bool) -> None:
     if as_json:
         print_json(asdict(found))
         return
-    print(
-        f"replayed: {found.file} ({found.rows:,} rows) rebuilt byte for byte from {counted(found.answers, 'measurement')}"
-    )
+    answers = counted(found.answers, "measurement")
+    print(f"replayed: {found.file} ({found.rows:,} rows) rebuilt byte for byte from {answers}")
 
 
 def show_count(folder: Path, expression: str, confidence: float, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from understudy.boundary.privacy.asks import Draws
-from understudy.boundary.privacy.asks.ask import check_cells
+from understudy.boundary.privacy.asks.checks import check_cells
 from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.mechanisms.posterior import check_draws, least_concentration, polya_prior
 from understudy.boundary.privacy.queryable import Queryable

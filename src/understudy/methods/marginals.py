@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.boundary.privacy.asks import Marginals
-from understudy.boundary.privacy.asks.ask import check_cells
+from understudy.boundary.privacy.asks.checks import check_cells
 from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import ColumnSet, Domain

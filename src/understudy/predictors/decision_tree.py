@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.schema.domain import ColumnSet
+from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import cell_type
 from understudy.inference.noisy_table import NoisyTable
 from understudy.predictors.splits import ColumnSplit
@@ -168,6 +168,18 @@ class DecisionTree:
     def _walk(self) -> _Walk:
         return _Walk.of(self)
 
+    def fits(self, domain: Domain) -> bool:
+        return self._complete and all(len(s.groups) == domain.size(s.column) for s in self.splits)
+
+    @cached_property
+    def _complete(self) -> bool:
+        """Whether every node but the root has a parent before it, and every split's codes a child."""
+        plain = all(type(s) is ColumnSplit and min(s.groups) >= 0 for s in self.splits)
+        if not (plain and all(LEAF <= n < len(self.splits) for n in self.nodes)):
+            return False
+        born = 1 + np.cumsum(self.branches)
+        return int(born[-1]) == len(self.nodes) and bool((born[:-1] > np.arange(1, len(self.nodes))).all())
+
     def describe(self) -> dict[str, Any]:
         return {"splits": [[s.column, list(s.groups)] for s in self.splits], "nodes": list(self.nodes)}
 
@@ -227,6 +239,13 @@ class LeafClasses:
     @property
     def shape(self) -> tuple[int, int]:
         return (self.tree.leaves, self.classes)
+
+    @property
+    def base(self) -> DecisionTree:
+        return self.tree
+
+    def fits(self, domain: Domain) -> bool:
+        return self.classes == domain.size(self.target)
 
     def assign(self, codes: Codes) -> NDArray[np.intp]:
         return self.tree.leaf_of(codes) * self.classes + codes[self.target]

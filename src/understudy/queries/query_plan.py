@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from understudy.boundary.privacy.asks import Ranks, Tally
 from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.measurement import Measurement
-from understudy.boundary.privacy.mechanisms.score import Rank, rank_reach
+from understudy.boundary.privacy.mechanisms.score import MOST_EXPECTED, Rank, rank_reach
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.column import Categorical, Column
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
 from understudy.boundary.schema.grouped_sums import GroupedSums, PersonCount, RowCount, Summand, ValueSum
 from understudy.boundary.schema.schema import Schema
-from understudy.errors import InputError
+from understudy.errors import InputError, MethodError
 from understudy.inference.discovery import with_values
 from understudy.queries.aggregate_query import AVERAGE, COUNT, PERSONS, QUANTILE, SUM, Aggregate, AggregateQuery
 from understudy.queries.answer import Group, IntervalEstimate, Key, average_estimates, count_estimates, sum_estimates
@@ -158,6 +158,12 @@ class QueryPlan:
         # How far the ranks of the ends lie out follows from the noise that they will be drawn with, not from the rows.
         exponent = curator.facts.rank_exponent(part, aggregate.probability, grouped=grouped)
         moved = rank_reach(exponent, coding.levels + 2, (1 - self.confidence) / 2)
+        if moved > MOST_EXPECTED:
+            raise MethodError(
+                f"the interval around a quantile of {coding.name!r} would reach {moved:.4g} rows to either side and "
+                f"may reach {MOST_EXPECTED:.4g}, beyond which scores are not exact; ask with a larger epsilon",
+                coding.name,
+            )
         ranks = [Rank(aggregate.probability, m) for m in (0, -moved, moved)]
         sums = GroupedSums((*self.question.keys, coding.name), self.question.where, (RowCount(),))
         chosen = curator.ask(Ranks(domain, sums, ranks, amount, RANK_SHARES))

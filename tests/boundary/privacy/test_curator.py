@@ -17,7 +17,7 @@ import understudy as us
 from helpers.randomness import BestRandomness, SilentRandomness
 from helpers.tables import CountedOnce, SpyTable, UnreadableTable
 from understudy.boundary.privacy.asks import Keys, Marginals, Partitions, Quantile, Select, Total
-from understudy.boundary.privacy.asks.ask import MOST_CELLS
+from understudy.boundary.privacy.asks.checks import MOST_CELLS
 from understudy.boundary.privacy.budget import Amount, Budget, total
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.facts import PublicFacts

@@ -12,7 +12,7 @@ import pytest
 
 import understudy as us
 from understudy.boundary.privacy.asks import Marginals, Train
-from understudy.boundary.privacy.asks.ask import MOST_SUMMED
+from understudy.boundary.privacy.asks.checks import MOST_SUMMED
 from understudy.boundary.privacy.budget import Amount, Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.gates import RowGate

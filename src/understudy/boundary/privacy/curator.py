@@ -165,30 +165,23 @@ class Curator(Queryable):
         Threads are answered one after the other: between the dry run and the debit, nobody else may spend.
         """
         if type(ask) not in self.kinds:
-            raise InternalError(
-                f"what is asked must be one of the asks of the boundary, and not a {type(ask).__name__}.", type(ask)
-            )
+            raise InternalError(f"a {type(ask).__name__} must be one of the asks of the boundary.", type(ask))
         with self._asking:
             if self._answering:
-                raise InternalError(
-                    f"a {type(ask).__name__} can't be asked while another ask is being answered.", type(ask)
-                )
+                raise InternalError("nothing can be asked while another ask is being answered.", type(ask))
             self._answering = True
             try:
-                return self._answer(ask)
+                # Refuse first, spend later: neither the price nor the question looks at the rows.
+                price = Price(self.facts, tuple(ask.spends(self.facts)))
+                questions = ask.questions(price)
+                self._check(price.spends)
+                values = self._gate.answer(ask, price, questions, lambda: self._meter.debit(price.spends))
+                # Frozen, since the strategy is handed the very arrays that the record keeps.
+                values = [frozen(np.asarray(v)) for v in values]
+                self._record += [RecordedAnswer(q, v) for q, v in zip(questions, values, strict=True)]
+                return ask.answer(values, price)
             finally:
                 self._answering = False
-
-    def _answer(self, ask: Ask[Result]) -> Result:
-        # Refuse first, spend later: neither the price nor the question looks at the rows.
-        price = Price(self.facts, tuple(ask.spends(self.facts)))
-        questions = ask.questions(price)
-        self._check(price.spends)
-        values = self._gate.answer(ask, price, questions, lambda: self._meter.debit(price.spends))
-        # Frozen, since the strategy is handed the very arrays that the record keeps.
-        values = [frozen(np.asarray(v)) for v in values]
-        self._record += [RecordedAnswer(q, v) for q, v in zip(questions, values, strict=True)]
-        return ask.answer(values, price)
 
     def _check(self, spends: Sequence[Spend]) -> None:
         """The dry run. The ledger is debited once, for the split between ρ and δ that the schema's private columns

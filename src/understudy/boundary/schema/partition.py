@@ -34,6 +34,10 @@ class Partition(Protocol):
     def assign(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.integer]:
         """The cell of each row, from 0 to cells−1."""
 
+    def fits(self, domain: Domain) -> bool:
+        """Whether it has, by its public structure, a cell for each of the domain's codes; a base is asked by itself."""
+        # A code without a cell would show, unpaid, as an error or as one cell more: `asks` refuses such a partition.
+
     def describe(self) -> dict[str, Any]:
         """Plain values that determine the partition, for the certificate and for replay."""
 
@@ -74,6 +78,9 @@ class Grid:
         merged = [np.take(g, codes[c], mode="clip") for c, g in zip(self.columns, self.groups, strict=True)]
         return np.ravel_multi_index(merged, self.shape)
 
+    def fits(self, domain: Domain) -> bool:
+        return tuple(map(len, self.groups)) == domain.shape(self.columns) and all(min(g) >= 0 for g in self.groups)
+
     def describe(self) -> dict[str, Any]:
         return {"kind": "grid", "columns": list(self.columns), "groups": [list(g) for g in self.groups]}
 
@@ -109,6 +116,7 @@ class Tree:
         column, start, child = self._steps
         # By row: what one row needs lies together in memory.
         values = np.stack([codes[c] for c in self.columns], axis=1).astype(np.int32, copy=False)
+        np.minimum(values, np.array(self.sizes, dtype=np.int32) - 1, out=values)  # any code leads to some leaf
         width, flat = values.shape[1], values.ravel()
         at = np.zeros(len(values), dtype=np.int32)
         rows = np.arange(len(values), dtype=np.int32)
@@ -119,6 +127,16 @@ class Tree:
             at[rows] = here
             rows = rows[here >= 0]
         return (-1 - at).astype(np.intp)
+
+    def fits(self, domain: Domain) -> bool:
+        return tuple(self.sizes) == domain.shape(self.columns) and self._complete
+
+    @cached_property
+    def _complete(self) -> bool:
+        """Whether every leaf, and every split but the root, is the child of one split: every row comes to a leaf."""
+        children = sorted(child for s in self.splits for child in (s.low, s.high))
+        inside = (0 <= s.column < len(self.sizes) and 0 <= s.right < 1 << self.sizes[s.column] for s in self.splits)
+        return children == [*range(-self.cells, 0), *range(1, len(self.splits))] and all(inside)
 
     def describe(self) -> dict[str, Any]:
         splits = [[s.column, f"{s.right:x}", s.low, s.high] for s in self.splits]
@@ -177,6 +195,9 @@ class Crossed:
     def within(self, cells: NDArray[np.integer], codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.intp]:
         return cells * self.shape[1] + np.asarray(self.groups, dtype=np.intp).take(codes[self.column], mode="clip")
 
+    def fits(self, domain: Domain) -> bool:
+        return len(self.groups) == domain.size(self.column) and min(self.groups) >= 0
+
     def describe(self) -> dict[str, Any]:
         return {**self.tree.describe(), "kind": "crossed tree", "by": self.column, "groups": list(self.groups)}
 
@@ -210,6 +231,9 @@ class CrossTable:
     def within(self, cells: NDArray[np.integer], codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.integer]:
         return cell_numbers((codes[self.column], codes[self.target], cells), self.shape)
 
+    def fits(self, domain: Domain) -> bool:
+        return (self.size, self.classes) == domain.shape((self.column, self.target))
+
     def describe(self) -> dict[str, Any]:
         own = {"kind": "column and tree", "columns": list(self.columns), "column": self.column, "size": self.size}
         return own | {"classes": self.classes, **self.base.describe()}
@@ -236,24 +260,8 @@ class Bundle:
     def columns(self) -> ColumnSet:
         return tuple(dict.fromkeys((*self.base.columns, *self.crossed, self.target)))
 
-
-def fits(partition: Partition, domain: Domain) -> bool:
-    """Whether a partition of this module has one cell for each combination of the domain's codes; True of others."""
-    # A code without a cell would show, unpaid, as an error or as one cell more: `asks` refuses such a partition first.
-    match partition:
-        case Grid(columns=columns, groups=groups):
-            sizes = tuple(len(g) for g in groups)
-            return sizes == domain.shape(columns) and all(min(g) >= 0 for g in groups)
-        case Tree(columns=columns, sizes=sizes, splits=splits):
-            children = [child for s in splits for child in (s.low, s.high)]
-            inside = all(-partition.cells <= child < len(splits) for child in children)
-            return inside and tuple(sizes) == domain.shape(columns)
-        case Crossed(tree=tree, column=column, groups=groups):
-            return fits(tree, domain) and len(groups) == domain.size(column) and min(groups) >= 0
-        case CrossTable(base=base):
-            sizes = (domain.size(partition.column), domain.size(partition.target))
-            return fits(base, domain) and (partition.size, partition.classes) == sizes
-    return True
+    def fits(self, domain: Domain) -> bool:
+        return self.domain.shape(self.columns) == domain.shape(self.columns)
 
 
 def shape_of(partition: Partition) -> tuple[int, ...]:

@@ -124,8 +124,8 @@ def group_rows(grid: Grid, batches: Iterable[CodeBatch]) -> NDArray[np.integer[A
     """The group of every row in every column of the grid, in the narrowest type that holds them."""
     lookups = [np.array(g, dtype=code_type(max(g) + 1)) for g in grid.groups]
     kind = np.result_type(*lookups)
-    parts = [
-        np.stack([k[batch[c]] for c, k in zip(grid.columns, lookups, strict=True)], axis=1).astype(kind, copy=False)
-        for batch in batches
-    ]
-    return np.concatenate([np.zeros((0, len(lookups)), dtype=kind), *parts])
+    parts = [np.zeros((0, len(lookups)), dtype=kind)]
+    for batch in batches:
+        merged = [k.take(batch[c], mode="clip") for c, k in zip(grid.columns, lookups, strict=True)]
+        parts.append(np.stack(merged, axis=1).astype(kind, copy=False))
+    return np.concatenate(parts)

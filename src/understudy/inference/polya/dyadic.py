@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.schema.domain import ColumnSet
+from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import Grid, Partition
 from understudy.inference.noisy_table import NoisyTable
 
@@ -63,6 +63,10 @@ class Dyadic:
         # The code after the last has the node after the last, as long as 2^level < 2·codes.
         odd = 2 * codes[self.column].astype(np.int64) + 1
         return np.asarray((odd << self.level) // (2 * self.codes))
+
+    def fits(self, domain: Domain) -> bool:
+        whole = self.codes + self.missing == domain.size(self.column) and self.level >= 0
+        return whole and not (self.missing and 1 << self.level >= 2 * self.codes)
 
     def describe(self) -> dict[str, Any]:
         plain = {"codes": self.codes, "level": self.level, "missing": self.missing}

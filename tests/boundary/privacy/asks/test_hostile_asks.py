@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +11,23 @@ import pyarrow as pa
 import pytest
 
 import understudy as us
-from understudy.boundary.privacy.asks import Marginals, Partitions, Ranks, Select, Tally, Train
+from understudy.boundary.privacy.asks import Consult, Marginals, Partitions, Ranks, Select, Tally, Train
+from understudy.boundary.privacy.asks.checks import OUTSIDE_KINDS, is_known
 from understudy.boundary.privacy.budget import Budget, Spend
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.facts import PublicFacts
+from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.privacy.mechanisms.score import Candidate, Departure, Rank
 from understudy.boundary.privacy.mechanisms.subsampling import Course
-from understudy.boundary.privacy.mechanisms.training import GradientShape
+from understudy.boundary.privacy.mechanisms.training import Deep, GradientShape, GradientSums
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.grouped_sums import GroupedSums, RowCount, SumNeighbours, ValueSum
 from understudy.boundary.schema.partition import Crossed, CrossTable, Grid, Partition, Split, Tree
-from understudy.boundary.tables.counting import count_partitions
-from understudy.errors import BudgetExhausted, InternalError, MethodError, UnderstudyError
+from understudy.boundary.tables.counting import count_partitions, group_rows
+from understudy.errors import BudgetExhausted, InternalError, MethodError
+from understudy.inference.polya.dyadic import Dyadic
+from understudy.predictors.decision_tree import LEAF, DecisionTree, LeafClasses
+from understudy.predictors.splits import ColumnSplit
 
 SCHEMA = us.Schema.loads(
     '[columns.a]\ntype = "integer"\nmin = 0\nmax = 9\n[columns.b]\ntype = "integer"\nmin = 0\nmax = 3\n'
@@ -56,7 +62,13 @@ def test_an_estimate_that_is_changed_after_its_check_changes_no_candidate() -> N
         candidate.estimate[0] = 1.0
 
 
-@pytest.mark.parametrize("share", [2.0**43, float("nan"), float("inf")])
+def test_a_table_of_shares_is_refused() -> None:
+    """numpy would count a row once for each of its columns."""
+    with pytest.raises(InternalError, match="must be a list"):
+        Departure(("a",), np.full((1, 100), 0.001), Grid(("a",), (tuple(range(10)),)))
+
+
+@pytest.mark.parametrize("share", [2.0**43, 2.0, float("nan"), float("inf")])
 def test_shares_that_64_bits_do_not_hold_are_refused(share: float) -> None:
     """Their products wrap, so that a row moved the score by any number at a declared sensitivity of 1."""
     with pytest.raises(InternalError, match="the shares of"):
@@ -76,6 +88,14 @@ UNFIT = TOO_FEW | {
     "a grid of negative groups": Grid(("b",), ((0, 1, -1, 0),)),
     "a tree of too few codes": Tree(("a",), (5,), (Split(0, 0b10, -1, -2),)),
     "a tree with a child too many": Tree(("b",), (4,), (Split(0, 0b10, -1, 7),)),
+    "a tree that goes round in circles": Tree(("b",), (4,), (Split(0, 0b10, -1, 1), Split(0, 0b100, -2, 0))),
+    "a tree that reads the next row": Tree(("b",), (4,), (Split(1, 0b10, -1, -2),)),
+    "a tree that sends more codes than there are": Tree(("b",), (4,), (Split(0, 0b10000, -1, -2),)),
+    "a line of too few codes": Dyadic("a", 9, 1),
+    "a line whose missing values are in another cell": Dyadic("a", 9, 5, missing=True),
+    "leaves of another domain": DecisionTree((ColumnSplit("b", (0, 1)),), (0, LEAF, LEAF)),
+    "leaves without a parent": DecisionTree((ColumnSplit("b", (0, 1, 1, 1)),), (LEAF, 0, LEAF)),
+    "leaves by another number of classes": LeafClasses(DecisionTree.single_leaf(), "b", 3),
 }
 
 
@@ -137,21 +157,24 @@ def test_a_summand_with_a_sensitivity_of_its_own_is_refused() -> None:
             return 0.0, 0.0
 
     curator = curator_of(ROWS)
-    with pytest.raises(InternalError, match="what a tally adds up must be"):
+    with pytest.raises(InternalError, match="a Light is of no kind that the boundary knows"):
         curator.ask(Tally(DOMAIN, GroupedSums((), None, (Light(),)), curator.remaining()))
 
 
-@pytest.mark.parametrize(
-    ("rank", "error"),
-    [(Rank(0.5, -(2**43)), MethodError), (Rank(0.5, 2**50), MethodError)]
-    + [(Rank(p), InternalError) for p in (-0.5, 1.5, float("nan"))]
-    + [(Rank(0.5, 2.5), InternalError)],  # type: ignore[arg-type]
-)
-def test_a_rank_without_exact_scores_is_refused_before_it_is_paid(rank: Rank, error: type[UnderstudyError]) -> None:
+def test_ranks_are_of_rows_alone() -> None:
+    """A row moves a sum of values by as much as its value: a hundredfold of what a rank is paid for."""
     curator = curator_of(ROWS)
-    with pytest.raises(error, match="a rank of 'a'"):
-        curator.ask(Ranks(DOMAIN, GroupedSums(("a",), None, (RowCount(),)), [rank], curator.remaining(), [1.0]))
-    assert curator.spends == ()
+    sums = GroupedSums(("a",), None, (ValueSum("b", 0.0, 1.0, 0, 100),))
+    with pytest.raises(InternalError, match="a rank of 'a' must be one of rows"):
+        curator.ask(Ranks(DOMAIN, sums, [Rank(0.5)], curator.remaining(), [1.0]))
+
+
+@pytest.mark.parametrize(
+    ("probability", "moved"), [(0.5, -(2**43)), (0.5, 2**50), (-0.5, 0), (1.5, 0), (float("nan"), 0), (0.5, 2.5)]
+)
+def test_a_rank_without_exact_scores_is_refused(probability: float, moved: int) -> None:
+    with pytest.raises(MethodError, match="a rank must be a share from 0 to 1, moved by at most"):
+        Rank(probability, moved)
 
 
 # --- the curator
@@ -164,7 +187,7 @@ class Free(Marginals):
 
 def test_a_subclass_of_an_ask_names_no_price_of_its_own() -> None:
     curator = curator_of(ROWS)
-    with pytest.raises(InternalError, match="must be one of the asks of the boundary, and not a Free"):
+    with pytest.raises(InternalError, match="a Free must be one of the asks of the boundary"):
         curator.ask(Free(DOMAIN, [("a",)], curator.remaining()))
     assert curator.record == ()
 
@@ -196,5 +219,113 @@ def test_nothing_is_asked_while_an_ask_is_answered() -> None:
     def learn(access: Any) -> list[Any]:
         return [m.counts for m in curator.ask(Marginals(DOMAIN, [("a",)], curator.remaining()))]
 
-    with pytest.raises(InternalError, match="a Marginals can't be asked while another ask is being answered"):
+    with pytest.raises(InternalError, match="nothing can be asked while another ask is being answered"):
         curator.ask(training(Course(0.1, 2.6, 20), learn))
+
+
+# --- code of other packages
+
+
+class TellingCandidate(Candidate):
+    def score(self, counts: Any) -> float:
+        raise AssertionError(f"saw {counts}")
+
+
+class TellingGrid(Grid):
+    def assign(self, codes: Any) -> Any:
+        raise AssertionError(f"saw {codes}")
+
+
+def test_a_candidate_a_partition_or_a_rank_of_another_kind_sees_no_counts() -> None:
+    class TellingRank(Rank):
+        def scores(self, counts: Any) -> Any:
+            raise AssertionError(f"saw {counts}")
+
+    curator = curator_of(ROWS)
+    grid, counted = TellingGrid(("b",), ((0, 0, 1, 1),)), GroupedSums(("a",), None, (RowCount(),))
+    asks = [
+        Select(DOMAIN, [TellingCandidate(("a",), np.zeros(10))], curator.remaining()),
+        Select(DOMAIN, [Candidate(("b",), np.zeros(2), grid=grid)], curator.remaining()),
+        Partitions(DOMAIN, [grid], curator.remaining()),
+        Partitions(DOMAIN, [CrossTable(grid, "a", 10, "b", 4)], curator.remaining()),
+        Ranks(DOMAIN, counted, [TellingRank(0.5)], curator.remaining(), [1.0]),
+    ]
+    for ask in asks:
+        with pytest.raises(InternalError, match=r"Telling.* is of no kind that the boundary knows"):
+            curator.ask(ask)
+    assert curator.spends == ()
+
+
+def test_every_kind_outside_the_boundary_is_where_the_list_says() -> None:
+    for name in OUTSIDE_KINDS:
+        module, _, kind = name.rpartition(".")
+        found = getattr(importlib.import_module(module), kind)
+        assert is_known(found) and not is_known(type(kind, (found,), {}))
+
+
+def test_a_rule_of_another_package_is_asked_about_all_candidates_by_index() -> None:
+    """Else it could remember, for nothing, which of them came first in the order that is private."""
+    asked: list[int] = []
+
+    class Curious:
+        def admits(self, candidate: int) -> bool:
+            asked.append(candidate)
+            return True
+
+        def after(self, picked: int) -> Curious:
+            return self
+
+    candidates = [Candidate(("a",), np.full(10, float(i))) for i in range(5)]
+    curator = curator_of(ROWS)
+    assert len(curator.ask(Select(DOMAIN, candidates, curator.remaining(), 2, Curious()))) == 2
+    assert asked == [*range(5)] * 3
+
+
+def test_what_an_ask_holds_can_not_be_changed_after_its_check() -> None:
+    sets, weights, question = [("a",)], [1.0], {"of": [1]}
+    ask = Marginals(DOMAIN, sets, curator_of(ROWS).remaining(), weights)
+    sets.append(("b",))
+    weights[0] = 5.0
+    assert ask.sets == (("a",),) and ask.weights == (1.0,)
+    grid = Grid(("a", "b"), (tuple(range(10)), tuple(range(4))))
+    train = Train(DOMAIN, grid, GradientShape((10, 4)), Course(0.1, 2.6, 20), question, ["pairs"], lambda t: [])
+    question["of"].append(2)
+    assert train.question == {"of": [1]}
+
+
+# --- learners
+
+
+def test_a_critic_of_another_kind_or_shape_sees_no_row() -> None:
+    class TellingCritic(Deep):
+        def clipped_sum(self, rows: Any, longest: float) -> Any:
+            raise AssertionError(f"saw {rows}")
+
+    shape = GradientShape((10, 4), hidden=2, deep_share=0.5)
+    codes = np.zeros((50, 2), dtype=np.int64)
+    sums = GradientSums(codes, shape, Course(0.5, 2.6, 20), ExactRandomness.seeded(0))
+    good = Deep(np.ones((14, 2)), np.ones(2), np.ones(2))
+    assert sums.sums(codes, good).size == shape.cells
+    with pytest.raises(ValueError, match="read-only"):
+        good.first[0, 0] = np.nan
+    others = [TellingCritic(np.ones((14, 2)), np.ones(2), np.ones(2))]
+    others += [Deep(np.ones((14, 0)), np.ones(0), np.ones(1)), Deep(np.ones((14, 2)), np.ones((50, 1)), np.ones(2))]
+    for critic in others:
+        with pytest.raises(InternalError, match="a critic must be a Deep of the shape"):
+            sums.sums(codes, critic)
+
+
+@pytest.mark.parametrize("kind", [Train, Consult])
+def test_rows_outside_of_a_grid_do_not_show_in_a_training(kind: Any) -> None:
+    curator = curator_of(ROWS, Budget(1.0, 1e-6))
+    grid = Grid(("a", "b"), ((0, 1, 1, 0, 0), tuple(range(4))))
+    ask: Any
+    if kind is Train:
+        curator.reserve(0.6, 0.5)
+        ask = Train(DOMAIN, grid, GradientShape((2, 4)), Course(0.1, 2.6, 20), {}, ["pairs"], lambda t: [])
+    else:
+        ask = Consult(DOMAIN, grid, 2, 5, curator.remaining(), {}, ["votes"], lambda t: [])
+    with pytest.raises(InternalError, match="must have a cell for each of the domain's codes"):
+        curator.ask(ask)
+    outside = group_rows(grid, [{"a": np.array([0, 9]), "b": np.array([0, 3])}])
+    assert outside.tolist() == [[0, 0], [0, 3]]

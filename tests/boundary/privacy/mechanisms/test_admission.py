@@ -26,7 +26,7 @@ from helpers.selection_law import candidates_of, law_of, schema_of, table_of
 from understudy.boundary.privacy.asks import Select
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
-from understudy.boundary.privacy.mechanisms.exponential import Admission, OneOfEach, first_admissible
+from understudy.boundary.privacy.mechanisms.exponential import Admission, AskedInOrder, OneOfEach, first_admissible
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.partition import Tree
 from understudy.errors import InternalError
@@ -76,6 +76,7 @@ CASES = {
     "DisjointPairs, after the first part of a round": Case(lambda: DisjointPairs(PAIRS, (frozenset("abc"),)), 6, 2),
     "OneOfEach": Case(lambda: OneOfEach([0, 0, 0, 1, 1, 2, 2]), 7, 3),
     "TreesAndGrids": Case(round_of_trees_and_grids, 7, 4),
+    "AskedInOrder": Case(lambda: AskedInOrder(Acyclic(PAIRS), 6), 6, 3),
     "ModelSizeLimit": Case(room, 7, 2),
     "ModelSizeLimit, three picks": Case(room, 7, 3),
 }

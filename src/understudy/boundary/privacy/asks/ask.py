@@ -12,8 +12,8 @@ An ask is a value: asking it twice is two draws at twice the price. The curator 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -21,19 +21,9 @@ from numpy.typing import NDArray
 
 from understudy.boundary.privacy.budget import Spend
 from understudy.boundary.privacy.facts import PublicFacts
-from understudy.boundary.privacy.mechanisms.noise import LARGEST_SCALE
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
-from understudy.boundary.privacy.mechanisms.score import GRID_BITS
 from understudy.boundary.privacy.mechanisms.training import Keep, at_once
-from understudy.boundary.schema.domain import Domain
-from understudy.boundary.schema.partition import Partition, fits
 from understudy.boundary.tables.table import Table
-from understudy.errors import InternalError, MethodError
-
-MOST_CELLS = 20_000_000
-"""The most cells that one marginal may have: each of them gets noise, and memory."""
-MOST_SUMMED = 2.0 ** (63 - GRID_BITS)
-"""Rows that the noise of one marginal may add up to: a score counts them in steps of 2^-20 rows, in 64 bits."""
 
 Arrays = list[NDArray[Any]]
 Counts = NDArray[np.int64]
@@ -69,6 +59,11 @@ class Ask(ABC, Generic[Result]):
     """What the record calls it."""
     description: ClassVar[Description]
 
+    def __post_init__(self) -> None:
+        # Copies: what is priced must be what is answered, whoever else holds these lists and arrays.
+        for field in fields(self):  # type: ignore[arg-type]
+            object.__setattr__(self, field.name, _fixed(getattr(self, field.name)))
+
     @abstractmethod
     def spends(self, facts: PublicFacts) -> list[Spend]:
         """Refuses what can't be asked, before anything is spent; else what the answer costs."""
@@ -95,34 +90,7 @@ class Ask(ABC, Generic[Result]):
         return result
 
 
-def check_cells(columns: Sequence[str], cells: int) -> None:
-    """Refuses a marginal that is too large; strategies call it early, so that nothing is spent before the refusal."""
-    if cells > MOST_CELLS:
-        raise MethodError(
-            f"the marginal of {', '.join(columns)} has {cells:,} cells and may have at most {MOST_CELLS:,}; "
-            "leave a column out, or give one fewer bins",
-            columns,
-        )
-
-
-def check_partition(domain: Domain, partition: Partition) -> None:
-    """Refuses a partition that is not of this domain: some rows would have no cell, and whether there are such rows
-    would show, unpaid, in an error or in the number of cells.
-
-    Partitions that other rooms define have to see to it themselves; `tables.counting` gives each of their rows a cell.
-    """
-    if not fits(partition, domain):
-        raise InternalError(
-            f"a partition over {', '.join(partition.columns)} must have a cell for each of the domain's codes.",
-            partition.columns,
-        )
-
-
-def check_scale(asked: str, scale: float, cells: int = 1) -> None:
-    """Refuses noise beyond what the samplers, or the scores of a later selection, can hold."""
-    # The samplers would refuse it, too, but only after the debit.
-    most = min(LARGEST_SCALE, MOST_SUMMED / cells)
-    if scale > most:
-        raise MethodError(
-            f"the noise scale ({scale:.4g}) for {asked} must be at most {most:.4g}; ask with a larger epsilon", asked
-        )
+def _fixed(value: Any) -> Any:
+    if type(value) in (list, tuple):
+        return tuple(map(_fixed, value))
+    return deepcopy(value) if isinstance(value, dict | np.ndarray) else value

@@ -8,29 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from understudy.boundary.privacy.asks.ask import (
-    Arrays,
-    Ask,
-    Counts,
-    Description,
-    Price,
-    Question,
-    Scores,
-    check_cells,
-    check_partition,
-)
+from understudy.boundary.privacy.asks.ask import Arrays, Ask, Counts, Description, Price, Question, Scores
+from understudy.boundary.privacy.asks.checks import check_cells, check_kinds, check_partition, is_known
 from understudy.boundary.privacy.budget import Amount, Spend
 from understudy.boundary.privacy.facts import PublicFacts
-from understudy.boundary.privacy.mechanisms.exponential import Admission, first_admissible
+from understudy.boundary.privacy.mechanisms.exponential import Admission, AskedInOrder, first_admissible
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
-from understudy.boundary.privacy.mechanisms.score import Rank, Scored, check_rank, rank_exponent, rank_scores
+from understudy.boundary.privacy.mechanisms.score import Rank, Scored, rank_exponent, rank_scores
 from understudy.boundary.privacy.mechanisms.training import Keep, at_once
 from understudy.boundary.schema.domain import Coding, Domain
-from understudy.boundary.schema.grouped_sums import GroupedSums
+from understudy.boundary.schema.grouped_sums import GroupedSums, RowCount
 from understudy.boundary.schema.partition import Bundle, shape_of
 from understudy.boundary.tables.cache import CachedTable
 from understudy.boundary.tables.table import Table
-from understudy.errors import MethodError
+from understudy.errors import InternalError, MethodError
 
 
 def choose(scores: Scores, spend: Spend, k: int, randomness: Randomness) -> list[int]:
@@ -72,7 +63,16 @@ class Select(Ask[list[int]]):
         return sum(c.choices for c in self.candidates)
 
     def spends(self, facts: PublicFacts) -> list[Spend]:
-        self._check()
+        if not 1 <= self.k <= self.choices:
+            raise MethodError(
+                f"k ({self.k}) of a selection must be from 1 to its {self.choices} candidates; ask for fewer", self.k
+            )
+        check_kinds(*self.candidates)
+        for candidate in self.candidates:
+            if candidate.grid is None:
+                check_cells(candidate.columns, self.domain.cells(candidate.columns))
+            else:
+                check_partition(self.domain, candidate.grid)
         # Every candidate's score has at most this sensitivity, whichever is drawn.
         sensitivity = max(c.sensitivity(facts.rows, facts.replaced) for c in self.candidates)
         # All k draws are paid, also where the rule admits fewer in the end (docs/mechanisms/exponential.md).
@@ -80,22 +80,6 @@ class Select(Ask[list[int]]):
         among = "sets of columns" if self.choices == len(self.candidates) else "splits"
         asked = f"{self.k} of {self.choices} {among}"
         return [Spend("exponential", asked, sensitivity, epsilon, cells=self.choices) for _ in range(self.k)]
-
-    def _check(self) -> None:
-        if not 1 <= self.k <= self.choices:
-            raise MethodError(
-                f"k ({self.k}) of a selection must be from 1 to its {self.choices} candidates; ask for fewer", self.k
-            )
-        for candidate in self.candidates:
-            if isinstance(candidate.grid, Bundle):
-                for part in candidate.grid.parts:
-                    check_cells(part.columns, part.cells)
-                    check_partition(self.domain, part)
-            elif candidate.grid:
-                check_cells(candidate.grid.columns, candidate.grid.cells)
-                check_partition(self.domain, candidate.grid)
-            else:
-                check_cells(candidate.columns, self.domain.cells(candidate.columns))
 
     def questions(self, price: Price) -> list[Question]:
         question: Question = {
@@ -137,7 +121,10 @@ class Select(Ask[list[int]]):
 
     def picked(self, order: list[int]) -> list[int]:
         """Those of an order that are handed out."""
-        return first_admissible(order, self.rule, self.k) if self.rule else order
+        if self.rule is None:
+            return order
+        rule = self.rule if is_known(type(self.rule)) else AskedInOrder(self.rule, self.choices)
+        return first_admissible(order, rule, self.k)
 
     def answer(self, values: Arrays, price: Price) -> list[int]:
         (chosen,) = values
@@ -223,8 +210,9 @@ class Ranks(Ask[list[Counts]]):
 
     def spends(self, facts: PublicFacts) -> list[Spend]:
         *groups, column = self.sums.by
-        for rank in self.ranks:
-            check_rank(column, rank)
+        check_kinds(*self.ranks, *filter(None, [self.sums.where]))
+        if any(type(summand) is not RowCount for summand in self.sums.summands):
+            raise InternalError(f"a rank of {column!r} must be one of rows: others move it further.", column)
         # One spend for all groups of a rank, by parallel composition: what a person moves in each is added up in Δ.
         moved = [facts.rank_sensitivity(rank.probability, grouped=bool(groups)) for rank in self.ranks]
         check_cells(self.sums.by, self.domain.cells(self.sums.by))

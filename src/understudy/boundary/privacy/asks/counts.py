@@ -8,22 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import get_args
 
 import numpy as np
 
-from understudy.boundary.privacy.asks.ask import (
-    Arrays,
-    Ask,
-    Counts,
-    Description,
-    Price,
-    Question,
-    Result,
-    check_cells,
-    check_partition,
-    check_scale,
-)
+from understudy.boundary.privacy.asks.ask import Arrays, Ask, Counts, Description, Price, Question, Result
+from understudy.boundary.privacy.asks.checks import check_cells, check_kinds, check_partition, check_scale
 from understudy.boundary.privacy.budget import Amount, Spend
 from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.measurement import FoundValues, Measurement, frozen
@@ -220,9 +209,7 @@ class Tally(NoisyCounts[list[Measurement]]):
     def spends(self, facts: PublicFacts) -> list[Spend]:
         check_cells(self.sums.by, self.domain.cells(self.sums.by))
         summands = self.sums.summands
-        # A subclass may declare another sensitivity, which nobody has proved.
-        if not all(type(summand) in get_args(Summand) for summand in summands):
-            raise InternalError("what a tally adds up must be a RowCount, a PersonCount or a ValueSum.", self.sums)
+        check_kinds(*summands, *filter(None, [self.sums.where]))
         parts = self.amount.split(self.weights or [1.0] * len(summands))
         return [self.spend(facts, summand, part) for summand, part in zip(summands, parts, strict=True)]
 
@@ -348,7 +335,6 @@ class Draws(Ask[list[Counts]]):
     def spends(self, facts: PublicFacts) -> list[Spend]:
         spends = []
         for part, prior in zip(self.partitions, self.priors, strict=True):
-            check_cells(part.columns, part.cells)
             check_partition(self.domain, part)
             check_leaves(part.cells, prior)
             asked = f"{self.draws} draws over {', '.join(part.columns)}"

@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from understudy.boundary.privacy.asks.ask import (
-    Arrays,
-    Ask,
-    Codes,
-    Description,
-    Price,
-    Question,
-    check_partition,
-    check_scale,
-)
+from understudy.boundary.privacy.asks.ask import Arrays, Ask, Codes, Description, Price, Question
+from understudy.boundary.privacy.asks.checks import check_partition, check_scale
 from understudy.boundary.privacy.budget import Amount, Spend
 from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.mechanisms.randomness import Randomness

@@ -189,6 +189,23 @@ class OneOfEach:
         return replace(self, served=self.served | {self.owners[picked]})
 
 
+class AskedInOrder:
+    """A rule of unknown code. Asked about all candidates, by index, it can't tell what the hidden order is."""
+
+    def __init__(self, rule: Admission, candidates: int) -> None:
+        self.rule, self.admitted = rule, [bool(rule.admits(i)) for i in range(candidates)]
+
+    def admits(self, candidate: int) -> bool:
+        return self.admitted[candidate]
+
+    def after(self, picked: int) -> AskedInOrder:
+        later = AskedInOrder(self.rule.after(picked), len(self.admitted))
+        # Of all candidates, since a refusal must not depend on the hidden order either.
+        if any(new > old for new, old in zip(later.admitted, self.admitted, strict=True)):
+            raise InternalError(f"what {type(self.rule).__name__} admits must only shrink.", self.rule)
+        return later
+
+
 def first_admissible(order: Iterable[int], rule: Admission, k: int) -> list[int]:
     """The first k of an order that the rule admits, in turn; fewer where it admits no more.
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.measurement import frozen
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.boundary.schema.partition import Bundle, Partition
 from understudy.errors import InternalError, MethodError
@@ -27,9 +27,8 @@ MOST_THRESHOLD = 2.0**40
 MOST_EXPECTED = 2.0**32
 """Rows that a candidate may expect in all. With as many counted, and as much again for weights and offsets, a score is
 a whole number of steps below 2^53, which 64 bits and a float hold exactly. (Of `Dependence`, to 2^31 rows.)"""
-
-MOST_SHARE = 2.0**11
-"""That the shares of a `Departure` may add up to, which is 1 but for noise: 2^31 rows times it fit into 64 bits."""
+MOST_SHARE = 3.0
+"""That the shares of a `Departure` may add up to (a distribution's are 1): a score of 2^31 rows is below 2^53 steps."""
 
 
 class Scored(Protocol):
@@ -84,7 +83,7 @@ class Candidate(OneChoice):
 
     def __post_init__(self) -> None:
         # A copy: whoever made the estimate may go on working on it, and what is checked here is what must be scored.
-        object.__setattr__(self, "estimate", read_only(self.estimate))
+        object.__setattr__(self, "estimate", frozen(np.array(self.estimate, dtype=np.float64)))
         finite = np.isfinite(self.offset) and np.isfinite(self.estimate).all()
         if not (finite and 0 < self.weight <= 1e6 and 0 <= self.threshold <= MOST_THRESHOLD):
             bounds = "finite estimates, a weight in (0, 1e6] and a threshold in [0, 2^40]"
@@ -160,9 +159,10 @@ class Departure(OneChoice):
     grid: Partition
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "share", read_only(self.share))
-        if not np.abs(self.share).sum() <= MOST_SHARE:  # NaN is not
-            raise InternalError(f"the shares of {self.columns} must be finite, and at most {MOST_SHARE:g} in all", self)
+        object.__setattr__(self, "share", frozen(np.array(self.share, dtype=np.float64)))
+        # Of a table of shares numpy would count a row several times. NaN is not at most anything.
+        if self.share.ndim != 1 or not np.abs(self.share).sum() <= MOST_SHARE:
+            raise InternalError(f"the shares of {self.columns} must be a list, of at most {MOST_SHARE:g} in all", self)
 
     def score(self, counts: NDArray[np.int64]) -> float:
         """Exact on the grid: the share is rounded to it first."""
@@ -179,13 +179,6 @@ class Departure(OneChoice):
     @property
     def _on_grid(self) -> NDArray[np.int64]:
         return np.rint(self.share * GRID).astype(np.int64)
-
-
-def read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A copy that nobody can write to."""
-    copy = np.array(array)
-    copy.setflags(write=False)
-    return copy
 
 
 def error_sensitivity(candidates: list[Candidate], change: int) -> float:
@@ -218,6 +211,12 @@ class Rank:
     probability: float
     moved: int = 0
 
+    def __post_init__(self) -> None:
+        whole = isinstance(self.moved, int) and abs(self.moved) <= MOST_EXPECTED
+        if not (0 <= self.probability <= 1 and whole):
+            bound = f"a share from 0 to 1, moved by at most {MOST_EXPECTED:.4g} rows (not {self.moved:.4g})"
+            raise MethodError(f"a rank must be {bound} to have exact scores; ask with a larger epsilon", self)
+
     def describe(self) -> dict[str, Any]:
         return {"probability": self.probability, "moved": self.moved}
 
@@ -233,18 +232,6 @@ class Rank:
         below = np.concatenate([[0], up_to[:-1]])
         inside = np.maximum(0, np.maximum(below - wanted, wanted - up_to))
         return -np.concatenate([[max(0, wanted)], inside, [max(0, rows - wanted)]]).astype(np.float64) / GRID
-
-
-def check_rank(column: str, rank: Rank) -> None:
-    """Refuses a rank whose scores would not be exact: one row could then move them further than is paid for."""
-    if not (0 <= rank.probability <= 1 and isinstance(rank.moved, Integral)):
-        raise InternalError(f"a rank of {column!r} must be a share from 0 to 1, moved by whole rows.", rank)
-    if abs(rank.moved) > MOST_EXPECTED:
-        raise MethodError(
-            f"a rank of {column!r} is moved by {abs(rank.moved):.4g} rows and may be moved by at most "
-            f"{MOST_EXPECTED:.4g} for exact scores; there is too much noise to choose by, so ask with a larger epsilon",
-            column,
-        )
 
 
 def rank_sensitivity(probability: float, rows: int, *, replaced: bool, grouped: bool = False) -> float:

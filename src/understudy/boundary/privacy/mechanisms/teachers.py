@@ -102,6 +102,7 @@ class Teachers:
 
         `shares` is how often made rows have each pair of groups; it is public, as are the rows.
         """
+        rows, shares = np.array(rows, dtype=np.float64), np.array(shares, dtype=np.float64)
         if len(rows) > self._left:
             raise InternalError(f"{len(rows)} votes can't be asked where {self._left} are left.", self)
         self._left -= len(rows)

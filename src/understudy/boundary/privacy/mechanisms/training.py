@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.measurement import frozen
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.privacy.mechanisms.subsampling import GRID_SCALE, Course, poisson_rows
 from understudy.errors import InternalError, MethodError
@@ -86,6 +87,10 @@ class Deep:
     bias: Floats
     last: Floats
 
+    def __post_init__(self) -> None:
+        for name in ("first", "bias", "last"):
+            object.__setattr__(self, name, frozen(np.array(getattr(self, name), dtype=np.float64)))
+
     @classmethod
     def of(cls, vector: Floats, width: int, hidden: int) -> Deep:
         ends = (width * hidden, width * hidden + hidden)
@@ -96,6 +101,10 @@ class Deep:
     @property
     def cells(self) -> int:
         return self.first.size + self.bias.size + self.last.size
+
+    def fits(self, shape: GradientShape) -> bool:
+        hidden = (shape.hidden,)
+        return (self.first.shape, self.bias.shape, self.last.shape) == ((shape.groups.width, *hidden), hidden, hidden)
 
     def flat(self) -> Floats:
         return np.concatenate([self.first.ravel(), self.bias, self.last])
@@ -232,6 +241,9 @@ class GradientSums:
         """Without noise, in whole steps of the grid."""
         if bool(self.shape.hidden) != (critic is not None):
             raise InternalError("a training with hidden units needs the critic that has them.", self.shape)
+        # A subclass might do anything with the rows, and numpy would stretch what has another shape.
+        if critic is not None and (type(critic) is not Deep or not critic.fits(self.shape)):
+            raise InternalError(f"a critic must be a Deep of the shape {self.shape}.", self.shape)
         if critic is not None and not np.abs(critic.flat()).max() <= LARGEST_WEIGHT:
             raise InternalError(f"weights of a critic must be finite and at most {LARGEST_WEIGHT:g}.", critic)
         groups = self.shape.groups
