@@ -114,16 +114,17 @@ class Tree:
 
     def assign(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.intp]:
         column, start, child = self._steps
-        # By row: what one row needs lies together in memory.
-        values = np.stack([codes[c] for c in self.columns], axis=1).astype(np.int32, copy=False)
-        np.minimum(values, np.array(self.sizes, dtype=np.int32) - 1, out=values)  # any code leads to some leaf
+        # Any code has a leaf. And by row: what one row needs lies together in memory.
+        inside = [np.minimum(codes[c], n - 1) for c, n in zip(self.columns, self.sizes, strict=True)]
+        values = np.stack(inside, axis=1).astype(np.int32, copy=False)
         width, flat = values.shape[1], values.ravel()
         at = np.zeros(len(values), dtype=np.int32)
         rows = np.arange(len(values), dtype=np.int32)
         # Level by level, all rows at once; a row that has reached its leaf is not looked at again.
         while rows.size:
-            here = np.take(at, rows)
-            here = np.take(child, np.take(start, here) + np.take(flat, rows * width + np.take(column, here)))
+            here = at.take(rows, mode="clip")  # all places are inside; "clip" spares numpy the check of each of them
+            code = flat.take(rows * width + column.take(here, mode="clip"), mode="clip")
+            here = child.take(start.take(here, mode="clip") + code, mode="clip")
             at[rows] = here
             rows = rows[here >= 0]
         return (-1 - at).astype(np.intp)

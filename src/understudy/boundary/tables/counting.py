@@ -41,12 +41,11 @@ def count_partitions(partitions: Sequence[Partition], batches: Iterable[CodeBatc
     for batch in batches:
         for block in _blocks(batch):
             shared = _Shared(block)
-            # A generator: one histogram at a time is made and added, so that only the totals are in memory.
-            # At most the last cell: `asks` checks the partitions of `schema.partition` alone. A longer count would
-            # raise an error, which would tell of a row, unpaid.
-            new = (np.bincount(np.minimum(shared.cells(p), p.cells - 1), minlength=p.cells) for p in partitions)
-            for total, added in zip(counts, new, strict=True):
-                total += added
+            # One histogram at a time is made and added, so that only the totals are in memory.
+            for total, partition in zip(counts, partitions, strict=True):
+                found = np.bincount(shared.cells(partition), minlength=len(total))
+                total += found[: len(total)]
+                total[-1] += found[len(total) :].sum()  # how many cells are shown must not depend on the rows
     return counts
 
 
