@@ -88,7 +88,11 @@ def known_name(what: str, name: str, names: Collection[str], *, error: type[Inpu
 
 
 def suggestion(name: str, names: Iterable[str], otherwise: str = "there are") -> str:
-    """What was probably meant, or else all that there is."""
+    """What was probably meant, or else all that there is.
+
+    >>> suggestion("rows", ["pair_share"]), suggestion("pair_shar", ["pair_share"])
+    ("the only one is 'pair_share'", "did you mean 'pair_share'?")
+    """
     known = list(names)
     near = close_names(name, known, most=1)
     if near:

@@ -35,7 +35,7 @@ def test_an_option_reaches_the_method_and_the_certificate(desk: Path, understudy
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (("distence=L2",), "did you mean 'distance'?"),
+        (("distence=L2",), "option 'distence' of method dp-select is not known; did you mean 'distance'?"),
         (("distance=L2", "distance=L1"), "option 'distance' is given twice; keep one of its values"),
         (("sections=many",), "sections ('many') must be a whole number from 1 to 1,000"),
         (("sections",), "option ('sections') must be a name and a value, as in distance=L2"),
