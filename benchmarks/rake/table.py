@@ -13,9 +13,9 @@ import understudy as us
 from understudy.datasets import names
 from understudy.datasets import schema as bundled
 
-from . import growing, hostile
+from . import growing, hostile, survey
 
-NAMES = (*hostile.TABLES, *growing.NAMES, *names())
+NAMES = (*hostile.TABLES, "survey", *growing.NAMES, *names())
 FILES = {name: f"{name}.train.csv" for name in ("adult", "adult_coded")}
 
 
@@ -33,6 +33,8 @@ class Sample:
 def load(name: str) -> Sample:
     if name in hostile.TABLES:
         return Sample(*hostile.TABLES[name](), target=hostile.TARGETS.get(name))
+    if name == "survey":
+        return Sample(*survey.survey(), target=survey.TARGET)
     if name in growing.NAMES:
         return Sample(growing.path_of(name), growing.schema_of(name), scored=False)
     return Sample(SHARED / FILES.get(name, f"{name}.csv"), bundled(name), TARGETS[name])
