@@ -14,6 +14,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from understudy.boundary.privacy.mechanisms import noise
 from understudy.boundary.privacy.mechanisms.noise import (
@@ -24,6 +25,7 @@ from understudy.boundary.privacy.mechanisms.noise import (
     discrete_gaussian,
     discrete_laplace,
     geometric,
+    rounded_gaussian,
 )
 from understudy.errors import InputError, InternalError
 
@@ -60,6 +62,14 @@ def gaussian_law(sigma):
     support = np.arange(-math.ceil(40 * sigma) - 2, math.ceil(40 * sigma) + 3)
     weights = np.exp(-(support.astype(float) ** 2) / (2 * sigma**2))
     return support, weights / math.fsum(weights)
+
+
+def rounded_law(sigma):
+    support = np.arange(-math.ceil(40 * sigma) - 2, math.ceil(40 * sigma) + 3)
+    # By the nearer tail, where a difference of two numbers close to 1 would lose the rest.
+    near = np.abs(support)
+    masses = ndtr(-(near - 0.5) / sigma) - ndtr(-(near + 0.5) / sigma)
+    return support, masses / math.fsum(masses)
 
 
 def laplace_law(scale):
@@ -102,6 +112,18 @@ def test_the_discrete_gaussian_has_its_law(sigma):
 
 
 @pytest.mark.noise(false_alarm=FALSE_ALARM, why=LAW_BOUND)
+@pytest.mark.parametrize("sigma", [0.3, 0.5, 1.0, 1.7, 3.0, 10.0, 50.0, 500.0, 5000.0])
+def test_the_rounded_gaussian_has_its_law(sigma):
+    assert conforms(rounded_gaussian(sigma, 250_000, SYSTEM), rounded_law(sigma), width_for(sigma))
+
+
+@pytest.mark.parametrize("sigma", [0.3, 0.5, 1.0])
+def test_the_two_gaussians_are_told_apart(sigma):
+    assert not conforms(rounded_gaussian(sigma, 250_000, SYSTEM), gaussian_law(sigma))
+    assert not conforms(discrete_gaussian(sigma, 250_000, SYSTEM), rounded_law(sigma))
+
+
+@pytest.mark.noise(false_alarm=FALSE_ALARM, why=LAW_BOUND)
 @pytest.mark.parametrize("scale", [0.3, 1.0, 2.5, 20.0, 700.0])
 def test_the_discrete_laplace_has_its_law(scale):
     assert conforms(discrete_laplace(scale, 250_000, SYSTEM), laplace_law(scale), width_for(scale))
@@ -117,6 +139,7 @@ def test_the_geometric_has_its_law(scale):
 @pytest.mark.parametrize("scale", [1.0, 3.0, 50.0])
 def test_a_wrong_scale_is_refuted(scale, factor):
     assert not conforms(discrete_gaussian(scale * factor, 250_000, SYSTEM), gaussian_law(scale), width_for(scale))
+    assert not conforms(rounded_gaussian(scale * factor, 250_000, SYSTEM), rounded_law(scale), width_for(scale))
     assert not conforms(discrete_laplace(scale * factor, 250_000, SYSTEM), laplace_law(scale), width_for(scale))
     assert not conforms(geometric(scale * factor, 250_000, SYSTEM), geometric_law(scale), width_for(scale))
 
@@ -146,13 +169,15 @@ SHORT_WORDS = [(1, 2_000), (6, 20_000), (8, 20_000), (31, 20_000), (40, 20_000)]
 @pytest.mark.noise(false_alarm=FALSE_ALARM, why=LAW_BOUND)
 @pytest.mark.parametrize(("bits", "size"), SHORT_WORDS)
 def test_short_words_change_no_law(bits, size):
-    assert conforms(discrete_gaussian(3.0, size, SYSTEM, bits=bits), gaussian_law(3.0), level=FALSE_ALARM / 2)
-    assert conforms(discrete_laplace(2.5, size, SYSTEM, bits=bits), laplace_law(2.5), level=FALSE_ALARM / 2)
+    assert conforms(discrete_gaussian(3.0, size, SYSTEM, bits=bits), gaussian_law(3.0), level=FALSE_ALARM / 3)
+    assert conforms(rounded_gaussian(3.0, size, SYSTEM, bits=bits), rounded_law(3.0), level=FALSE_ALARM / 3)
+    assert conforms(discrete_laplace(2.5, size, SYSTEM, bits=bits), laplace_law(2.5), level=FALSE_ALARM / 3)
 
 
 @pytest.mark.parametrize(("bits", "size"), SHORT_WORDS)
 def test_a_wrong_scale_of_short_words_is_refuted(bits, size):
-    assert not conforms(discrete_gaussian(1.5, size, SYSTEM, bits=bits), gaussian_law(3.0), level=FALSE_ALARM / 2)
+    assert not conforms(discrete_gaussian(1.5, size, SYSTEM, bits=bits), gaussian_law(3.0), level=FALSE_ALARM / 3)
+    assert not conforms(rounded_gaussian(1.5, size, SYSTEM, bits=bits), rounded_law(3.0), level=FALSE_ALARM / 3)
 
 
 def test_short_words_without_refinement_are_refuted():

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -197,11 +198,30 @@ def discrete_gaussian(sigma: float, size: int, entropy: Entropy, *, bits: int | 
     [0, 0]
     """
     _check("sigma", sigma, size)
+    return _filled(size, lambda count: _gaussian_chunk(sigma, count, entropy, bits))
+
+
+def rounded_gaussian(sigma: float, size: int, entropy: Entropy, *, bits: int | None = None) -> Integers:
+    """Draws of sigma * N, N standard normal, rounded to the nearest integer.
+
+    Added to a whole number n it is n + sigma * N, rounded: post-processing of the continuous Gaussian mechanism, whose
+    guarantee it therefore has without any correction.
+
+    >>> from understudy.boundary.privacy.mechanisms.entropy import SystemEntropy
+    >>> rounded_gaussian(0.01, 2, SystemEntropy()).tolist()
+    [0, 0]
+    """
+    _check("sigma", sigma, size)
+    return _filled(size, lambda count: _rounded_chunk(sigma, count, entropy, bits))
+
+
+def _filled(size: int, proposed: Callable[[int], Integers]) -> Integers:
+    """That many of the draws that are kept of proposals."""
     draws = np.empty(size, dtype=np.int64)
     filled = 0
     while filled < size:
         # Kept draws are independent of one another, so the surplus of the last chunk can be dropped.
-        kept = _gaussian_chunk(sigma, min(CHUNK, 16 + 2 * (size - filled)), entropy, bits)[: size - filled]
+        kept = proposed(min(CHUNK, 16 + 2 * (size - filled)))[: size - filled]
         draws[filled : filled + kept.size] = kept
         filled += kept.size
     return draws
@@ -309,6 +329,65 @@ def _settled_bernoulli(exponent: Fraction, uniform: LazyUniform) -> bool:
             return True
         if high < exponent:
             return False
+
+
+# The normal law, rounded: Y = -ln U, kept with probability exp(-(Y - 1)**2 / 2), has the density of |N| (von Neumann
+# 1951), and a coin gives the sign. What comes out is floor(sigma * Y + 1/2) with that sign; ties have probability 0.
+
+
+def _rounded_chunk(sigma: float, count: int, entropy: Entropy, bits: int | None) -> Integers:
+    """The kept ones of `count` proposals."""
+    proposals = LazyUniforms.draw(count, bits or _digits_for(sigma), entropy)
+    trials = LazyUniforms.draw(count, bits or SHORT, entropy)
+    left, width = proposals.floors(), math.ldexp(1.0, -proposals.bits)
+    low, high = _scaled_bounds(1.0, left.copy(), width)
+    with np.errstate(invalid="ignore", over="ignore"):  # where no digit but zero is known, a bound is not a number
+        middle, reach = 0.5 * (low + high), 0.5 * (high - low) + FLOAT_ERROR * (1.0 + high)
+        surplus = np.exp(-0.5 * (middle - 1.0) ** 2) - trials.floors()
+    # The slope of exp(-(y - 1)**2 / 2) is nowhere steeper than 1, so its error is no larger than that of y.
+    reach += FLOAT_ERROR
+    kept = surplus > 0
+    low, high = _scaled_bounds(sigma, left, width)
+    draws = np.floor(low + 0.5)
+    # Halves are exact floats: no rounding stands between a bound and its verdict.
+    sure = (low > draws - 0.5) & (high < draws + 0.5)
+    sure &= (surplus < -reach) | (surplus > reach + math.ldexp(1.0, -trials.bits))
+    for index in np.flatnonzero(~sure):
+        settled = _settled_normal(sigma, proposals[int(index)], trials[int(index)])
+        kept[index] = settled is not None
+        draws[index] = settled or 0
+    np.negative(draws, out=draws, where=proposals.coins())
+    return draws[kept].astype(np.int64)
+
+
+def _settled_normal(sigma: float, proposal: LazyUniform, trial: LazyUniform) -> int | None:
+    """The magnitude of one draw, or None where it is not kept, with as many digits of both uniforms as it takes."""
+    kept = None
+    while True:
+        proposal, trial = proposal.refined(), trial.refined()
+        context, (low, high) = proposal.context(), proposal.exponential()
+        if kept is None:
+            kept = _is_kept(low, high, trial)
+        if kept is False:
+            return None
+        least = context.next_minus(context.fma(Decimal(sigma), low, Decimal("0.5")))
+        most = context.next_plus(context.fma(Decimal(sigma), high, Decimal("0.5")))
+        if kept and math.floor(least) == (math.floor(most) if most.is_finite() else None):
+            return math.floor(least)
+
+
+def _is_kept(low: Decimal, high: Decimal, trial: LazyUniform) -> bool | None:
+    """Whether V < exp(-(Y - 1)**2 / 2), that is -2 * ln V > (Y - 1)**2, for Y between these bounds; None if unsure."""
+    context, (least, most) = trial.context(), trial.exponential()
+    # By the context throughout, each step rounded outwards: a bare minus would round to the thread's own precision.
+    above, below = context.next_plus(context.subtract(high, 1)), context.next_minus(context.subtract(low, 1))
+    farthest = max(above, below.copy_negate())
+    nearest = max(below, above.copy_negate(), Decimal(0))
+    if context.next_minus(context.multiply(least, 2)) > context.next_plus(context.multiply(farthest, farthest)):
+        return True
+    if context.next_plus(context.multiply(most, 2)) < context.next_minus(context.multiply(nearest, nearest)):
+        return False
+    return None
 
 
 # How high a noisy count must be before its key may be shown. A key that only one person holds exists in one of two
