@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import importlib
 import re
 from pathlib import Path
@@ -131,18 +130,18 @@ def test_what_a_page_names_exists(page: Path):
 
 def found(dotted: str) -> bool:
     """Whether it is a module, or an attribute of one."""
-    parts = dotted.split(".")
-    for length in range(len(parts), 0, -1):
-        try:
-            thing = importlib.import_module(".".join(parts[:length]))
-        except ModuleNotFoundError:
-            continue
-        try:
-            functools.reduce(getattr, parts[length:], thing)
-        except AttributeError:
-            return False
-        return True
-    return False
+    first, *rest = dotted.split(".")
+    thing, path = importlib.import_module(first), first
+    for name in rest:
+        path += f".{name}"
+        # An attribute first: a folder of the same name would be imported as a module, and take its place for all tests.
+        if not hasattr(thing, name):
+            try:
+                importlib.import_module(path)
+            except ModuleNotFoundError:
+                return False
+        thing = getattr(thing, name)
+    return True
 
 
 def headings(page: Path) -> list[str]:

@@ -180,7 +180,7 @@ class Allowance(Wrapper):
                 "give the pool a larger share",
                 self,
             )
-        return Amount(left.value - self._kept.value, left.pure)
+        return replace(left, value=left.value - self._kept.value)
 
     def reserve(self, epsilon_share: float, delta_share: float) -> Budget:
         """Shares of the pool's part are smaller shares of the whole; and of what is left to count with, it has less."""

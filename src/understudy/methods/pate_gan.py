@@ -157,7 +157,7 @@ class CalibratedPateGan:
 
         def tell(votes: int, asked: Teachers) -> None:
             if report is not None:
-                so_far = votes_spend(votes, asked.scale, asked.teachers)
+                so_far = votes_spend(votes, asked.scale, asked.teachers, asked.mechanism)
                 report(votes, config.rounds * config.votes, epsilon(so_far))
 
         return tell

@@ -159,7 +159,8 @@ class PrivatePredictor(ScikitEstimator):
         # Costs are composed, not the (ε, δ) of each round, which would be looser; one δ is then chosen for all.
         delta = max(budget.delta for budget in asked)
         costs = (PublicFacts(self.schema_, r.certificate.asked, keys=r.keys).whole for r in self.rounds_)
-        return claim(total(costs), delta), delta
+        spent = total(costs)
+        return claim(spent, delta, spent.accounting), delta
 
     def export_text(self, tree: int = 0) -> str:
         """One tree as indented text, with what its leaves predict."""

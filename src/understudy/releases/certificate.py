@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import Any, Protocol
 
 from understudy.boundary.privacy.accountant import upper_float
-from understudy.boundary.privacy.budget import Budget, Spend, compose
+from understudy.boundary.privacy.budget import GDP, ZCDP, Budget, Spend, compose
 from understudy.boundary.privacy.ledger.ledger import Receipt
 from understudy.boundary.schema.schema import DRAFT, Schema
 from understudy.errors import CheckFailed
@@ -93,7 +93,7 @@ class Certificate:
     @property
     def composed(self) -> tuple[float, float]:
         """What the recorded spends amount to, recomputed: for information, and at most what is claimed."""
-        return compose(self.spends, self.asked.delta)
+        return compose(self.spends, self.asked.delta, self.asked.accounting)
 
     @property
     def epsilon(self) -> float:
@@ -115,6 +115,8 @@ class Certificate:
         if self.asked.pure:
             return "pure epsilon, summed"
         counted = "zCDP, summed, then converted at delta"
+        if self.asked.accounting == GDP:
+            counted = "Gaussian differential privacy, mu squared summed, then converted at delta"
         if any(s.steps for s in self.spends):
             return f"{counted}; plus the privacy loss distribution of the training"
         return counted
@@ -161,11 +163,11 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         body = self._head() | {
-            "asked": {"epsilon": self.asked.epsilon, "delta": self.asked.delta},
+            "asked": self._asked(),
             "method": {"name": self.method, "parameters": self.parameters, "reason": self.reason},
             "neighbours": self.neighbours,
             "unit": self.unit,
-            "spends": [_spend_record(s) for s in self.spends],
+            "spends": [self._spend_record(s) for s in self.spends],
             "columns": self.columns,
             "rows": {"synthetic": self.rows, "rule": self.rows_rule},
             "postprocessing_seed": self.seed,
@@ -182,6 +184,24 @@ class Certificate:
             body["ledger"] = None if self.ledger is None else self.ledger.to_dict()
         # The order of the keys is part of the format: digest and file are made of the text in this order.
         return body | {"digest": digest(body)}
+
+    def _spend_record(self, spend: Spend) -> dict[str, Any]:
+        cost = spend.cost
+        # The prices are for people and other programs: reading one back recomputes them, and compares.
+        prices: dict[str, Any] = {"rho": float(cost.rho)}
+        if "accounting" in self._asked() and cost.gdp is not None:
+            prices = {"gdp": float(cost.gdp)}
+        if cost.epsilon is not None:
+            prices["epsilon"] = float(cost.epsilon)
+        if spend.steps:
+            # Rounded up: this one is compared with the ε that is claimed.
+            prices |= {"epsilon_at_delta": upper_float(cost.direct), "arithmetic": ARITHMETIC}
+        return spend.to_dict() | prices
+
+    def _asked(self) -> dict[str, Any]:
+        asked = {"epsilon": self.asked.epsilon, "delta": self.asked.delta}
+        # Certificates made before say nothing of it, and mean zCDP.
+        return asked if self.asked.pure or self.asked.accounting == ZCDP else asked | {"accounting": GDP}
 
     def _head(self) -> dict[str, Any]:
         """Format and claim; in the first format as they were then, so that a release of that time still verifies."""
@@ -222,7 +242,7 @@ class Certificate:
             method=raw["method"]["name"],
             parameters=raw["method"]["parameters"],
             reason=raw["method"]["reason"],
-            asked=Budget(raw["asked"]["epsilon"], raw["asked"]["delta"]),
+            asked=Budget(raw["asked"]["epsilon"], raw["asked"]["delta"], raw["asked"].get("accounting", ZCDP)),
             neighbours=raw["neighbours"],
             unit=raw["unit"],
             spends=tuple(Spend.from_dict(s) for s in raw["spends"]),
@@ -292,15 +312,3 @@ def _by_facts(body: dict[str, Any]) -> bytes:
             text = "[\n    " + ",\n    ".join(map(write, value)) + "\n  ]"
         facts.append(f"  {write(key)}: {text}")
     return ("{\n" + ",\n".join(facts) + "\n}\n").encode()
-
-
-def _spend_record(spend: Spend) -> dict[str, Any]:
-    cost = spend.cost
-    # The prices are for people and other programs: reading one back recomputes them, and compares.
-    record = spend.to_dict() | {"rho": float(cost.rho)}
-    if cost.epsilon is not None:
-        record["epsilon"] = float(cost.epsilon)
-    if spend.steps:
-        # Rounded up: this one is compared with the ε that is claimed.
-        record |= {"epsilon_at_delta": upper_float(cost.direct), "arithmetic": ARITHMETIC}
-    return record

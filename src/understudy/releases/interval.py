@@ -210,9 +210,9 @@ class Counter:
 
     @classmethod
     def of(cls, release: Release) -> Counter:
-        pure = release.certificate.asked.pure
+        mechanism = release.certificate.asked.capacity.mechanism
         bought = frozenset(c.name for c in release.schema.private if not isinstance(c, Categorical))
-        tables = observation.tables_of(release.record, release.domain, bought, pure)
+        tables = observation.tables_of(release.record, release.domain, bought, mechanism)
         drawn = _drawn(release.model, release.domain, release.certificate.seed)
         selected = any(kind_of(a.question) is Select for a in release.record)
         total = release.model.total

@@ -50,7 +50,7 @@ class RecordedTable(NoisyTable):
 
 
 def tables_of(
-    record: Sequence[RecordedAnswer], domain: Domain, bought: frozenset[str], pure: bool
+    record: Sequence[RecordedAnswer], domain: Domain, bought: frozenset[str], mechanism: str
 ) -> list[RecordedTable]:
     """Every noisy histogram over the codes of the domain that the record holds.
 
@@ -62,7 +62,7 @@ def tables_of(
         if kind_of(answer.question) is Marginals and len(columns) == 1 and columns[0] in left:
             left.remove(columns[0])
         elif (grid := _grid(answer, columns, domain)) is not None:
-            found.append(_table(answer, grid, pure))
+            found.append(_table(answer, grid, mechanism))
     # Estimates weigh by 1 / variance, so what is public, or as good as that, gets one above 0.
     least = min((t.variance for t in found if t.variance > AS_GOOD_AS_PUBLIC), default=1.0)
     return [replace(t, variance=max(t.variance, NEARLY_PUBLIC * least)) for t in found]
@@ -78,9 +78,8 @@ def _grid(answer: RecordedAnswer, columns: ColumnSet, domain: Domain) -> Grid | 
     return None
 
 
-def _table(answer: RecordedAnswer, grid: Grid, pure: bool) -> RecordedTable:
+def _table(answer: RecordedAnswer, grid: Grid, mechanism: str) -> RecordedTable:
     scale = float(answer.question["scale"])
-    mechanism = "discrete-laplace" if pure else "discrete-gaussian"
     if scale == 0:
         mechanism = "public"
     variance, fourth = Measurement(grid.columns, answer.value, mechanism, scale).variance, 0.0

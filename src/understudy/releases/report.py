@@ -79,9 +79,11 @@ class _Noise:
 
 
 NOISES = {
+    "rounded-gaussian": _Noise("Gaussian noise", "L2", "σ", NORMAL_REACH),
     "discrete-gaussian": _Noise("Gaussian noise", "L2", "σ", NORMAL_REACH),
     "discrete-laplace": _Noise("Laplace noise", "L1", "b", LAPLACE_REACH),
     "thresholded-gaussian": _Noise("Gaussian noise and a threshold", "L2", "σ", NORMAL_REACH),
+    "thresholded-rounded-gaussian": _Noise("Gaussian noise and a threshold", "L2", "σ", NORMAL_REACH),
     "exponential": _Noise("noisy choice", "L∞", "ε"),
     "posterior-draws": _Noise("draws from a posterior", "rows", "m"),
     "public": _Noise("public fact, no noise"),

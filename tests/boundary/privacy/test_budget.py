@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from understudy.boundary.privacy.accountant import QUANTUM, epsilon_from_rho, rho_from_epsilon
 from understudy.boundary.privacy.budget import (
+    GDP,
+    ZCDP,
     Amount,
     Budget,
     Cost,
@@ -22,6 +24,7 @@ from understudy.boundary.privacy.budget import (
     covers,
     total,
 )
+from understudy.boundary.privacy.gaussian_dp import gdp_from_bounded_range, gdp_from_epsilon, gdp_from_pure
 from understudy.errors import BudgetExhausted, InputError, InternalError, MethodError
 
 # From a million quanta on, so that the grid itself takes no more than one part in a million.
@@ -66,18 +69,67 @@ def test_negative_costs_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("spend", "rho", "epsilon"),
+    ("spend", "rho", "epsilon", "gdp"),
     [
-        (gaussian(2.0), Fraction(1, 8), None),
-        (Spend("discrete-gaussian", "pairs", 2.0, 2.0), Fraction(1, 2), None),
-        (laplace(4.0), Fraction(1, 32), Fraction(1, 4)),
-        (Spend("exponential", "best pair", 3.0, 2.0), Fraction(1, 2), Fraction(2)),
-        (Spend("thresholded-gaussian", "keys", 1.0, 2.0, 0.25), Fraction(1, 8), None),
-        (Spend("public", "rows", 0.0, 0.0), Fraction(0), Fraction(0)),
+        (gaussian(2.0), Fraction(1, 8), None, None),
+        (Spend("discrete-gaussian", "pairs", 2.0, 2.0), Fraction(1, 2), None, None),
+        (Spend("rounded-gaussian", "pairs", 2.0, 2.0), Fraction(1, 2), None, Fraction(1, 2)),
+        (laplace(4.0), Fraction(1, 32), Fraction(1, 4), gdp_from_pure(Fraction(1, 4))),
+        (Spend("exponential", "best pair", 3.0, 2.0), Fraction(1, 2), Fraction(2), gdp_from_bounded_range(2)),
+        (Spend("thresholded-gaussian", "keys", 1.0, 2.0, 0.25), Fraction(1, 8), None, None),
+        (Spend("thresholded-rounded-gaussian", "keys", 1.0, 2.0, 0.25), Fraction(1, 8), None, Fraction(1, 8)),
+        (Spend("public", "rows", 0.0, 0.0), Fraction(0), Fraction(0), Fraction(0)),
     ],
 )
-def test_prices(spend, rho, epsilon):
-    assert spend.cost == Cost(rho, epsilon, Fraction(spend.delta))
+def test_prices(spend, rho, epsilon, gdp):
+    assert spend.cost == Cost(rho, epsilon, Fraction(spend.delta), gdp=gdp)
+
+
+def test_each_accounting_buys_its_own_noise():
+    assert Budget(1.0, 1e-6, ZCDP).capacity == Amount(rho_from_epsilon(1.0, 1e-6), pure=False, accounting=ZCDP)
+    assert Budget(1.0, 1e-6, GDP).capacity == Amount(gdp_from_epsilon(1.0, 1e-6), pure=False, accounting=GDP)
+    ratio = Budget(1.0, 1e-6, GDP).capacity.noise_scale(1.0) / Budget(1.0, 1e-6, ZCDP).capacity.noise_scale(1.0)
+    assert ratio < 0.933
+    assert Budget(1.0, 1e-6, GDP).capacity.mechanism == "rounded-gaussian"
+
+
+@pytest.mark.parametrize("accounting", [GDP, ZCDP])
+def test_every_piece_of_a_budget_costs_at_most_itself(accounting):
+    whole = Budget(1.0, 1e-6, accounting).capacity
+    for piece in [whole, *whole.split([1.0, 2.0, 5.0]), whole.part(0.01)]:
+        bought = (
+            Spend(piece.mechanism, "count", 2.0, piece.noise_scale(2.0)),
+            Spend("exponential", "choice", 1.0, piece.selection_epsilon()),
+            Spend("discrete-laplace", "count", 1.0, 1 / float(piece.pure_epsilon())),
+        )
+        for spend in bought:
+            price = spend.cost.by(accounting)
+            assert price <= piece.value * (1 + Fraction(1, 2**40)), spend
+            assert price >= piece.value * (1 - Fraction(1, 2**40)), spend
+
+
+def test_gdp_refuses_what_it_can_not_bound():
+    meter = Meter(Budget(1.0, 1e-6, GDP))
+    with pytest.raises(BudgetExhausted):
+        meter.debit([gaussian(1000.0)])
+    meter.debit([Spend("rounded-gaussian", "count", 1.0, 1000.0)])
+    assert meter.spends and claim(gaussian(1000.0).cost, 1e-6, GDP) == math.inf
+
+
+def test_what_gdp_claims_is_within_the_budget_and_below_zcdp():
+    budget = Budget(1.0, 1e-6, GDP)
+    parts = budget.capacity.split([1.0] * 7)
+    spends = [Spend(p.mechanism, "count", 1.0, p.noise_scale(1.0)) for p in parts]
+    meter = Meter(budget)
+    meter.debit(spends)
+    epsilon, delta = meter.guarantee()
+    assert 0.999999 < epsilon <= 1.0 and delta == 1e-6
+    assert compose(spends, 1e-6, ZCDP)[0] > 1.07
+
+
+def test_an_unknown_accounting_is_refused():
+    with pytest.raises(InputError, match="accounting"):
+        Budget(1.0, 1e-6, "pld")
 
 
 @pytest.mark.parametrize(

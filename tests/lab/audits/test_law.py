@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import betaln, comb
+from scipy.special import betaln, comb, ndtr
 
 from understudy.boundary.privacy.budget import Spend
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
-from understudy.lab.audits.checks.conformance import gaussian, laplace, tail_bound
+from understudy.lab.audits.checks.conformance import gaussian, laplace, rounded, tail_bound
 from understudy.lab.audits.checks.paired_gate import Noise, PairedExchange, PosteriorSample, Selection, log_ratio
 
 
@@ -100,3 +100,16 @@ def test_small_noise_is_told_from_half_of_it(scale: float) -> None:
     law = gaussian(scale)
     honest, mutant = (tail_bound(law.size(x), law.size_moments) for x in drawn)
     assert mutant < 1e-10 < honest
+
+
+@pytest.mark.parametrize("sigma", [0.4, 3.0, 2000.0])
+def test_moments_of_the_rounded_gaussian_are_bounded_and_nearly_met(sigma: float) -> None:
+    k = np.arange(math.ceil(12 * sigma) + 3)
+    masses = 2 * (ndtr(-(k - 0.5) / sigma) - ndtr(-(k + 0.5) / sigma))
+    masses[0] /= 2
+    law = rounded(sigma)
+    for t in (-0.5, -0.01, 0.01, 0.2):
+        truth = math.log(np.sum(masses * np.exp(t * (k / sigma) ** 2)))
+        assert truth - 1e-9 <= law.size_moments(t) <= truth + 2e-3 * abs(t) + 1e-9
+        truth = math.log(np.sum(masses * np.cosh(t * k / sigma)))
+        assert truth - 1e-9 <= law.value_moments(t) <= truth + 1e-3 * abs(t) + 1e-9

@@ -1,20 +1,23 @@
 """Budgets as exact facts: what was asked for, what a piece of it buys, what each ask cost, and what is left.
 
-Costs are zCDP (ρ) with an optional pure ε beside it and a failure probability δ: δ-approximate ρ-zCDP, which composes
-by adding ρ and δ (Bun & Steinke 2016, Lemma 1.7 and Section 8). All of them are multiples of QUANTUM.
+A cost is known in several currencies at once: pure ε, Gaussian differential privacy (g = μ²/2) and zCDP (ρ), each with
+a failure probability δ beside it. All of them compose by adding up, and all are multiples of QUANTUM. A budget is spent
+in one of them from beginning to end: ε where it is pure, else ρ or g (`ACCOUNTING`). Which theorem stands behind which
+sum: docs/mechanisms/composition.md and gaussian-dp.md.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property, reduce
 from numbers import Real
 from typing import Any
 
 from understudy.boundary.privacy.accountant import (
+    Number,
     epsilon_from_rho,
     lower_float,
     rho_from_epsilon,
@@ -24,6 +27,13 @@ from understudy.boundary.privacy.accountant import (
     round_down,
     round_up,
     upper_float,
+)
+from understudy.boundary.privacy.gaussian_dp import (
+    PI_ABOVE,
+    epsilon_from_gdp,
+    gdp_from_bounded_range,
+    gdp_from_epsilon,
+    gdp_from_pure,
 )
 from understudy.boundary.privacy.mechanisms.posterior import epsilon_of_draws
 from understudy.boundary.privacy.mechanisms.subsampling import Course, epsilon_of_course
@@ -38,8 +48,57 @@ _ZERO = Fraction(0)
 
 
 @dataclass(frozen=True)
+class Accounting:
+    """How costs are added up, and what a budget buys, where it is not pure."""
+
+    name: str
+    currency: str
+    """The field of `Cost` that is added up."""
+    noise: str
+    """The mechanism of noisy counts."""
+    keys: str
+    """The same for counts of private values, of which only those above a threshold are shown."""
+    ranged: Fraction
+    """What a privacy loss with a range of ε costs, over ε²."""
+    claim: Callable[[Number, Number], float]
+    """The ε of a cost at a δ, rounded up."""
+    buy: Callable[[Number, Number], Fraction]
+    """The largest cost of an (ε, δ), rounded down."""
+    margin: float
+    """What `buy` leaves unspent, about, as a share of ε, so that a claim can't pass it by rounding."""
+
+
+_RULES = {
+    "gdp": Accounting(
+        "gdp",
+        "gdp",
+        noise="rounded-gaussian",
+        keys="thresholded-rounded-gaussian",
+        ranged=PI_ABOVE / 16,
+        claim=epsilon_from_gdp,
+        buy=gdp_from_epsilon,
+        margin=2.0**-34,
+    ),
+    "zcdp": Accounting(
+        "zcdp",
+        "rho",
+        noise="discrete-gaussian",
+        keys="thresholded-gaussian",
+        ranged=Fraction(1, 8),
+        claim=epsilon_from_rho,
+        buy=rho_from_epsilon,
+        margin=2.0**-42,
+    ),
+}
+GDP, ZCDP = _RULES
+ACCOUNTING = ZCDP
+"""Of what is new. A ledger, and a release that goes on or is replayed, keeps the one that it was begun with."""
+
+
+@dataclass(frozen=True)
 class Cost:
-    """What one ask, or many, costs: zCDP `rho`, pure `epsilon` (None when not pure), failure probability `delta`.
+    """What one ask, or many, costs: zCDP `rho`, pure `epsilon` (None when not pure), failure probability `delta`, and
+    `gdp`, half the square of the μ of Gaussian differential privacy (None where none is known).
 
     `direct` is the summed ε of parts that are known to be (ε, δ)-DP and no better, such as a training by noisy
     gradients; their δ is in `delta`. It stays beside ρ instead of becoming ε²/2 of it, and a claim adds it as it is:
@@ -47,20 +106,21 @@ class Cost:
     Let P and Q be the laws of all answers for two neighbours, each answer drawn given those before it. Each (ε, δ)-DP
     part is, but for a probability δ, drawn from laws whose ratio is at most e^ε (Kairouz, Oh & Viswanath 2015; Murtagh
     & Vadhan 2016). Leaving the failures out, P = Z·T and Q = Z'·T' with T ≤ e^E·T' pointwise, E being the sum. Then
-    ∫ (P − e^(E+ε) Q)₊ ≤ ∫ (Z·T − e^ε Z'·T)₊: both sides draw those parts from T, which is a way of asking the zCDP
-    parts adaptively, so that it is at most the δ at which ρ-zCDP gives ε. In all: (E + ε(ρ, δ'), δ' + Σδ)-DP.
+    ∫ (P − e^(E+ε) Q)₊ ≤ ∫ (Z·T − e^ε Z'·T)₊: both sides draw those parts from T, which is a way of asking the other
+    parts adaptively, so that it is at most the δ at which their ρ or g gives ε. In all: (E + ε(ρ, δ'), δ' + Σδ)-DP.
 
-    >>> Cost.zero() + Cost(Fraction(1, 8), None, Fraction(0))
-    Cost(rho=Fraction(1, 8), epsilon=None, delta=Fraction(0, 1), direct=Fraction(0, 1))
+    >>> (Cost.zero() + Cost(Fraction(1, 8), None, Fraction(0))).rho
+    Fraction(1, 8)
     """
 
     rho: Fraction
     epsilon: Fraction | None
     delta: Fraction
     direct: Fraction = _ZERO
+    gdp: Fraction | None = None
 
     def __post_init__(self) -> None:
-        parts = {"rho": self.rho, "epsilon": self.epsilon, "delta": self.delta, "direct": self.direct}
+        parts = {"rho": self.rho, "epsilon": self.epsilon, "delta": self.delta, "direct": self.direct, "gdp": self.gdp}
         for name, value in parts.items():
             if value is not None and value < 0:
                 raise InternalError(f"{name} ({value}) of a cost must be at least 0.", self)
@@ -68,20 +128,32 @@ class Cost:
     @classmethod
     def zero(cls) -> Cost:
         """The cost of asking nothing; pure."""
-        return cls(_ZERO, _ZERO, _ZERO)
+        return cls(_ZERO, _ZERO, _ZERO, gdp=_ZERO)
 
     @property
     def pure(self) -> bool:
         """Whether pure ε-DP holds: every part is pure, and nothing may fail."""
         return self.epsilon is not None and self.delta == 0 and self.direct == 0
 
+    @property
+    def accounting(self) -> str:
+        """GDP where all parts have a g of their own to add up, else zCDP, which all have."""
+        return ZCDP if self.gdp is None else GDP
+
+    def by(self, accounting: str) -> Fraction | None:
+        """The cost by one accounting; None where it bounds nothing."""
+        price: Fraction | None = getattr(self, _RULES[accounting].currency)
+        return price
+
     def __add__(self, other: Cost) -> Cost:
-        """Adaptive composition: ρ and δ add up (Bun & Steinke 2016, Lemma 1.7 and Section 8), as pure ε do."""
-        # One part that isn't pure spoils the pure claim of all, and only that: ρ still counts every part.
-        pure = None
+        """Adaptive composition: g, ρ and δ add up, as pure ε do (docs/mechanisms/gaussian-dp.md, composition.md)."""
+        # One part that isn't pure spoils the pure claim of all, and only that; the same for g.
+        pure = gdp = None
         if self.epsilon is not None and other.epsilon is not None:
             pure = self.epsilon + other.epsilon
-        return Cost(self.rho + other.rho, pure, self.delta + other.delta, self.direct + other.direct)
+        if self.gdp is not None and other.gdp is not None:
+            gdp = self.gdp + other.gdp
+        return Cost(self.rho + other.rho, pure, self.delta + other.delta, self.direct + other.direct, gdp)
 
 
 @dataclass(frozen=True)
@@ -95,7 +167,7 @@ class Spend:
     over random batches that each row joins with probability `rate`: `scale` is the noise in units of the longest
     gradient of a row, `sensitivity` how many of these a neighbour can differ by in one batch, `delta` all it costs.
 
-    >>> Spend("discrete-gaussian", "count by age", sensitivity=1.0, scale=2.0).cost.rho
+    >>> Spend("rounded-gaussian", "count by age", sensitivity=1.0, scale=2.0).cost.gdp
     Fraction(1, 8)
     """
 
@@ -149,9 +221,17 @@ class Spend:
 
 
 def _gaussian_price(spend: Spend) -> Cost:
-    # Δ₂²/(2σ²), as for continuous noise (Canonne, Kamath & Steinke 2020, Theorem 4); no finite ε is pure.
+    # Δ₂²/(2σ²), as for continuous noise (Canonne, Kamath & Steinke 2020, Theorem 4); no finite ε is pure. It is no
+    # post-processing of a Gaussian, though: its g is a little larger, and not known in closed form.
     _demand_scale(spend)
     return Cost(rho_from_gaussian(spend.sensitivity, spend.scale), None, round_up(spend.delta))
+
+
+def _rounded_price(spend: Spend) -> Cost:
+    # A whole number and a normal draw, rounded: that is the Gaussian mechanism, rounded. So μ = Δ₂/σ (Dong, Roth & Su
+    # 2022, Theorem 2.7), and rounding is post-processing. g = μ²/2 is the ρ that zCDP gives it, too.
+    cost = _gaussian_price(spend)
+    return replace(cost, gdp=cost.rho)
 
 
 def _thresholded_price(spend: Spend) -> Cost:
@@ -159,20 +239,31 @@ def _thresholded_price(spend: Spend) -> Cost:
     # (Korolova et al. 2009; Swanberg et al. 2023 for Gaussian noise).
     if spend.delta == 0:
         raise InternalError(f"delta (0) of thresholded spend '{spend.asked}' must be greater than 0.", spend)
+    if spend.mechanism == _RULES[GDP].keys:
+        return _rounded_price(spend)
     return _gaussian_price(spend)
 
 
 def _laplace_price(spend: Spend) -> Cost:
     # Geometric noise of scale b on integers of L1 sensitivity Δ is (Δ/b)-DP (Ghosh, Roughgarden & Sundararajan 2009).
     _demand_scale(spend)
-    epsilon = round_up(Fraction(spend.sensitivity) / Fraction(spend.scale))
-    return Cost(rho_from_pure(epsilon), epsilon, round_up(spend.delta))
+    return pure_cost(round_up(Fraction(spend.sensitivity) / Fraction(spend.scale)), round_up(spend.delta))
+
+
+def pure_cost(epsilon: Fraction, delta: Fraction = _ZERO) -> Cost:
+    """Of any ε-DP mechanism."""
+    return Cost(rho_from_pure(epsilon), epsilon, delta, gdp=gdp_from_pure(epsilon))
 
 
 def _exponential_price(spend: Spend) -> Cost:
     # `scale` is the ε itself, of exponent ε·q/(2Δ): pure by McSherry & Talwar 2007, ε²/8 by bounded range.
     _demand_scale(spend)
-    return Cost(rho_from_exponential(spend.scale), round_up(spend.scale), round_up(spend.delta))
+    return Cost(
+        rho_from_exponential(spend.scale),
+        round_up(spend.scale),
+        round_up(spend.delta),
+        gdp=gdp_from_bounded_range(spend.scale),
+    )
 
 
 def _draws_price(spend: Spend) -> Cost:
@@ -180,7 +271,7 @@ def _draws_price(spend: Spend) -> Cost:
     if not (spend.prior and spend.scale.is_integer() and spend.sensitivity > 0):
         raise InternalError(f"draws ({spend.scale}) of spend '{spend.asked}' must be whole, with a prior.", spend)
     epsilon = round_up(Fraction(spend.sensitivity) * epsilon_of_draws(spend.prior, int(spend.scale)))
-    return Cost(rho_from_pure(epsilon), epsilon, round_up(spend.delta))
+    return pure_cost(epsilon, round_up(spend.delta))
 
 
 def _training_price(spend: Spend) -> Cost:
@@ -190,7 +281,8 @@ def _training_price(spend: Spend) -> Cost:
     if spend.sensitivity not in (1.0, 2.0):
         raise InternalError(f"sensitivity ({spend.sensitivity}) of training '{spend.asked}' must be 1 or 2.", spend)
     course = Course(spend.rate, spend.scale, spend.steps, replace_one=spend.sensitivity == 2.0)
-    return Cost(_ZERO, None, round_up(spend.delta), round_up(epsilon_of_course(course, spend.delta, spend.cells)))
+    direct = round_up(epsilon_of_course(course, spend.delta, spend.cells))
+    return Cost(_ZERO, None, round_up(spend.delta), direct, gdp=_ZERO)
 
 
 def _public_price(spend: Spend) -> Cost:
@@ -210,14 +302,16 @@ _PRICES: dict[str, Callable[[Spend], Cost]] = {
     "exponential": _exponential_price,
     "posterior-draws": _draws_price,
     "public": _public_price,
+    "rounded-gaussian": _rounded_price,
     "sampled-gaussian": _training_price,
     "thresholded-gaussian": _thresholded_price,
+    "thresholded-rounded-gaussian": _thresholded_price,
 }
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The (ε, δ) that the user asked for; δ = 0 asks for pure ε.
+    """The (ε, δ) that the user asked for, and how it is spent; δ = 0 asks for pure ε.
 
     >>> Budget(1.0, 0.0).pure
     True
@@ -225,8 +319,11 @@ class Budget:
 
     epsilon: float
     delta: float
+    accounting: str = ACCOUNTING
 
     def __post_init__(self) -> None:
+        if self.accounting not in _RULES:
+            raise InputError(f"accounting ({self.accounting}) must be one of {', '.join(_RULES)}.", self.accounting)
         if not (_is_real(self.epsilon) and 0 < self.epsilon <= MAX_EPSILON):
             raise InputError(
                 f"epsilon ({self.epsilon}) must be a number greater than 0 and at most {MAX_EPSILON:g}.", self.epsilon
@@ -237,6 +334,8 @@ class Budget:
             )
         object.__setattr__(self, "epsilon", float(self.epsilon))
         object.__setattr__(self, "delta", float(self.delta))
+        if self.pure:
+            object.__setattr__(self, "accounting", ACCOUNTING)  # of which it makes no use
 
     @property
     def pure(self) -> bool:
@@ -249,7 +348,7 @@ class Budget:
         value = capacity(self, _ZERO)
         if value <= 0:
             raise InputError(f"epsilon ({self.epsilon}) is too small to buy any measurement; ask for more.", self)
-        return Amount(value, self.pure)
+        return Amount(value, self.pure, self.accounting)
 
     def __str__(self) -> str:
         return f"epsilon {self.epsilon:g} at delta {self.delta:g}"
@@ -257,7 +356,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Amount:
-    """A piece of budget in its currency: ε when `pure`, ρ otherwise.
+    """A piece of budget in its currency: ε when `pure`, else that of its accounting.
 
     >>> Amount(Fraction(1, 8), pure=False).noise_scale(1.0)
     2.0
@@ -265,6 +364,7 @@ class Amount:
 
     value: Fraction
     pure: bool
+    accounting: str = ACCOUNTING
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", round_down(self.value))  # a cost can't end between two points of the grid
@@ -274,18 +374,23 @@ class Amount:
     @property
     def currency(self) -> str:
         """The unit of `value`."""
-        return "epsilon" if self.pure else "rho"
+        return "epsilon" if self.pure else _RULES[self.accounting].currency
 
     @property
     def mechanism(self) -> str:
         """The noise that this currency buys."""
-        return "discrete-laplace" if self.pure else "discrete-gaussian"
+        return "discrete-laplace" if self.pure else _RULES[self.accounting].noise
+
+    @property
+    def key_mechanism(self) -> str:
+        """The noise of counts of private values, which no pure currency buys."""
+        return _RULES[self.accounting].keys
 
     def part(self, share: float) -> Amount:
         """The given share of it, rounded down to the grid."""
         if not 0 < share <= 1:
             raise InternalError(f"share ({share}) must be in (0, 1].", self)
-        return Amount(self.value * Fraction(share), self.pure)
+        return replace(self, value=self.value * Fraction(share))
 
     def split(self, weights: Sequence[float]) -> list[Amount]:
         """Pieces in proportion to `weights`, each rounded down, so that their sum never exceeds the whole."""
@@ -293,10 +398,10 @@ class Amount:
             raise InternalError(f"weights ({list(weights)}) must be finite and greater than 0.", self)
         exact = [Fraction(weight) for weight in weights]
         whole = sum(exact, _ZERO)
-        return [Amount(self.value * weight / whole, self.pure) for weight in exact]
+        return [replace(self, value=self.value * weight / whole) for weight in exact]
 
     def noise_scale(self, sensitivity: float) -> float:
-        """The σ (zCDP) or b (pure) of the least noise whose recorded cost is within this amount."""
+        """The σ of Gaussian or the b of Laplace noise, the least whose recorded cost is within this amount."""
         if not (math.isfinite(sensitivity) and sensitivity > 0):
             raise InternalError(f"sensitivity ({sensitivity}) must be finite and greater than 0.", self)
         # The price solved for the noise, b = Δ₁/ε or σ = Δ₂/√(2ρ), in floats; `_first_within` makes it true exactly.
@@ -307,20 +412,22 @@ class Amount:
         return _first_within(scale, math.inf, lambda at: self._buys(self.mechanism, sensitivity, at))
 
     def selection_epsilon(self) -> float:
-        """The ε of one exponential mechanism, √(8ρ) or ε, whose recorded cost is within this amount."""
-        epsilon = float(self.value) if self.pure else math.sqrt(8 * float(self.value))
+        """The ε of one exponential mechanism, √(16g/π), √(8ρ) or ε, whose recorded cost is within this amount."""
+        epsilon = float(self.value) if self.pure else math.sqrt(self.value / _RULES[self.accounting].ranged)
         return _first_within(epsilon, 0.0, lambda at: self._buys("exponential", 1.0, at))
 
     def pure_epsilon(self) -> Fraction:
-        """The ε of one pure mechanism, √(2ρ) or ε, whose recorded cost is within this amount."""
+        """The ε of one pure mechanism, √(4g/π), √(2ρ) or ε, whose recorded cost is within this amount."""
         if self.pure:
             return self.value
-        epsilon = math.sqrt(2 * float(self.value))
-        return round_down(_first_within(epsilon, 0.0, lambda at: rho_from_pure(at) <= self.value))
+        epsilon = math.sqrt(self.value / _RULES[self.accounting].ranged) / 2
+        return round_down(_first_within(epsilon, 0.0, lambda at: self._covers(pure_cost(round_up(at)))))
 
     def _buys(self, mechanism: str, sensitivity: float, scale: float) -> bool:
-        cost = Spend(mechanism, "", sensitivity, scale).cost
-        price = cost.epsilon if self.pure else cost.rho
+        return self._covers(Spend(mechanism, "", sensitivity, scale).cost)
+
+    def _covers(self, cost: Cost) -> bool:
+        price = cost.epsilon if self.pure else cost.by(self.accounting)
         return price is not None and price <= self.value
 
 
@@ -340,7 +447,8 @@ class Meter:
     """The running total of one curator: dry-runs every debit, and refuses whole batches or none.
 
     The budget is a filter: each spend may depend on all earlier answers, and (ε, δ) still holds as long as the sum
-    stays within it (Feldman & Zrnic 2021 for Rényi divergences; Whitehouse, Ramdas, Rogers & Wu 2023).
+    stays within it (Smith & Thakurta 2022 for Gaussian differential privacy; Feldman & Zrnic 2021 for Rényi
+    divergences; Whitehouse, Ramdas, Rogers & Wu 2023 with failures).
 
     >>> meter = Meter(Budget(1.0, 0.0))
     >>> meter.debit([Spend("exponential", "root split", sensitivity=1.0, scale=0.25)])
@@ -385,20 +493,20 @@ class Meter:
         left = capacity(self.budget, self._spent.delta, self._spent.direct) - self._used
         if left <= 0:
             raise BudgetExhausted(f"nothing is left of the budget ({self.budget}); ask for a larger one.", self)
-        return Amount(left, self.budget.pure)
+        return Amount(left, self.budget.pure, self.budget.accounting)
 
     def guarantee(self) -> tuple[float, float]:
         """The composed (ε, δ) of the actual spends, rounded up; at most the budget.
 
         Where prices followed answers, a release claims its budget, and not this (docs/mechanisms/composition.md).
         """
-        return claim(self._spent, self.budget.delta), self.budget.delta
+        return claim(self._spent, self.budget.delta, self.budget.accounting), self.budget.delta
 
     @property
     def _used(self) -> Fraction:
         if self.budget.pure:
             return self._spent.epsilon or _ZERO
-        return self._spent.rho
+        return self._spent.by(self.budget.accounting) or _ZERO
 
     def _demand_pure(self, batch: Sequence[Spend], costs: Sequence[Cost]) -> None:
         impure = [spend for spend, cost in zip(batch, costs, strict=True) if not cost.pure]
@@ -417,7 +525,7 @@ class Meter:
                 f"({self.budget}); ask for less, or for a larger budget."
             )
         left = max(_ZERO, capacity(self.budget, self._spent.delta + asked.delta, self._spent.direct) - self._used)
-        wanted = f"rho ({float(asked.rho):.4g})"
+        wanted = f"{_RULES[self.budget.accounting].currency} ({float(asked.by(self.budget.accounting) or 0):.4g})"
         if self.budget.pure:
             wanted = f"epsilon ({float(asked.epsilon or 0):.4g})"
         if asked.direct:
@@ -449,10 +557,11 @@ def covers(budget: Budget, cost: Cost) -> bool:
         return cost.pure and (cost.epsilon or _ZERO) <= capacity(budget, _ZERO)
     # Without these two a capacity of 0 would still cover a cost that has δ or direct ε alone, and no ρ.
     within = cost.delta <= Fraction(budget.delta) and cost.direct <= Fraction(budget.epsilon)
-    return within and cost.rho <= capacity(budget, cost.delta, cost.direct)
+    price = cost.by(budget.accounting)
+    return within and price is not None and price <= capacity(budget, cost.delta, cost.direct)
 
 
-def claim(cost: Cost, delta: float) -> float:
+def claim(cost: Cost, delta: float, accounting: str = ACCOUNTING) -> float:
     """The ε that a composed cost guarantees at this δ, rounded up; infinite when it guarantees none.
 
     >>> claim(Cost(Fraction(1, 2), Fraction(1), Fraction(0)), 0.0)
@@ -462,27 +571,28 @@ def claim(cost: Cost, delta: float) -> float:
         if cost.epsilon is None or not cost.pure:
             return math.inf
         return upper_float(cost.epsilon)
-    # δ-approximate ρ-zCDP is (ε(ρ, δ'), δ' + δ)-DP, so the δ already spent isn't there for the conversion.
-    left = Fraction(delta) - cost.delta
-    if left < 0:
+    # What may fail with δ, and is else ρ-zCDP or g-GDP, is (ε(ρ, δ'), δ' + δ)-DP: so the δ that is spent already isn't
+    # there for the conversion.
+    left, price = Fraction(delta) - cost.delta, cost.by(accounting)
+    if left < 0 or price is None:
         return math.inf
-    counted = epsilon_from_rho(cost.rho, left)
+    counted = _RULES[accounting].claim(price, left)
     if not cost.direct or not math.isfinite(counted):
         return counted
     return upper_float(Fraction(counted) + cost.direct)
 
 
-def compose(spends: Iterable[Spend], delta: float) -> tuple[float, float]:
+def compose(spends: Iterable[Spend], delta: float, accounting: str = ACCOUNTING) -> tuple[float, float]:
     """The (ε, δ) that recorded spends amount to, recomputed from nothing but the record.
 
     >>> compose([Spend("discrete-laplace", "count", sensitivity=1.0, scale=2.0)] * 2, 0.0)
     (1.0, 0.0)
     """
-    return claim(total(spend.cost for spend in spends), delta), delta
+    return claim(total(spend.cost for spend in spends), delta, accounting), delta
 
 
 def capacity(budget: Budget, failed: Fraction, direct: Fraction = _ZERO) -> Fraction:
-    """ε of a pure budget, or the ρ that fits into the δ that earlier failures, and the ε that trainings left over.
+    """ε of a pure budget, or the ρ or g that fits into the δ that earlier failures, and the ε that trainings left over.
 
     >>> capacity(Budget(1.0, 0.0), Fraction(0))
     Fraction(1, 1)
@@ -492,7 +602,15 @@ def capacity(budget: Budget, failed: Fraction, direct: Fraction = _ZERO) -> Frac
     left, epsilon = Fraction(budget.delta) - failed, Fraction(budget.epsilon) - direct
     if left <= 0 or epsilon <= 0:
         return _ZERO
-    return rho_from_epsilon(lower_float(epsilon), lower_float(left))
+    return _RULES[budget.accounting].buy(lower_float(epsilon), lower_float(left))
+
+
+def largest_bought(left: Fraction, delta: float) -> float:
+    """The largest ε of a new release at this δ that costs no more than what is left."""
+    rules = _RULES[ACCOUNTING]
+    # `buy` keeps a margin that `claim` doesn't know of; try with it first, then without.
+    candidates = (rules.claim(left, delta) * (1 + step * rules.margin) for step in (5, 4, 3, 0, -4))
+    return next((epsilon for epsilon in candidates if rules.buy(epsilon, delta) <= left), 0.0)
 
 
 def _is_real(value: object) -> bool:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +19,7 @@ import numpy as np
 
 from understudy.boundary.privacy.asks import ASKS
 from understudy.boundary.privacy.asks.ask import Ask, Price, Result
-from understudy.boundary.privacy.budget import Amount, Budget, Meter, Spend, claim
+from understudy.boundary.privacy.budget import Amount, Budget, Cost, Meter, Spend, claim
 from understudy.boundary.privacy.budget import total as composed
 from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.gates import Gate, JournalGate, Payer, RecordGate, RowGate
@@ -130,7 +132,7 @@ class Curator(Queryable):
 
     def ahead(self) -> Callable[[Spend], float]:
         before = composed(s.cost for s in self.spends)
-        return lambda spend: claim(before + spend.cost, self.budget.delta)
+        return lambda spend: claim(before + spend.cost, self.budget.delta, self.budget.accounting)
 
     def demand_codes(self) -> None:
         self._gate.demand_codes()
@@ -152,12 +154,18 @@ class Curator(Queryable):
         left = self._meter.remaining()
         if self.budget.pure:
             return left
-        # The meter knows what was spent, and would let ρ have the δ that is set aside for keys not asked for yet; the
+        # The meter knows what was spent, and would let g have the δ that is set aside for keys not asked for yet; the
         # ledger was debited for less.
-        room = self.facts.whole.rho - self._meter.spent.rho
+        room = self._paid(self.facts.whole) - self._paid(self._meter.spent)
         if room <= 0:
             raise BudgetExhausted(f"nothing is left of the budget ({self.budget}); ask for a larger one", self)
-        return Amount(min(left.value, room), pure=False)
+        return replace(left, value=min(left.value, room))
+
+    def _paid(self, cost: Cost) -> Fraction:
+        """The cost in the currency of the budget; the meter has refused what has none."""
+        price = cost.by(self.budget.accounting)
+        assert price is not None
+        return price
 
     def ask(self, ask: Ask[Result]) -> Result:
         """The one way in. One question may have several spends: k draws of one selection are k spends.
@@ -184,18 +192,19 @@ class Curator(Queryable):
                 self._answering = False
 
     def _check(self, spends: Sequence[Spend]) -> None:
-        """The dry run. The ledger is debited once, for the split between ρ and δ that the schema's private columns
-        call for; another split of the same (ε, δ) would be paid by nobody.
+        """The dry run. The ledger is debited once, for the split between g (or ρ) and δ that the schema's private
+        columns call for; another split of the same (ε, δ) would be paid by nobody.
         """
         self._meter.check(spends)
         if self.budget.pure:
             return
         cost, whole = composed((self._meter.spent, *(s.cost for s in spends))), self.facts.whole
-        # A ledger adds up the ε of trainings as it is: ρ that is left over makes no room for it.
-        if cost.rho > whole.rho or cost.delta > whole.delta or cost.direct > whole.direct:
-            asked, most = (f"{float(c.rho):.4g}, {float(c.delta):.4g} and {float(c.direct):.4g}" for c in (cost, whole))
+        # A ledger adds up the ε of trainings as it is: what is left over elsewhere makes no room for it.
+        parts = [(self._paid(c), c.delta, c.direct) for c in (cost, whole)]
+        if any(asked > most for asked, most in zip(*parts, strict=True)):
+            asked, most = ("{:.4g}, {:.4g} and {:.4g}".format(*map(float, part)) for part in parts)
             raise BudgetExhausted(
-                f"rho, delta and the epsilon of trainings ({asked}) of all asks together must be at most the {most} "
-                f"that the budget ({self.budget}) is debited for; ask for less",
+                f"{self.budget.capacity.currency}, delta and the epsilon of trainings ({asked}) of all asks together "
+                f"must be at most the {most} that the budget ({self.budget}) is debited for; ask for less",
                 tuple(spends),
             )

@@ -9,8 +9,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from understudy.boundary.privacy.accountant import lower_float, rho_from_epsilon, rho_from_pure, round_up
-from understudy.boundary.privacy.budget import Amount, Budget, Cost
+from understudy.boundary.privacy.accountant import lower_float, round_up
+from understudy.boundary.privacy.budget import ZCDP, Amount, Budget, Cost, capacity, pure_cost
 from understudy.boundary.privacy.mechanisms.score import rank_exponent, rank_sensitivity
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.schema import REPLACE_ONE, Schema
@@ -151,27 +151,28 @@ class PublicFacts:
 
     @cached_property
     def whole(self) -> Cost:
-        """What a ledger is debited for everything: all ε if pure, else all ρ and the keys' δ, and a training beside it.
+        """What a ledger is debited for everything: all ε if pure, else all g or ρ and the keys' δ; and a training.
 
-        δ is spent for good only on keys that are asked for; what isn't spent is there for the conversion of ρ, which
+        δ is spent for good only on keys that are asked for; what isn't spent is there for the conversion, which
         all releases of a ledger share.
         """
         if self.training is None:
             return self._counted
-        trained = Cost(Fraction(0), None, round_up(self.training.delta), round_up(self.training.epsilon))
-        return self._counted + trained
+        zero, training = Fraction(0), self.training
+        return self._counted + Cost(zero, None, round_up(training.delta), round_up(training.epsilon), gdp=zero)
 
     @property
     def _counted(self) -> Cost:
         budget = self.counting
         if budget.pure:
-            epsilon = budget.capacity.value
-            return Cost(rho_from_pure(epsilon), epsilon, Fraction(0))
-        if not self._key_columns:
-            return Cost(budget.capacity.value, None, Fraction(0))
-        # δ that keys may use up isn't there for the conversion: ρ is what fits into the rest.
+            return pure_cost(budget.capacity.value)
+        # δ that keys may use up isn't there for the conversion: g is what fits into the rest.
         failure = round_up(Fraction(self.key_delta)) * self._key_columns
-        return Cost(rho_from_epsilon(budget.epsilon, lower_float(Fraction(budget.delta) - failure)), None, failure)
+        value = capacity(budget, failure)
+        if budget.accounting == ZCDP:
+            return Cost(value, None, failure)
+        # μ-GDP is μ²/2-zCDP: whatever N(0, 1) and N(μ, 1) can be processed into has no larger Rényi divergence.
+        return Cost(value, None, failure, gdp=value)
 
     def divided(self, epsilon_share: float, delta_share: float) -> PublicFacts:
         """The same with these shares of ε and δ set aside for a training; both parts are rounded down.
@@ -184,7 +185,7 @@ class PublicFacts:
             )
         # `budget.Cost` proves that the two parts add up. The δ of the training goes up to the grid, the rest down.
         whole = self.counting
-        trained = Budget(whole.epsilon * epsilon_share, whole.delta * delta_share)
+        trained = Budget(whole.epsilon * epsilon_share, whole.delta * delta_share, whole.accounting)
         epsilon = lower_float(Fraction(whole.epsilon) - Fraction(trained.epsilon))
         delta = lower_float(Fraction(whole.delta) - round_up(trained.delta))
-        return replace(self, counting=Budget(epsilon, delta), training=trained)
+        return replace(self, counting=Budget(epsilon, delta, whole.accounting), training=trained)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
+from understudy.boundary.privacy.budget import DEFAULT_DELTA, GDP, Budget
 from understudy.boundary.schema.schema import ADD_REMOVE, NEIGHBOURS
 from understudy.errors import InputError
 from understudy.lab.audits.audit_plan import LEVEL, SETTINGS, AuditPlan
@@ -171,8 +171,8 @@ def _claim(plan: AuditPlan, exchanges: Sequence[PairedExchange]) -> Claim:
     if not (plan.opaque or plan.trains or budget.pure):
         rho = float(budget.capacity.value)
         mechanisms = {s.mechanism for a in exchanges for s in a.spends} - {"public"}
-        if mechanisms == {"discrete-gaussian"}:
-            # Gaussian mechanisms compose into one: ρ = μ²/2 (Dong, Roth & Su 2022).
+        # Gaussian mechanisms compose into one: ρ = μ²/2 (Dong, Roth & Su 2022). By GDP all of them do.
+        if budget.accounting == GDP or mechanisms == {"discrete-gaussian"}:
             mu = (2 * rho) ** 0.5
     return Claim(budget.epsilon, budget.delta, plan.neighbours, rho, mu)
 

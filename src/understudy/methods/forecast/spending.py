@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -94,7 +94,7 @@ def after_columns(public: Public, most: bool = True) -> tuple[Amount, Amount]:
     elif error > NOISY:
         share += MORE_SHARE
     first = public.amount.part(share)
-    return first, Amount(public.amount.value - first.value, public.amount.pure)
+    return first, replace(public.amount, value=public.amount.value - first.value)
 
 
 def spend_equally(public: Public, first: Amount, measuring: Amount, sets: int) -> Spending:

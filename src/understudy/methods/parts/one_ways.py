@@ -88,4 +88,5 @@ def _averaged(a: Measurement, b: Measurement) -> Measurement:
     weight = b.variance / (a.variance + b.variance)
     counts = np.rint(weight * a.counts + (1 - weight) * b.counts).astype(np.int64)
     scale = float(np.sqrt(1 / (1 / a.variance + 1 / b.variance)))
+    # By the name of a law whose variance is the square of its scale.
     return Measurement(a.columns, counts, "discrete-gaussian", scale)

@@ -25,7 +25,12 @@ __all__ += ["Tally", "Total", "Train", "kind_of", "kind_of_spend", "table_of_ask
 _BY_NAME = {ask.name: ask for ask in ASKS}
 # Certificates made before name the mechanism and say in words what was asked, and nothing else: so neither the names
 # nor how the words begin may ever change. Those of a selection and of votes begin with a number.
-_BY_MECHANISM: dict[str, Kind] = {"sampled-gaussian": Train, "thresholded-gaussian": Keys, "posterior-draws": Draws}
+_BY_MECHANISM: dict[str, Kind] = {
+    "sampled-gaussian": Train,
+    "thresholded-gaussian": Keys,
+    "thresholded-rounded-gaussian": Keys,
+    "posterior-draws": Draws,
+}
 _BY_WORDS: dict[str, Kind] = {
     "counts by ": Marginals,
     "counts of ": Partitions,

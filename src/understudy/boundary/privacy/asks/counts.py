@@ -31,7 +31,7 @@ from understudy.errors import InternalError, MethodError
 class NoisyCounts(Ask[Result]):
     """An ask for whole numbers, each of which gets integer noise of its own; a public fact gets none.
 
-    Proofs: docs/mechanisms/discrete-gaussian.md and discrete-laplace.md.
+    Proofs: docs/mechanisms/discrete-gaussian.md, gaussian-dp.md and discrete-laplace.md.
     """
 
     def draw(self, hidden: list[Counts], price: Price, randomness: Randomness, keep: Keep = at_once) -> Arrays:
@@ -272,7 +272,7 @@ class Keys(Ask[FoundValues]):
         sigma, delta = self.amount.noise_scale(facts.l2), facts.key_delta
         check_scale(f"values of {column}", sigma)
         asked = f"values of {column} above {_threshold(facts, sigma, delta):,}"
-        return [Spend("thresholded-gaussian", asked, facts.l2, sigma, delta)]
+        return [Spend(self.amount.key_mechanism, asked, facts.l2, sigma, delta)]
 
     def questions(self, price: Price) -> list[Question]:
         (spend,) = price.spends

@@ -124,7 +124,7 @@ class Consult(Ask[Arrays]):
         check_partition(self.domain, self.grid)
         scale = self.amount.noise_scale(votes_sensitivity(self.votes))
         check_scale(f"{self.votes:,} votes", scale)
-        return [votes_spend(self.votes, scale, self.teachers)]
+        return [votes_spend(self.votes, scale, self.teachers, self.amount.mechanism)]
 
     def questions(self, price: Price) -> list[Question]:
         public = {**self.question, **self.grid.describe(), "teachers": self.teachers, "votes": self.votes}
@@ -135,11 +135,12 @@ class Consult(Ask[Arrays]):
         return read_codes(table, self.domain, self.grid)
 
     def draw(self, hidden: Codes, price: Price, randomness: Randomness, keep: Keep = at_once) -> Arrays:
-        exact = ExactVotes(hidden, Groups(self.grid.shape), self.teachers, randomness)
+        mechanism = price.spends[0].mechanism
+        exact = ExactVotes(hidden, Groups(self.grid.shape), self.teachers, randomness, mechanism)
         return self.learn(Teachers(exact, self.votes, price.spends[0].scale, keep))
 
 
-def votes_spend(votes: int, scale: float, teachers: int) -> Spend:
+def votes_spend(votes: int, scale: float, teachers: int, mechanism: str) -> Spend:
     """Noisy votes, never pure (`check_trainable`): each is a count that one row moves by one."""
     asked = f"{votes:,} votes of {teachers:,} teachers"
-    return Spend("discrete-gaussian", asked, votes_sensitivity(votes), scale, cells=votes)
+    return Spend(mechanism, asked, votes_sensitivity(votes), scale, cells=votes)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from understudy.boundary.privacy.accountant import epsilon_from_rho, lower_float, rho_from_epsilon
-from understudy.boundary.privacy.budget import Amount, Budget, Cost, capacity, claim, covers
+from understudy.boundary.privacy.accountant import lower_float
+from understudy.boundary.privacy.budget import Amount, Budget, Cost, capacity, claim, covers, largest_bought
 
 _TYPED = Fraction(1, 2**50)
 """Pure limits are typed in decimals and stored as floats: three debits of 0.1 must fit into 0.3."""
@@ -24,28 +24,36 @@ def _pure_ceiling(limit: Budget) -> Fraction:
 
 
 def share_fits(limit: Budget, share: float, spent: Cost) -> bool:
-    """Whether a share covers what its analyst spent: of ε if pure, else of the ρ and of the δ of the limit."""
+    """Whether a share covers what its analyst spent: of ε if pure, else of the g (or ρ) and of the δ of the limit."""
     if limit.pure:
         return spent.pure and (spent.epsilon or 0) <= Fraction(share) * _pure_ceiling(limit)
     failed = spent.delta / Fraction(limit.delta)
-    return _share_spent(limit, spent) <= _share_rho(limit, share) and failed <= Fraction(share)
+    return _share_spent(limit, spent) <= _share_of(limit, share) and failed <= Fraction(share)
 
 
 def _share_spent(limit: Budget, spent: Cost) -> Fraction:
-    """What counts against a share of the limit's ρ: trainings count as the ρ that would be claimed as their (ε, δ) is.
+    """What counts against a share of the limit: trainings count as what would be claimed as their (ε, δ) is.
 
     That is a way to share, no claim: the limit holds for all together, whatever the shares.
     """
+    price = _price(limit, spent)
     if not spent.direct:
-        return spent.rho
-    reached = claim(spent, limit.delta)
+        return price
+    reached = claim(spent, limit.delta, limit.accounting)
     if not math.isfinite(reached):
-        return max(spent.rho, _share_rho(limit, 1.0) + 1)  # more than any share
-    return max(spent.rho, rho_from_epsilon(reached, limit.delta))
+        return max(price, _share_of(limit, 1.0) + 1)  # more than any share
+    return max(price, capacity(Budget(reached, limit.delta, limit.accounting), Fraction(0)))
 
 
-def _share_rho(limit: Budget, share: float) -> Fraction:
-    return Fraction(share) * rho_from_epsilon(limit.epsilon, limit.delta)
+def _price(limit: Budget, spent: Cost) -> Fraction:
+    """In the currency of the ledger, in which all of its debits have a price."""
+    price = spent.by(limit.accounting)
+    assert price is not None
+    return price
+
+
+def _share_of(limit: Budget, share: float) -> Fraction:
+    return Fraction(share) * capacity(limit, Fraction(0))
 
 
 def share_left(limit: Budget, share: float, spent: Cost) -> float:
@@ -54,7 +62,7 @@ def share_left(limit: Budget, share: float, spent: Cost) -> float:
         return 0.0
     if limit.pure:
         return lower_float(Fraction(share) * _pure_ceiling(limit) - (spent.epsilon or 0))
-    return min(limit.epsilon, _bought(_share_rho(limit, share) - _share_spent(limit, spent), limit.delta))
+    return min(limit.epsilon, largest_bought(_share_of(limit, share) - _share_spent(limit, spent), limit.delta))
 
 
 def share_used(limit: Budget, share: float, spent: Cost) -> float:
@@ -62,7 +70,7 @@ def share_used(limit: Budget, share: float, spent: Cost) -> float:
     if limit.pure:
         whole, part = Fraction(share) * Fraction(limit.epsilon), spent.epsilon or Fraction(0)
     else:
-        whole, part = _share_rho(limit, share), _share_spent(limit, spent)
+        whole, part = _share_of(limit, share), _share_spent(limit, spent)
     return min(1.0, float(part / whole)) if whole else 1.0
 
 
@@ -80,13 +88,13 @@ def refusal(cost: Cost, asked: Budget, limit: Budget, spent: Cost, ledger: str) 
     if cost.delta and cost.delta >= room:  # of which a part must be left over for the conversion of rho
         return _delta_refusal(asked, cost, room, whole, remedy)
     if cost.direct:
-        reached = claim(spent + cost, limit.delta)
+        reached = claim(spent + cost, limit.delta, limit.accounting)
         return (
             f"{asked} must be less, since with it all releases together would reach epsilon {reached:.4g} at delta "
             f"{limit.delta:g}, above the {whole}; ask for less, or {remedy}."
         )
-    rho = capacity(limit, spent.delta + cost.delta, spent.direct) - spent.rho
-    return _epsilon_refusal(asked, _affordable(rho, asked, cost), whole, remedy)
+    left = capacity(limit, spent.delta + cost.delta, spent.direct) - _price(limit, spent)
+    return _epsilon_refusal(asked, _affordable(left, asked, cost, limit.accounting), whole, remedy)
 
 
 def share_refusal(cost: Cost, asked: Budget, limit: Budget, share: float, spent: Cost, whole: str) -> str:
@@ -99,11 +107,11 @@ def share_refusal(cost: Cost, asked: Budget, limit: Budget, share: float, spent:
     if cost.delta > room:
         return _delta_refusal(asked, cost, room, whole, remedy)
     if cost.direct:
-        part = _share_spent(limit, spent + cost) / _share_rho(limit, share) if share else math.inf
+        part = _share_spent(limit, spent + cost) / _share_of(limit, share) if share else math.inf
         used = f"{100 * float(part):.4g} % of the {whole}"
         return f"{asked} must be less, since with it {used} would be used up; ask for less, or {remedy}."
-    rho = _share_rho(limit, share) - _share_spent(limit, spent)
-    return _epsilon_refusal(asked, _affordable(rho, asked, cost), whole, remedy)
+    left = _share_of(limit, share) - _share_spent(limit, spent)
+    return _epsilon_refusal(asked, _affordable(left, asked, cost, limit.accounting), whole, remedy)
 
 
 def _epsilon_refusal(asked: Budget, left: float, whole: str, remedy: str) -> str:
@@ -121,13 +129,13 @@ def _delta_refusal(asked: Budget, cost: Cost, room: Fraction, whole: str, remedy
     )
 
 
-def _affordable(rho: Fraction, asked: Budget, cost: Cost) -> float:
-    """The largest ε of the same request, at its own δ and with its own keys, that costs no more than ρ."""
-    if rho <= 0:
+def _affordable(left: Fraction, asked: Budget, cost: Cost, accounting: str) -> float:
+    """The largest ε of the same request, at its own δ and with its own keys, that costs no more than what is left."""
+    if left <= 0:
         return 0.0
     if asked.pure:
-        return lower_float(Amount(rho, pure=False).pure_epsilon())
-    return _bought(rho, lower_float(Fraction(asked.delta) - cost.delta))
+        return lower_float(Amount(left, pure=False, accounting=accounting).pure_epsilon())
+    return largest_bought(left, lower_float(Fraction(asked.delta) - cost.delta))
 
 
 def limit_left(limit: Budget, spent: Cost) -> float:
@@ -139,15 +147,8 @@ def limit_left(limit: Budget, spent: Cost) -> float:
     epsilon, delta = Fraction(limit.epsilon) - spent.direct, Fraction(limit.delta) - spent.delta
     if epsilon <= 0 or delta <= 0:
         return 0.0
-    rho = rho_from_epsilon(lower_float(epsilon), lower_float(delta)) - spent.rho
-    return min(limit.epsilon, _bought(rho, limit.delta))
-
-
-def _bought(rho: Fraction, delta: float) -> float:
-    """The largest ε of a release at this δ that costs no more than ρ."""
-    # `rho_from_epsilon` keeps a margin that `epsilon_from_rho` doesn't know of; try with it first, then without.
-    candidates = (epsilon_from_rho(rho, delta) * (1 + step * 2.0**-42) for step in (5, 4, 3, 0, -4))
-    return next((epsilon for epsilon in candidates if rho_from_epsilon(epsilon, delta) <= rho), 0.0)
+    left = capacity(limit, spent.delta, spent.direct) - _price(limit, spent)
+    return min(limit.epsilon, largest_bought(left, limit.delta))
 
 
 def _floor4(value: float) -> str:

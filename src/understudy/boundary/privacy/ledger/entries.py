@@ -13,13 +13,15 @@ from fractions import Fraction
 from typing import Any
 
 from understudy.boundary.privacy.accountant import QUANTUM, round_up
-from understudy.boundary.privacy.budget import Budget, Cost
+from understudy.boundary.privacy.budget import ACCOUNTING, GDP, ZCDP, Budget, Cost
 from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.ledger.database import SHARED_VERSION, VERSION, pragma
 from understudy.errors import InputError
 
 _DIRECT = "+"
 """Marks the ε of trainings, which a claim adds to that of everything else (see `budget.Cost`)."""
+_GAUSSIAN = "g"
+"""Marks g, in the place of ρ. Programs that know none refuse to read it, and so can't take it for ρ."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ class Entry:
 
     def to_dict(self) -> dict[str, Any]:
         """For exports."""
-        rho, epsilon, delta = texts_of(self.cost)
+        price, epsilon, delta = texts_of(self.cost, self.cost.accounting)
+        currency = "rho" if self.cost.gdp is None else "gdp"
         return {
             "kind": "debit",
             "id": self.id,
@@ -72,7 +75,7 @@ class Entry:
             "delta": self.asked.delta,
             "purpose": self.purpose,
             "analyst": self.analyst,
-            "cost": {"rho": rho, "epsilon": epsilon, "delta": delta},
+            "cost": {currency: price, "epsilon": epsilon, "delta": delta},
         }
 
 
@@ -166,10 +169,22 @@ class Account:
     left: float | None
 
 
+def accounting_of(database: sqlite3.Connection) -> str:
+    """How the debits add up: as they did from the first of them on.
+
+    It never changes after that: a sum that starts as one and ends as the other is covered by no theorem.
+    """
+    first = database.execute("SELECT rho FROM debits ORDER BY id LIMIT 1").fetchone()
+    if first is None:
+        return ACCOUNTING
+    return GDP if str(first[0]).startswith(_GAUSSIAN) else ZCDP
+
+
 def limits_of(database: sqlite3.Connection) -> list[Limit]:
+    accounting = accounting_of(database)
     rows = database.execute(f"SELECT id, time, epsilon, delta, neighbours, {unit_of(database)} FROM limits ORDER BY id")
     return [
-        Limit(row, time, Budget(epsilon, delta), relation, read_unit(unit))
+        Limit(row, time, Budget(epsilon, delta, accounting), relation, read_unit(unit))
         for row, time, epsilon, delta, relation, unit in rows
     ]
 
@@ -249,16 +264,18 @@ def totals_of(database: sqlite3.Connection) -> dict[str, Cost]:
     impure: set[str] = set()
     for analyst, rho, epsilon, delta in database.execute("SELECT analyst, rho, epsilon, delta FROM debits"):
         own, direct = _split(epsilon)
-        added = map(_quanta, (rho, own, delta, direct))
+        added = map(_quanta, (rho.removeprefix(_GAUSSIAN), own, delta, direct))
         sums[analyst] = list(map(operator.add, sums.get(analyst, (0, 0, 0, 0)), added))
         if own is None:
             impure.add(analyst)
-    return {name: _cost(quanta, pure=name not in impure) for name, quanta in sums.items()}
+    gaussian = accounting_of(database) == GDP
+    return {name: _cost(quanta, pure=name not in impure, gaussian=gaussian) for name, quanta in sums.items()}
 
 
-def _cost(quanta: Iterable[int], pure: bool) -> Cost:
-    rho, epsilon, delta, direct = (number * QUANTUM for number in quanta)
-    return Cost(rho, epsilon if pure else None, delta, direct)
+def _cost(quanta: Iterable[int], *, pure: bool, gaussian: bool) -> Cost:
+    price, epsilon, delta, direct = (number * QUANTUM for number in quanta)
+    # μ-GDP is μ²/2-zCDP, so that g stands for ρ, too.
+    return Cost(price, epsilon if pure else None, delta, direct, price if gaussian else None)
 
 
 def entries_of(database: sqlite3.Connection) -> list[Entry]:
@@ -270,9 +287,12 @@ def entries_of(database: sqlite3.Connection) -> list[Entry]:
     for number, time, purpose, analyst, neighbours, rho, epsilon, delta, asked_epsilon, asked_delta, text in rows:
         unit = read_unit(text) or next((s.unit for s in stated if number <= s.debits), None)
         own, direct = _split(epsilon)
-        cost = _cost(map(_quanta, (rho, own, delta, direct)), pure=own is not None)
+        quanta = map(_quanta, (rho.removeprefix(_GAUSSIAN), own, delta, direct))
+        cost = _cost(quanta, pure=own is not None, gaussian=rho.startswith(_GAUSSIAN))
         told = {"purpose": purpose, "analyst": analyst, "neighbours": neighbours}
-        entries.append(Entry(number, time, **told, cost=cost, asked=Budget(asked_epsilon, asked_delta), unit=unit))
+        entries.append(
+            Entry(number, time, **told, cost=cost, asked=Budget(asked_epsilon, asked_delta, cost.accounting), unit=unit)
+        )
     return entries
 
 
@@ -281,14 +301,16 @@ def answer_of(database: sqlite3.Connection, question: str) -> bytes | None:
     return bytes(row[0]) if row else None
 
 
-def texts_of(cost: Cost) -> tuple[str, str | None, str]:
-    """ρ, ε and δ as they are stored; in the place of ε the direct part, if there is one (see `_split`)."""
+def texts_of(cost: Cost, accounting: str) -> tuple[str, str | None, str]:
+    """ρ or g, ε and δ as they are stored; in the place of ε the direct part, if there is one (see `_split`)."""
     epsilon = None
     if cost.direct:
         epsilon = _DIRECT + _text(cost.direct)
     elif cost.epsilon is not None:
         epsilon = _text(cost.epsilon)
-    return _text(cost.rho), epsilon, _text(cost.delta)
+    if accounting == ZCDP or cost.gdp is None:
+        return _text(cost.rho), epsilon, _text(cost.delta)
+    return _GAUSSIAN + _text(cost.gdp), epsilon, _text(cost.delta)
 
 
 def _split(epsilon: str | None) -> tuple[str | None, str | None]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -109,10 +110,10 @@ class Ledger:
                 self._demand_units_known(database)
                 self._demand_unit(unit, stored.debit_units_of(database))
             spent = total(stored.totals_of(database).values())
-            if not allowance.fits(budget, spent):
+            if not allowance.fits(replace(budget, accounting=spent.accounting), spent):
                 raise InputError(
                     f"limit ({budget}) must be at least what is already spent, epsilon "
-                    f"{claim(spent, budget.delta):.6g} at that delta, in ledger {self}.",
+                    f"{claim(spent, budget.delta, spent.accounting):.6g} at that delta, in ledger {self}.",
                     budget,
                 )
             stated = unit or stored.held_unit(database)
@@ -179,7 +180,7 @@ class Ledger:
             if budget and share is not None and left is not None:
                 used = allowance.share_used(budget, share, own)
                 rest = min(left, allowance.share_left(budget, share, own))
-            entries, epsilon = counts.get(name, 0), claim(own, delta)
+            entries, epsilon = counts.get(name, 0), claim(own, delta, own.accounting)
             accounts.append(Account(name, share, entries=entries, spent=own, used=used, epsilon=epsilon, left=rest))
         return accounts
 
@@ -200,11 +201,11 @@ class Ledger:
         head is claimed with the debit: both are there, or neither.
         """
         _demand_relation(neighbours)
-        rho, epsilon, delta = stored.texts_of(cost)
         asked: dict[str, Any] = {"purpose": purpose, "analyst": analyst, "neighbours": neighbours}
         asked |= {"asked_epsilon": budget.epsilon, "asked_delta": budget.delta, "unit": unit.to_text()}
         with self._database.writing() as database:
             migrate(database)
+            rho, epsilon, delta = stored.texts_of(cost, stored.accounting_of(database))
             limit, shares = stored.newest_limit(database), stored.newest_shares(database)
             spent = stored.totals_of(database)
             self._demand_unmixed(neighbours, stored.relations_of(database) | ({limit.neighbours} if limit else set()))
@@ -254,7 +255,7 @@ class Ledger:
         if limit:
             budget, relation, delta = limit.budget, limit.neighbours, limit.budget.delta
             left = allowance.limit_left(budget, spent)
-        epsilon = claim(spent, delta)
+        epsilon = claim(spent, delta, spent.accounting)
         return Standing(
             budget, relation, entries=len(entries), spent=spent, epsilon=epsilon, delta=delta, left=left, unit=unit
         )

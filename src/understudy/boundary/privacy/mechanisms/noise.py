@@ -207,7 +207,6 @@ def rounded_gaussian(sigma: float, size: int, entropy: Entropy, *, bits: int | N
     Added to a whole number n it is n + sigma * N, rounded: post-processing of the continuous Gaussian mechanism, whose
     guarantee it therefore has without any correction.
 
-    >>> from understudy.boundary.privacy.mechanisms.entropy import SystemEntropy
     >>> rounded_gaussian(0.01, 2, SystemEntropy()).tolist()
     [0, 0]
     """
@@ -397,7 +396,8 @@ def _is_kept(low: Decimal, high: Decimal, trial: LazyUniform) -> bool | None:
 
 
 def gaussian_tail(sigma: float, at_least: int) -> float:
-    """At least P[Z ≥ m] of the discrete Gaussian: P[N(0,σ²) ≥ m−1] (Canonne, Kamath & Steinke 2020, Prop. 25)."""
+    """At least P[Z ≥ m] of the rounded Gaussian, which is P[N(0,σ²) ≥ m−½], and of the discrete one: P[N(0,σ²) ≥ m−1]
+    (Canonne, Kamath & Steinke 2020, Prop. 25)."""
     return 0.5 * math.erfc((at_least - 1) / (sigma * math.sqrt(2.0)))
 
 

@@ -18,6 +18,7 @@ from understudy.boundary.privacy.mechanisms.noise import (
     SystemEntropy,
     discrete_gaussian,
     discrete_laplace,
+    rounded_gaussian,
 )
 from understudy.boundary.privacy.mechanisms.posterior import Prior, posterior_draws
 from understudy.errors import InternalError
@@ -49,6 +50,8 @@ class ExactRandomness:
     _LAWS: ClassVar[dict[str, Callable[[float, int, Entropy], NDArray[np.int64]]]] = {
         "discrete-gaussian": discrete_gaussian,
         "thresholded-gaussian": discrete_gaussian,
+        "rounded-gaussian": rounded_gaussian,
+        "thresholded-rounded-gaussian": rounded_gaussian,
         "discrete-laplace": discrete_laplace,
     }
 

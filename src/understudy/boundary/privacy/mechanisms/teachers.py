@@ -40,8 +40,15 @@ class ExactVotes:
     parts were, and the coins don't depend on the rows: the price of all votes together is the same.
     """
 
-    def __init__(self, codes: NDArray[np.integer[Any]], groups: Groups, teachers: int, randomness: Randomness) -> None:
-        self.groups, self.teachers, self.randomness = groups, teachers, randomness
+    def __init__(
+        self,
+        codes: NDArray[np.integer[Any]],
+        groups: Groups,
+        teachers: int,
+        randomness: Randomness,
+        mechanism: str = "discrete-gaussian",
+    ) -> None:
+        self.groups, self.teachers, self.randomness, self.mechanism = groups, teachers, randomness, mechanism
         self._counts, self._rows = self.taught(codes)
 
     def assigned(self, rows: int) -> NDArray[np.int64]:
@@ -73,7 +80,7 @@ class ExactVotes:
 
     def noisy(self, rows: Floats, shares: Floats, scale: float) -> NDArray[np.int64]:
         """The same with noise."""
-        noise = self.randomness.noise("discrete-gaussian", scale, len(rows))
+        noise = self.randomness.noise(self.mechanism, scale, len(rows))
         return self.count(rows, shares) + noise
 
 
@@ -91,6 +98,11 @@ class Teachers:
     @property
     def teachers(self) -> int:
         return self._exact.teachers
+
+    @property
+    def mechanism(self) -> str:
+        """Of the noise."""
+        return self._exact.mechanism
 
     @property
     def left(self) -> int:

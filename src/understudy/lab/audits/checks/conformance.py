@@ -36,6 +36,8 @@ Moments = Callable[[float], float]
 ORDERS = np.geomspace(1e-4, 0.98, 120)
 # From this σ on, the discrete Gaussian has the moments of the normal law up to 10⁻⁷⁰.
 LARGE = 5.0
+# From this σ on, the moments of the rounded Gaussian are bounded instead of summed over tens of thousands of numbers.
+FINE = 1000.0
 
 
 @dataclass(frozen=True)
@@ -56,13 +58,12 @@ def gaussian(sigma: float) -> NoiseLaw:
     Lemma 19).
     """
 
-    def closed(t: float) -> float:
-        if t >= 0.5:
-            return math.inf
-        return -0.5 * math.log1p(-2 * t)
-
-    squared = closed if sigma >= LARGE else _summed(sigma)
+    squared = _chi_square if sigma >= LARGE else _summed(sigma)
     return NoiseLaw(lambda x: (x / sigma) ** 2, squared, lambda x: x / sigma, lambda t: t * t / 2)
+
+
+def _chi_square(t: float) -> float:
+    return math.inf if t >= 0.5 else -0.5 * math.log1p(-2 * t)
 
 
 def _summed(sigma: float) -> Moments:
@@ -77,6 +78,36 @@ def _summed(sigma: float) -> Moments:
         return math.log(np.exp(exponents * (1 - 2 * t)).sum()) - norm
 
     return moments
+
+
+def rounded(sigma: float) -> NoiseLaw:
+    """A normal draw, rounded. Its moments are summed; from σ = 1,000 on they are bounded: it is off by half at most, so
+    (|y| + ½)² ≤ (1 + s)·y² + (1 + 1/s)/4 for s = 1/σ.
+    """
+    if sigma >= FINE:
+        wider, offset = 1 + 1 / sigma, (1 + sigma) / (4 * sigma**2)
+
+        def squared(t: float) -> float:
+            # A size that is too small is bounded from below in the same way, with |y| − ½.
+            return _chi_square(t * (wider if t > 0 else 1 - 1 / sigma)) + abs(t) * offset
+
+        return NoiseLaw(
+            lambda x: (x / sigma) ** 2, squared, lambda x: x / sigma, lambda t: t * t / 2 + abs(t) / (2 * sigma)
+        )
+    from scipy.special import logsumexp, ndtr  # when it is needed, as everywhere
+
+    k = np.arange(0, math.ceil(40 * sigma) + 3)
+    logs = np.log(np.maximum(ndtr(-(k - 0.5) / sigma) - ndtr(-(k + 0.5) / sigma), 1e-300)) + math.log(2)
+    logs[0] = math.log(1 - 2 * ndtr(-0.5 / sigma))
+
+    def moments(t: float) -> float:
+        # Beyond forty deviations nothing is left as long as t·x² grows more slowly than the law falls.
+        return float(logsumexp(logs + t * (k / sigma) ** 2)) if t < 0.45 else math.inf
+
+    def value_moments(t: float) -> float:
+        return float(logsumexp(logs + np.log(np.cosh(t * k / sigma))))
+
+    return NoiseLaw(lambda x: (x / sigma) ** 2, moments, lambda x: x / sigma, value_moments)
 
 
 def laplace(scale: float) -> NoiseLaw:
@@ -101,6 +132,8 @@ def laplace(scale: float) -> NoiseLaw:
 LAWS: dict[str, Callable[[float], NoiseLaw]] = {
     "discrete-gaussian": gaussian,
     "thresholded-gaussian": gaussian,
+    "rounded-gaussian": rounded,
+    "thresholded-rounded-gaussian": rounded,
     "discrete-laplace": laplace,
 }
 

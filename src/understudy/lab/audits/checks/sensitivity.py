@@ -58,7 +58,7 @@ def check(runs: Sequence[tuple[str, Sequence[PairedExchange]]], budget: Budget) 
     """`runs` are all exchanges of some runs, each with the name of its pair."""
     found: dict[str, list[tuple[str, BoundRatio]]] = {name: [] for name in CHECKS}
     for pair, exchanges in runs:
-        epsilon, _ = compose([s for exchange in exchanges for s in exchange.spends], budget.delta)
+        epsilon, _ = compose([s for exchange in exchanges for s in exchange.spends], budget.delta, budget.accounting)
         words = f"they compose to epsilon {epsilon:.4g} at delta {budget.delta:g}, asked {budget.epsilon:.4g}"
         found["budget"].append((pair, BoundRatio("budget", _over(epsilon, budget.epsilon), words)))
         for exchange in exchanges:

@@ -214,7 +214,7 @@ class RawLaw(ScaledRandomness):
 
     def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
         # Gradients get noise of GRID_SCALE and more; what is far below that can only be noise on counts.
-        if mechanism == "discrete-gaussian" and scale < GRID_SCALE / 4:
+        if mechanism in ("discrete-gaussian", "rounded-gaussian") and scale < GRID_SCALE / 4:
             return np.zeros(size, dtype=np.int64)
         return super().noise(mechanism, scale, size)
 
