@@ -45,7 +45,7 @@ from understudy.releases.planning import plan
 from understudy.releases.release import Release
 from understudy.releases.synthesis import synthesize
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "METHODS",

@@ -57,6 +57,43 @@ OVERLAPPING = [
 ]
 
 
+# --- The loss, and single columns -------------------------------------------------------------------------------------
+
+
+def test_the_loss_grows_when_weights_degenerate():
+    joint = random_joint()
+    particles = whole_domain()
+    for columns in ("a", "b", "ab"):
+        particles.add(evidence(joint, columns, EVERY, variance=4.0))
+    particles.rake(20)
+    good = particles.loss()
+    # A few rows carry nearly all of the weight: the chance of those few would excuse any error.
+    particles.weights = np.full(particles.count, 1e-9)
+    particles.weights[:2] = TOTAL / 2
+    assert particles.loss() > 20 * good
+    excused = np.mean(
+        [x for b in particles.blocks.values() for x in b.losses(particles.codes, particles.weights, TOTAL / 2)]
+    )
+    assert excused < particles.loss() / 5
+
+
+def test_columns_are_fitted_to_their_counts():
+    joint, particles = random_joint(), whole_domain()
+    particles.weights = np.random.default_rng(3).gamma(0.3, size=particles.count)
+    wanted = {c: counted(joint, (c,), (EVERY[c],)) for c in SIZES}
+    particles.fit_columns(wanted, passes=30)
+    for name, counts in wanted.items():
+        found = np.bincount(particles.codes[name], particles.weights, len(counts))
+        assert found == pytest.approx(counts, rel=1e-6)
+
+
+def test_a_value_without_particles_stays_without():
+    particles = whole_domain()
+    particles.weights = particles.weights * (particles.codes["a"] != 1)
+    particles.fit_columns({"a": np.array([200.0, 300.0, 500.0])})
+    assert np.bincount(particles.codes["a"], particles.weights, 3) == pytest.approx([TOTAL * 2 / 7, 0, TOTAL * 5 / 7])
+
+
 # --- Raking -----------------------------------------------------------------------------------------------------------
 
 

@@ -278,8 +278,38 @@ def test_a_refresh_that_ruins_the_particles_is_taken_back(silent, drawn, monkeyp
     monkeypatch.setattr(rake, "sweep", ruin)
     release = silent(original, schema_of(COPIES), "rake", epsilon=10.0)
     selections = sum(a.question["ask"] == "select" for a in release.record)
-    assert restored == [2000] * (selections - 1 + TUNING.final_refreshes)  # every one, and each to the first
+    # Every one, and each to the first particles, which are as many as rows; what is refused is tried with more.
+    assert restored == [4000] * (selections - 1 + TUNING.final_refreshes)
     assert mean_distance(original, release.table, COPIES) < 0.1
+
+
+def test_refused_particles_are_drawn_in_greater_number(silent, drawn, monkeypatch: pytest.MonkeyPatch):
+    tried: list[int] = []
+
+    def counted(particles: Particles, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> None:
+        tried.append(particles.count)
+        ruin(particles, rng, fixed)
+
+    tune(monkeypatch, "rake", most_redraws=1, most_doubled=9000)
+    monkeypatch.setattr(rake, "sweep", counted)
+    silent(tangled(4000), schema_of(COPIES), "rake", epsilon=10.0)
+    assert tried[:3] == [4000, 8000, 9000]
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 100.0])
+def test_single_columns_are_as_they_were_paid_for(epsilon: float, drawn, monkeypatch: pytest.MonkeyPatch):
+    """Whatever becomes of the pairs: here every sweep puts all rows into one cell, and no guard takes it back."""
+    monkeypatch.setattr(RakeState, "sweep_particles", lambda self: half_ruin(self.particles))
+    tune(monkeypatch, "rake", fewest_effective=0.0, most_loss=math.inf)
+    original = tangled(20_000)
+    table = made(original, schema_of(COPIES), epsilon=epsilon).table
+    assert max(distance(original, table, (c,), COPIES) for c in COPIES) < 0.02
+
+
+def half_ruin(particles: Particles) -> None:
+    """Every second row goes into one cell."""
+    places = np.arange(particles.count) % 2 == 0
+    particles.move({c: np.where(places, 0, v) for c, v in particles.codes.items()})
 
 
 def test_without_the_guard_the_ruin_stays(silent, drawn, monkeypatch: pytest.MonkeyPatch):

@@ -30,6 +30,8 @@ FEWEST_IN_CELL = 100.0
 """Without it, on CoverType at ε = 10, every refresh was rolled back. Decision 8."""
 LOWEST_THETA, HIGHEST_THETA = -7.0, 5.0
 LARGEST_SPREAD, SMALLEST_SPREAD = 4.0, 0.01
+LEAST_SHARE = 1e-12
+"""Of the rows: what a value keeps that should have none."""
 
 
 @dataclass(eq=False)
@@ -214,9 +216,23 @@ class Particles:
                 block.rake(self.codes, self.weights, noise)
             self.weights *= self.total / self.weights.sum()
 
+    def fit_columns(self, counts: Mapping[str, Floats], passes: int = 5) -> None:
+        """Weights that add up to these counts of single columns; a value that no particle has stays without."""
+        for _ in range(passes):
+            for name, wanted in counts.items():
+                cells = np.asarray(self.codes[name], dtype=np.intp)
+                found = kernels.histogram(cells, self.weights, len(wanted))
+                # Never to nothing: where all particles have values that are not wanted, none would have a weight.
+                least = np.maximum(wanted, LEAST_SHARE * self.total)
+                ratio = np.divide(least, found, out=np.ones(len(wanted)), where=found > 0)
+                kernels.rescale(self.weights, cells, ratio)
+            self.weights *= self.total / self.weights.sum()
+
     def loss(self) -> float:
-        """The mean loss of all evidence: about 1 where only noise and the chance of so few particles are left."""
-        noise = self.total / self.effective
+        """The mean loss of all evidence: about 1 where only noise and the chance of so many particles are left."""
+        # The chance of all particles, not of the effective ones: where weights degenerate, that would grow, and the
+        # loss would fall just when it should warn.
+        noise = self.total / self.count
         return float(np.mean([x for b in self.blocks.values() for x in b.losses(self.codes, self.weights, noise)]))
 
     def draw(self, count: int, rng: np.random.Generator) -> NDArray[np.intp]:

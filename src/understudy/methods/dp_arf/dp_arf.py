@@ -121,7 +121,7 @@ class DpArfState(RakeState):
             return
         mixture = grow_directly(known, self.curator, schedule.forest, self.rng)
         if not self.whole:
-            self._replace(mixture.draw(self.tuning.particles, self.rng))
+            self._replace(mixture.draw(self.count, self.rng))
         self.readings += mixture.margins()
         self.agree()
         fixed = [self.particles.fix(partition, theta) for partition, theta in mixture.factors(known)]
@@ -161,7 +161,7 @@ class DpArfState(RakeState):
         )
         self._count([options[i] for i in chosen], schedule.measuring(amount))
         self.particles.rake(self.tuning.passes, sampling=not self.whole)
-        self.refresh(self.tuning.particles, self.tuning.refresh_passes)
+        self.refresh(self.count, self.tuning.refresh_passes)
 
     def _leafy(self, noise: float) -> tuple[list[PrunedTree | rake.Option], list[Candidate]]:
         """Every tree at every number of leaves, scored as `rake` scores its grids."""

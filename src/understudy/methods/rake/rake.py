@@ -186,6 +186,8 @@ class RakeState:
     particles: Particles
     readings: list[NoisyTable] = field(default_factory=list)
     links: list[tuple[LogFactor, Callable[[], NoisyTable]]] = field(default_factory=list)
+    doublings: int = 0
+    """How often there were too few particles to follow what was learned."""
 
     @classmethod
     def begin(
@@ -227,6 +229,15 @@ class RakeState:
         return self.particles.total
 
     @property
+    def count(self) -> int:
+        """How many particles there are between rounds: as many as rows, within bounds; more where they were too few.
+
+        With fewer than rows, chance moves a cell of m rows by more than √m, and a good measurement is lost in it.
+        """
+        usual = min(max(self.total, self.tuning.particles), self.tuning.most_particles)
+        return round(min(usual * 2**self.doublings, max(usual, self.tuning.most_doubled)))
+
+    @property
     def whole(self) -> bool:
         """Whether the particles are the whole domain."""
         return self.plan.domain.cells(self.plan.domain.names) <= self.tuning.whole_domain
@@ -261,7 +272,7 @@ class RakeState:
         for option, reading in zip(picked, self.readings[first:], strict=True):
             self.learn(option, reading)
         self.particles.rake(self.tuning.passes, sampling=not self.whole)
-        self.refresh(self.tuning.particles, self.tuning.refresh_passes)
+        self.refresh(self.count, self.tuning.refresh_passes)
 
     def _pick(self, schedule: Schedule, amount: Amount, triples: bool) -> list[Option]:
         """The sets to measure in this round; where they are few, first of all pairs with a target."""
@@ -298,10 +309,13 @@ class RakeState:
         if not self.particles.count:
             self.start()
         tuning = self.tuning
-        count = round(min(max(tuning.final_per_row * self.total, tuning.particles), tuning.final_particles))
+        most = max(tuning.final_particles, 2.0 * self.count)
+        count = round(min(max(tuning.final_per_row * self.total, self.count), most))
         for _ in range(tuning.final_refreshes):
             self.refresh(count, tuning.refresh_passes)
         self.particles.rake(tuning.final_passes, sampling=False)
+        # Whatever happened before, a release errs in single columns by their own noise, and by no more.
+        self.particles.fit_columns(self.weights)
         return ParticleModel(self.particles, self.tuning.exchange_rounds, self.tuning.conditioning)
 
     def _independent(self, columns: ColumnSet, groups: Sequence[Groups]) -> NDArray[np.float64]:
@@ -398,8 +412,8 @@ class RakeState:
                 logs += np.log(edge.factor).ravel()[cells_of(self.particles.codes, edge.columns, edge.groups)]
             weights = np.exp(logs - np.max(logs))
         else:
-            self.particles.codes = draw_forest(self.weights, edges, self.tuning.particles, self.rng)
-            weights = np.ones(self.tuning.particles)
+            self.particles.codes = draw_forest(self.weights, edges, self.count, self.rng)
+            weights = np.ones(self.count)
         self.particles.weights = weights * (self.total / weights.sum())
         for name in names:
             every = (np.arange(self.plan.domain.size(name)),)
@@ -480,6 +494,7 @@ class RakeState:
         # A loss below 1 is less than the noise: nothing is lost by a larger one, as long as it is about that small.
         if not (healthy and self.particles.loss() <= self.tuning.most_loss * max(loss, 1.0)):
             restore()
+            self.doublings += 1
 
     def sweep_particles(self) -> None:
         sweep(self.particles, self.rng)

@@ -81,7 +81,11 @@ class Tuning:
     """How many levels a triple has, about."""
 
     particles: int = 50_000
-    """Weighted rows that the model is held by between rounds."""
+    """The fewest weighted rows that the model is held by between rounds."""
+    most_particles: int = 150_000
+    """The most of them, where they suffice: a limit of time."""
+    most_doubled: int = 300_000
+    """The most of them where they did not."""
     final_particles: int = 150_000
     """The most of them at the end. Ablation: with 50,000 the error on Adult is 4 % larger at ε = 1."""
     final_per_row: float = 8.0
