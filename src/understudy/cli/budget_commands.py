@@ -27,8 +27,11 @@ def show_budget(data: str, path: Path | None, as_json: bool) -> None:
     standing = ledger.standing()
     if as_json:
         accounts = [_without_cost(asdict(a)) for a in ledger.accounts()]
-        unit = standing.unit and standing.unit.to_dict()
-        print_json({"ledger": str(ledger), **_without_cost(asdict(standing)), "unit": unit, "analysts": accounts})
+        limit, unit = standing.limit, standing.unit and standing.unit.to_dict()
+        told = _without_cost(asdict(standing)) | {"unit": unit, "analysts": accounts}
+        # How a limit is added up is the ledger's affair: the file says it with each debit.
+        told["limit"] = limit and {"epsilon": limit.epsilon, "delta": limit.delta}
+        print_json({"ledger": str(ledger), **told})
         return
     facts = [
         ("ledger", str(ledger)),
