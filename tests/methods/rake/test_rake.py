@@ -298,12 +298,15 @@ def test_refused_particles_are_drawn_in_greater_number(silent, drawn, monkeypatc
 
 @pytest.mark.parametrize("epsilon", [1.0, 100.0])
 def test_single_columns_are_as_they_were_paid_for(epsilon: float, drawn, monkeypatch: pytest.MonkeyPatch):
-    """Whatever becomes of the pairs: here every sweep puts all rows into one cell, and no guard takes it back."""
+    """Whatever becomes of the pairs: here each sweep puts half of the rows into one cell, and no guard objects."""
     monkeypatch.setattr(RakeState, "sweep_particles", lambda self: half_ruin(self.particles))
     tune(monkeypatch, "rake", fewest_effective=0.0, most_loss=math.inf)
-    original = tangled(20_000)
-    table = made(original, schema_of(COPIES), epsilon=epsilon).table
-    assert max(distance(original, table, (c,), COPIES) for c in COPIES) < 0.02
+    original, errors = tangled(20_000), []
+    for _ in range(2):
+        table = made(original, schema_of(COPIES), epsilon=epsilon).table
+        errors.append(max(distance(original, table, (c,), COPIES) for c in COPIES))
+        monkeypatch.setattr(Particles, "fit_columns", lambda self, counts: None)  # what goes without it
+    assert errors[0] < 0.005 < 0.015 < errors[1]
 
 
 def half_ruin(particles: Particles) -> None:

@@ -602,7 +602,12 @@ def capacity(budget: Budget, failed: Fraction, direct: Fraction = _ZERO) -> Frac
     left, epsilon = Fraction(budget.delta) - failed, Fraction(budget.epsilon) - direct
     if left <= 0 or epsilon <= 0:
         return _ZERO
-    return _RULES[budget.accounting].buy(lower_float(epsilon), lower_float(left))
+    return bought_by(lower_float(epsilon), lower_float(left), budget.accounting)
+
+
+def bought_by(epsilon: float, delta: float, accounting: str) -> Fraction:
+    """The largest cost whose claim at δ is ε, be it larger than any budget may be."""
+    return _RULES[accounting].buy(epsilon, delta)
 
 
 def largest_bought(left: Fraction, delta: float) -> float:

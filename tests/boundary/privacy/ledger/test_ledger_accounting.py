@@ -10,7 +10,7 @@ import pytest
 from understudy.boundary.privacy.budget import GDP, ZCDP, Budget, Cost, claim
 from understudy.boundary.privacy.facts import PrivacyUnit, PublicFacts
 from understudy.boundary.privacy.gaussian_dp import epsilon_from_gdp, gdp_from_epsilon
-from understudy.boundary.privacy.ledger import entries
+from understudy.boundary.privacy.ledger import allowance, entries
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.boundary.schema.column import Integer
 from understudy.boundary.schema.schema import Schema
@@ -81,3 +81,9 @@ def test_a_sum_of_both_is_bounded_by_zcdp_alone():
     mixed = Cost(Fraction(1, 8), None, Fraction(0)) + Cost(Fraction(1, 8), None, Fraction(0), gdp=Fraction(1, 8))
     assert mixed.gdp is None
     assert mixed.accounting == ZCDP
+
+
+def test_a_training_far_above_a_share_is_refused_as_such():
+    """Its epsilon may be larger than any budget may have: that is no mistake of whoever asks."""
+    limit, training = Budget(1.0, 1e-6), Cost(Fraction(0), None, Fraction(0), Fraction(20_000), gdp=Fraction(0))
+    assert not allowance.share_fits(limit, 0.5, training)

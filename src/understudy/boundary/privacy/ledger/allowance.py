@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from understudy.boundary.privacy.accountant import lower_float
-from understudy.boundary.privacy.budget import Amount, Budget, Cost, capacity, claim, covers, largest_bought
+from understudy.boundary.privacy.budget import Amount, Budget, Cost, bought_by, capacity, claim, covers, largest_bought
 
 _TYPED = Fraction(1, 2**50)
 """Pure limits are typed in decimals and stored as floats: three debits of 0.1 must fit into 0.3."""
@@ -42,7 +42,7 @@ def _share_spent(limit: Budget, spent: Cost) -> Fraction:
     reached = claim(spent, limit.delta, limit.accounting)
     if not math.isfinite(reached):
         return max(price, _share_of(limit, 1.0) + 1)  # more than any share
-    return max(price, capacity(Budget(reached, limit.delta, limit.accounting), Fraction(0)))
+    return max(price, bought_by(reached, limit.delta, limit.accounting))
 
 
 def _price(limit: Budget, spent: Cost) -> Fraction:
