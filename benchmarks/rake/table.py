@@ -13,9 +13,9 @@ import understudy as us
 from understudy.datasets import names
 from understudy.datasets import schema as bundled
 
-from . import growing, hostile, survey
+from . import growing, hostile, survey, wide
 
-NAMES = (*hostile.TABLES, "survey", *growing.NAMES, *names())
+NAMES = (*hostile.TABLES, "survey", *wide.NAMES, *growing.NAMES, *names())
 FILES = {name: f"{name}.train.csv" for name in ("adult", "adult_coded")}
 
 
@@ -35,6 +35,8 @@ def load(name: str) -> Sample:
         return Sample(*hostile.TABLES[name](), target=hostile.TARGETS.get(name))
     if name == "survey":
         return Sample(*survey.survey(), target=survey.TARGET)
+    if name in wide.NAMES:
+        return Sample(*wide.table(wide.NAMES[name]))
     if name in growing.NAMES:
         return Sample(growing.path_of(name), growing.schema_of(name), scored=False)
     return Sample(SHARED / FILES.get(name, f"{name}.csv"), bundled(name), TARGETS[name])
