@@ -51,8 +51,8 @@ class Coded:
     ordered: frozenset[str]
 
     def write(self, folder: Path) -> None:
-        _write_rows(folder / "train.csv", self.train)
-        _write_rows(folder / "test.csv", self.test)
+        write_rows(folder / "train.csv", self.train)
+        write_rows(folder / "test.csv", self.test)
         (folder / "domain.json").write_text(json.dumps(self.sizes))
         us.Schema(tuple(self._column(name) for name in self.sizes)).save(folder / "schema.toml")
 
@@ -118,7 +118,7 @@ def _generated(name: str) -> Coded:
     return Coded(train, test, {f"c{i}": size for i, size in enumerate(sizes)}, frozenset())
 
 
-def _write_rows(path: Path, codes: Codes) -> None:
+def write_rows(path: Path, codes: Codes) -> None:
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(codes)

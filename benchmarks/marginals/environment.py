@@ -21,6 +21,8 @@ PINS = {
     "datasynthesizer": "0.1.13",
     "opacus": "1.6.0",
     "synthcity": "0.2.12",
+    "mbi": "2.0.0",
+    "sdnist": "2.4",
 }
 INSTALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     # torch first, by itself: asked for by opacus it would come with gigabytes for graphics cards.
@@ -39,6 +41,8 @@ INSTALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("pydantic", "loguru", "cloudpickle", "tqdm", "importlib-metadata", "redis", "optuna", "geomloss", "pyro-ppl"),
         ("opt_einsum", "pillow"),
     ),
+    "mbi": ((f"mbi=={PINS['mbi']}", "pandas"),),
+    "sdnist": ((f"sdnist=={PINS['sdnist']}",),),
     "score": (("numpy", "pandas", "scikit-learn", "lightgbm"),),
 }
 

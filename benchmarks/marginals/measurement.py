@@ -47,7 +47,7 @@ def measure(case: Case, box: float) -> Result:
     with tempfile.TemporaryDirectory(prefix="marginals-") as folder:
         job = _job(case, Path(folder))
         try:
-            result = conditions | _run(case.tool, job, box)
+            result = conditions | run_tool(case.tool, job, box)
             if "failed" in result:
                 return result
             return result | _score(case.table, job)
@@ -69,7 +69,7 @@ def _job(case: Case, folder: Path) -> Job:
     )
 
 
-def _run(tool: str, job: Job, box: float) -> Result:
+def run_tool(tool: str, job: Job, box: float) -> Result:
     start = time.monotonic()
     command = [str(python_of(tool)), "-m", f"marginals.{tool}"]
     # Not one thread, as other workers have: each tool is measured as its user would run it.

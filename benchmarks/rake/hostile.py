@@ -32,21 +32,21 @@ class Draft:
     def category(self, name: str, codes: Codes, size: int, missing: Flags | None = None) -> None:
         labels = np.array([f"{name}{i}" for i in range(size)])
         column = Categorical(name, missing=missing is not None, values=tuple(labels.tolist()))
-        self._add(column, pa.array(labels[codes], mask=missing))
+        self.add(column, pa.array(labels[codes], mask=missing))
 
     def integer(
         self, name: str, values: Codes, low: int, high: int, bins: int | None = None, missing: Flags | None = None
     ) -> None:
         column = Integer(name, missing=missing is not None, minimum=low, maximum=high, bins=bins)
-        self._add(column, pa.array(np.clip(values, low, high).astype(np.int64), mask=missing))
+        self.add(column, pa.array(np.clip(values, low, high).astype(np.int64), mask=missing))
 
     def boolean(self, name: str, values: Flags) -> None:
-        self._add(Boolean(name), pa.array(values))
+        self.add(Boolean(name), pa.array(values))
 
     def done(self) -> Made:
         return pa.table(self._values), us.Schema(tuple(self._columns))
 
-    def _add(self, column: Column, values: pa.Array) -> None:
+    def add(self, column: Column, values: pa.Array) -> None:
         self._columns.append(column)
         self._values[column.name] = values
 
@@ -156,11 +156,11 @@ def category() -> Made:
     return table.done()
 
 
-def wide() -> Made:
-    """120 columns of 2 to 8 values, each a noisy image of an earlier one."""
-    rng, rows, table = rng_of(7), 5_000, Draft()
+def wide(columns: int = 120, rows: int = 5_000) -> Made:
+    """Columns of 2 to 8 values, each a noisy image of an earlier one."""
+    rng, table = rng_of(7), Draft()
     made: list[Codes] = []
-    for i in range(120):
+    for i in range(columns):
         size = int(rng.integers(2, 9))
         fresh = skewed(rng, rows, size)
         if made:
