@@ -47,7 +47,8 @@ def analyst(path: Path, name: str, seconds: float) -> None:
     while time.monotonic() < end:
         budget, begun = Budget(draw.choice(ASKED), 1e-6), time.monotonic()
         try:
-            cost = Cost(budget.capacity.value, None, Fraction(0))
+            value = budget.capacity.value
+            cost = Cost(value, None, Fraction(0), gdp=value)
             accepted.append(ledger.debit(cost, budget, "add-remove", "hammer", name, unit=PrivacyUnit()))
             ledger.remember(f"question {draw.randrange(100)}", name.encode())
         except BudgetExhausted:

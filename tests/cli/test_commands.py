@@ -160,7 +160,7 @@ def test_what_is_private_is_bought(desk: Path, understudy):
     assert certificate["columns"] == {
         "name": "never read", "job": "bought", "age": "bought", "pay": "declared", "smoker": "declared",
     }  # fmt: skip
-    assert certificate["spends"][0]["mechanism"] == "thresholded-gaussian"
+    assert certificate["spends"][0]["mechanism"] == "thresholded-rounded-gaussian"
     assert 0.98 * 5 <= certificate["spent"]["epsilon"] <= certificate["guarantee"]["epsilon"] == 5
     assert understudy("verify", "out").code == 0 and understudy("replay", "out").code == 0
     saved = us.Schema.load(desk / "out" / "schema.toml")

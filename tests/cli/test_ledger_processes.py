@@ -55,7 +55,7 @@ def race(desk: Path, count: int, epsilon: float, delta: float) -> list[subproces
     ("count", "each", "delta", "limit", "affordable"),
     [
         (2, 0.6, 0.0, 1.0, 1),
-        # Under zCDP ρ grows about as ε², so 0.5 fits 3.7 times into 1 (ρ = 0.0244 and 0.0066 at δ = 1e-6).
+        # g grows about as ε², so 0.5 fits 3.6 times into 1 (g = 0.0280 and 0.0077 at δ = 1e-6).
         (5, 0.5, 1e-6, 1.0, 3),
     ],
 )

@@ -42,7 +42,7 @@ def test_common_values_are_found_and_rare_ones_are_other():
         ["cook"] * 400 + ["nurse"] * 300 + ["the only astronaut"], 'type = "categorical"\nvalues = "private"'
     )
     assert column.values == ("cook", "nurse", "other") and column.other == "other"
-    assert [s.mechanism for s in curator.spends] == ["thresholded-gaussian"]
+    assert [s.mechanism for s in curator.spends] == ["thresholded-rounded-gaussian"]
     assert 0 < curator.spends[0].delta <= 0.5e-6
 
 

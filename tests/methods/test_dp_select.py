@@ -87,7 +87,7 @@ def test_it_spends_its_budget_and_no_more(delta: float) -> None:
     assert 0.99 < curator.guarantee[0] <= 1.0
     assert {s.mechanism for s in curator.spends} == {
         "exponential",
-        "discrete-laplace" if delta == 0 else "discrete-gaussian",
+        "discrete-laplace" if delta == 0 else "rounded-gaussian",
     }
 
 

@@ -144,7 +144,7 @@ def with_person(frame: pa.Table) -> pa.Table:
 
 PERSON = '\n[unit]\ncolumn = "person"\nmax_rows = 3\n[columns.person]\ntype = "identifier"\n'
 CLAIMS = {
-    "zCDP": ("add-remove", 1e-6, False),
+    "with delta": ("add-remove", 1e-6, False),
     "pure": ("add-remove", 0.0, False),
     "replace-one": ("replace-one", 1e-6, False),
     "pure, replace-one": ("replace-one", 0.0, False),
@@ -160,11 +160,11 @@ def test_releases_claim_what_was_asked_and_verify_and_replay(method: str, claim:
     schema = dataclasses.replace(schema, neighbours=neighbours)
     frame = along(TREE, SIZES, 900)
     table = us.open(with_person(frame) if persons else frame, schema)
-    target = "d" if claim == "zCDP" else None
+    target = "d" if claim == "with delta" else None
     release = us.synthesize(table, method=method, epsilon=1.0, delta=delta, target=target)
     assert 0.98 <= release.certificate.composed[0] <= 1.0 and release.certificate.delta == delta
     mechanisms = {s.mechanism for s in release.certificate.spends}
-    noise = "discrete-laplace" if delta == 0 else "discrete-gaussian"
+    noise = "discrete-laplace" if delta == 0 else "rounded-gaussian"
     assert mechanisms - {"public"} == {noise, "exponential"}
     assert {s.sensitivity for s in release.certificate.spends if s.mechanism == noise} == {
         release.certificate.spends[-1].sensitivity

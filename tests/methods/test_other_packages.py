@@ -38,7 +38,7 @@ class Thrifty:
 
 METHOD = Method(
     name="thrifty-counts",
-    guarantee="pure ε with delta = 0, else zCDP",
+    guarantee="pure ε with delta = 0, else Gaussian differential privacy",
     good_for="tests",
     limits="columns are unrelated to each other",
     build=lambda options, params: Thrifty(params.share),

@@ -96,7 +96,7 @@ def test_with_much_budget_the_generator_learns_from_votes() -> None:
     model = recipe.calibrate(Domain.of(SCHEMA), curator.remaining()).fit(curator, np.random.default_rng(1))
     codes = model.sample(4000, np.random.default_rng(2))
     assert (codes["a"] == codes["b"]).mean() > 0.7  # half, were they unrelated
-    assert [s.mechanism for s in curator.spends] == ["discrete-gaussian"] * 3
+    assert [s.mechanism for s in curator.spends] == ["rounded-gaussian"] * 3
     assert curator.spends[-1].sensitivity == votes_sensitivity(360)
     assert curator.guarantee[0] <= 1000.0
 

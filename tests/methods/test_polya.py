@@ -247,7 +247,7 @@ def test_dirichlet_keeps_what_columns_have_in_common() -> None:
 
 CLAIMS = {
     "pure": ("add-remove", 0.0, ""),
-    "zCDP": ("add-remove", 1e-6, ""),
+    "with delta": ("add-remove", 1e-6, ""),
     "replace-one": ("replace-one", 0.0, ""),
     "persons": (
         "add-remove",
@@ -269,7 +269,7 @@ def test_releases_claim_what_was_asked_and_verify_and_replay(name: str, claim: s
     release = us.synthesize(us.open(pa.table(columns), schema), method=name, epsilon=1.0, delta=delta)
     assert 0.98 <= release.certificate.composed[0] <= 1.0 and release.certificate.delta == delta
     kinds = {s.mechanism for s in release.certificate.spends}
-    noise = "discrete-laplace" if delta == 0 else "discrete-gaussian"
+    noise = "discrete-laplace" if delta == 0 else "rounded-gaussian"
     drawn = {"posterior-draws"} | (set() if neighbours == "replace-one" else {noise})
     assert kinds - {"public"} == ({noise, "exponential"} if name == "polya-tree" else drawn)
     if neighbours == "replace-one":

@@ -19,11 +19,12 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.domain import Domain
+from understudy.lab.audits.checks.conformance import rounded
 from understudy.predictors.tree_induction import EXPONENTIAL, RANDOM, ClassificationTask, Hyperparameters, learn
 
 FALSE_ALARM, TREES = 1e-9, 4
 SIDE = FALSE_ALARM / (2 * TREES)
-BUDGETS = {"discrete-laplace": Budget(0.5, 0.0), "discrete-gaussian": Budget(0.5, 1e-6)}
+BUDGETS = {"discrete-laplace": Budget(0.5, 0.0), "rounded-gaussian": Budget(0.5, 1e-6)}
 SETTINGS = {
     "random": Hyperparameters(RANDOM, trees=TREES, depth=7, leaves=4000, rows=300),
     "greedy": Hyperparameters(EXPONENTIAL, trees=1, depth=1, leaves=2000, rows=300),
@@ -47,16 +48,16 @@ class Scaled:
 
 
 def log_moments(mechanism: str, scale: float, t: float) -> float:
-    """ln E[exp(t·size)] of |x|/b (Laplace), exactly, and of (x/σ)² (Gaussian), up to 1e-70 for σ ≥ 5."""
-    if mechanism == "discrete-gaussian":
-        return -0.5 * math.log1p(-2 * t) if t < 0.5 else math.inf
+    """ln E[exp(t·size)] of |x|/b (Laplace), exactly, and of (x/σ)² (Gaussian, rounded), no less than the truth."""
+    if mechanism == "rounded-gaussian":
+        return rounded(scale).size_moments(t)
     r = math.exp(-1 / scale)
     tail = r * math.exp(t / scale)
     return math.log((1 - r) / (1 + r) * (1 + 2 * tail / (1 - tail))) if tail < 1 else math.inf
 
 
 def refused(residuals: NDArray[np.float64], mechanism: str, scale: float) -> bool:
-    gaussian = mechanism == "discrete-gaussian"
+    gaussian = mechanism == "rounded-gaussian"
     size = (residuals / scale) ** 2 if gaussian else np.abs(residuals) / scale
     total, count = float(size.sum()), size.size
     sides = [

@@ -12,7 +12,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 import understudy as us
 from understudy.boundary.privacy.measurement import Measurement
@@ -101,12 +101,16 @@ def test_the_reach_of_laplace_noise_is_exact(scale: float, confidence: float):
     assert beyond(m) <= 1 - confidence + 1e-12 and (m == 0 or beyond(m - 1) > 1 - confidence - 1e-12)
 
 
+@pytest.mark.parametrize("mechanism", ["rounded-gaussian", "discrete-gaussian"])
 @pytest.mark.parametrize("scale", [0.3, 1.0, 2.5, 40.0])
-def test_the_reach_of_gaussian_noise_covers_the_discrete_law(scale: float):
-    m = reach(Measurement((), np.zeros(1, dtype=np.int64), "discrete-gaussian", scale), 0.95)
-    law = np.exp(-(np.arange(-500, 501) ** 2) / (2 * scale**2))
+def test_the_reach_of_gaussian_noise_covers_its_law(mechanism: str, scale: float):
+    m = reach(Measurement((), np.zeros(1, dtype=np.int64), mechanism, scale), 0.95)
+    at = np.arange(-500, 501)
+    law = np.exp(-(at**2) / (2 * scale**2))
+    if mechanism == "rounded-gaussian":
+        law = norm.cdf((at + 0.5) / scale) - norm.cdf((at - 0.5) / scale)
     law /= law.sum()
-    assert law[np.abs(np.arange(-500, 501)) > m].sum() <= 0.05 and m <= 1.96 * scale + 1
+    assert law[np.abs(at) > m].sum() <= 0.05 and m <= 1.96 * scale + 1
 
 
 def test_more_budget_gives_shorter_intervals():

@@ -19,9 +19,9 @@ pytest.importorskip("dp_accounting", reason="the extra gan is not installed")
 pytest.importorskip("torch", reason="the extra gan is not installed")
 
 import understudy as us
-from understudy.boundary.privacy.accountant import epsilon_from_rho
 from understudy.boundary.privacy.budget import Budget, Spend, compose
 from understudy.boundary.privacy.curator import Curator
+from understudy.boundary.privacy.gaussian_dp import epsilon_from_gdp
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.domain import Domain
 from understudy.cli import screen
@@ -117,14 +117,14 @@ def test_epsilon_so_far_is_that_of_a_release_which_ends_at_this_step(name: str, 
 
 
 def test_votes_cost_what_noisy_counts_cost() -> None:
-    """By hand: k votes of noise σ have ρ = k/(2σ²), beside the ρ of the counts that were bought first."""
+    """By hand: k votes of noise σ have g = k/(2σ²), beside the g of the counts that were bought first."""
     told = Told()
     curator = run(RECIPES["pate-gan"], told)
     *counts, votes = curator.spends
     assert [(s.done, s.total) for s in told.of("vote")] == [(20, 60), (40, 60), (60, 60)]
-    rho = [sum(float(s.cost.rho) for s in counts) + k / (2 * votes.scale**2) for k in (20, 40, 60)]
+    costs = [sum(float(s.cost.gdp) for s in counts) + k / (2 * votes.scale**2) for k in (20, 40, 60)]
     assert epsilons(told.of("vote")) == pytest.approx(
-        [epsilon_from_rho(Fraction(r), Fraction(BUDGET.delta)) for r in rho], rel=1e-9
+        [epsilon_from_gdp(Fraction(g), Fraction(BUDGET.delta)) for g in costs], rel=1e-9
     )
     assert told.of("vote")[-1].epsilon == curator.guarantee[0]
 

@@ -13,6 +13,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import norm
 
 import understudy as us
 from understudy.boundary.privacy.budget import Budget, Spend
@@ -185,7 +186,7 @@ def test_facts_of_the_release_are_on_the_page(release, page):
 
 
 def test_hundreds_of_spends_are_folded_after_the_first(release):
-    spends = tuple(Spend("discrete-gaussian", f"question <{i}>", 1.0, 500.0) for i in range(OPEN_SPENDS + 200))
+    spends = tuple(Spend("rounded-gaussian", f"question <{i}>", 1.0, 500.0) for i in range(OPEN_SPENDS + 200))
     page = page_of(release, spends=spends)
     assert all(s.asked in page.seen for s in spends[:OPEN_SPENDS])
     assert all(s.asked in page.folded and s.asked not in page.seen for s in spends[OPEN_SPENDS:])
@@ -193,7 +194,7 @@ def test_hundreds_of_spends_are_folded_after_the_first(release):
 
 
 def test_no_more_is_folded_than_must_be(release):
-    spends = tuple(Spend("discrete-gaussian", f"question <{i}>", 1.0, 500.0) for i in range(OPEN_SPENDS))
+    spends = tuple(Spend("rounded-gaussian", f"question <{i}>", 1.0, 500.0) for i in range(OPEN_SPENDS))
     assert all(s.asked in page_of(release, spends=spends).seen for s in spends)
 
 
@@ -366,7 +367,7 @@ def test_single_and_empty_synthetic_columns_are_drawn(release):
 
 def test_noise_is_told_in_plain_rows(release):
     spends = (
-        Spend("discrete-gaussian", "g", 1.0, 10.0),
+        Spend("rounded-gaussian", "g", 1.0, 10.0),
         Spend("discrete-laplace", "l", 1.0, 10.0),
         Spend("exponential", "e", 1.0, 0.1, cells=4),
         Spend("public", "p", 0.0, 0.0),
@@ -380,12 +381,16 @@ def test_noise_is_told_in_plain_rows(release):
 def coverage(mechanism: str, scale: float, margin: int) -> float:
     """The exact probability that whole noise of this scale stays within ± margin."""
     at = np.arange(-int(60 * scale + 60), int(60 * scale + 60) + 1)
-    exponent = -(at**2) / (2 * scale**2) if mechanism == "discrete-gaussian" else -np.abs(at) / scale
-    weights = np.exp(exponent)
+    if mechanism == "rounded-gaussian":
+        weights = norm.cdf((at + 0.5) / scale) - norm.cdf((at - 0.5) / scale)
+    elif mechanism == "discrete-gaussian":
+        weights = np.exp(-(at**2) / (2 * scale**2))
+    else:
+        weights = np.exp(-np.abs(at) / scale)
     return float(weights[np.abs(at) <= margin].sum() / weights.sum())
 
 
-@pytest.mark.parametrize("mechanism", ["discrete-gaussian", "discrete-laplace"])
+@pytest.mark.parametrize("mechanism", ["rounded-gaussian", "discrete-gaussian", "discrete-laplace"])
 def test_told_margin_holds_95_per_cent_of_the_noise(release, mechanism):
     scales = (0.2, 0.4, 0.51, 1.0, 3.3, 12.48, 100.0)
     page = page_of(release, spends=tuple(Spend(mechanism, f"at {s}", 1.0, s) for s in scales))
@@ -406,7 +411,7 @@ def test_shares_add_up(release):
 def test_budget_that_protects_nobody_is_still_drawn(release):
     huge = page_of(release, asked=Budget(1e4, 0.0), spends=(Spend("discrete-laplace", "all", 1.0, 1e-4),))
     assert "by at most 10^4343 (that is eε)" in huge.words and "≤ 100.0 %" in huge.raw
-    none = page_of(release, spends=(Spend("thresholded-gaussian", "keys", 1.0, 9.0, delta=0.5),))
+    none = page_of(release, spends=(Spend("thresholded-rounded-gaussian", "keys", 1.0, 9.0, delta=0.5),))
     assert "∞ was spent" in none.words
 
 

@@ -61,31 +61,31 @@ def test_a_page_has_the_curve_just_where_there_is_one(release: us.Release) -> No
 
 
 def trained(release: us.Release) -> us.Release:
-    """The same release with the spends of a training: counts of ρ = 1/8 and 1/8, and a hundred noisy gradients."""
-    counts = [Spend("discrete-gaussian", f"counts by {c}", 1.0, 2.0, cells=2) for c in "ab"]
+    """The same release with the spends of a training: counts of g = 1/8 and 1/8, and a hundred noisy gradients."""
+    counts = [Spend("rounded-gaussian", f"counts by {c}", 1.0, 2.0, cells=2) for c in "ab"]
     steps = Spend("sampled-gaussian", "100 noisy gradients over a, b", 1.0, 4.0, 5e-7, 4, rate=0.1, steps=100)
     certificate = dataclasses.replace(release.certificate, spends=(*counts, steps), asked=Budget(9.0, 1e-6))
     return dataclasses.replace(release, certificate=certificate)
 
 
 def test_a_training_has_its_share_of_epsilon(release: us.Release) -> None:
-    """It has no ρ; a page that showed costs by ρ alone would show it as free."""
+    """It has no g; a page that showed costs by g alone would show it as free."""
     pytest.importorskip("dp_accounting", reason="the extra gan is not installed")
     made = trained(release)
     lines, whole = _lines(made.certificate), made.certificate.composed[0]
     direct = float(made.certificate.spends[-1].cost.direct)
-    assert [line.currency for line in lines] == ["ρ", "ρ", "ε"] and lines[-1].price == direct
+    assert [line.currency for line in lines] == ["g", "g", "ε"] and lines[-1].price == direct
     assert [line.share for line in lines] == pytest.approx([(1 - direct / whole) / 2] * 2 + [direct / whole])
     assert [line.start for line in lines] == pytest.approx([0.0, lines[0].share, 2 * lines[0].share])
     assert 0.05 < lines[-1].share < 0.95
     parts = [name for name, _ in _parts(lines, made.domain).numbers.rows]
     assert parts == ["single columns", "training a network"]
     page = render(made.certificate, made.domain, made.arrow)
-    assert "noisy gradients" in page and "4 sums in each step" in page and "its cost isn't in ρ" in page
+    assert "noisy gradients" in page and "4 sums in each step" in page and "its cost isn't in g" in page
 
 
 def test_a_release_without_training_is_divided_by_its_costs(release: us.Release) -> None:
     lines = _lines(release.certificate)
-    prices = [float(s.cost.rho) for s in release.certificate.spends]
+    prices = [float(s.cost.gdp) for s in release.certificate.spends]
     assert [line.share for line in lines] == pytest.approx([p / sum(prices) for p in prices])
-    assert "its cost isn't in ρ" not in render(release.certificate, release.domain, release.arrow)
+    assert "its cost isn't in g" not in render(release.certificate, release.domain, release.arrow)

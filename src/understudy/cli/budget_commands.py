@@ -47,7 +47,7 @@ def show_budget(data: str, path: Path | None, as_json: bool) -> None:
         facts += [
             ("limit", str(standing.limit)),
             ("", f"{bar(share)} {share:.0%} of epsilon"),
-            # Not the limit less what was spent: ε does not add up under zCDP, so that one more release may have more.
+            # Not the limit less what was spent: g adds up (or ρ), and not ε, so that one more release may have more.
             ("left", f"one more release of epsilon {standing.left or 0:.4g} at delta {standing.limit.delta:g}"),
         ]
         if standing.spent.delta:
@@ -118,7 +118,7 @@ def _csv(rows: list[dict[str, Any]]) -> str:
     flat = [{**r, **{f"cost_{k}": v for k, v in r.get("cost", {}).items()}} for r in rows]
     flat = [{**r, "unit": _unit_text(r.get("unit"))} for r in flat]
     heads = ["kind", "id", "time", "neighbours", "unit", "epsilon", "delta", "analyst", "share", "purpose"]
-    heads += ["cost_rho", "cost_epsilon", "cost_delta"]
+    heads += ["cost_gdp", "cost_rho", "cost_epsilon", "cost_delta"]
     out = io.StringIO()
     # An extra is the nested cost, whose parts have columns of their own.
     writer = csv.DictWriter(out, heads, extrasaction="ignore", lineterminator="\n")

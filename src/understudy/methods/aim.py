@@ -152,7 +152,7 @@ def spending(public: Public) -> Spending:
 
 METHOD = Method(
     name="aim",
-    guarantee="pure ε with delta = 0, else zCDP",
+    guarantee="pure ε with delta = 0, else Gaussian differential privacy",
     good_for="a good general table in seconds: pairs chosen where the model is worst, round by round",
     limits="a minute for a hundred columns; at most 16 MB of model",
     build=lambda options, params: Aim(options.targets, options.weights, options.workload, params.model_megabytes),

@@ -265,7 +265,7 @@ def spending(public: Public) -> Spending:
 
 METHOD = Method(
     name="dp-select",
-    guarantee="that of its pool, and zCDP, or pure ε with delta = 0",
+    guarantee="that of its pool, and Gaussian differential privacy, or pure ε with delta = 0",
     good_for="a weak generator: rows are selected out of its pool by measured marginals",
     limits="can't make what its pool lacks",
     build=lambda options, params: DpSelect(Mst(options.targets), targets=options.targets, **asdict(params)),

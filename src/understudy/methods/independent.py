@@ -33,7 +33,7 @@ class CalibratedIndependent:
 
 METHOD = Method(
     name="independent",
-    guarantee="pure ε with delta = 0, else zCDP",
+    guarantee="pure ε with delta = 0, else Gaussian differential privacy",
     good_for="one-way counts of every column; the baseline",
     limits="columns are unrelated to each other",
     build=lambda options, params: Independent(),

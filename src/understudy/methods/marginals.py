@@ -73,7 +73,7 @@ def spending(public: Public) -> Spending:
 
 METHOD = Method(
     name="marginals",
-    guarantee="pure ε with delta = 0, else zCDP",
+    guarantee="pure ε with delta = 0, else Gaussian differential privacy",
     good_for="a few joint tables that you can name, or each column with a target",
     limits="knows only the relations that are named; at most 20 million cells per marginal",
     build=lambda options, params: MarginalSets(options.marginals, options.targets),

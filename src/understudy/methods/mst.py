@@ -60,7 +60,7 @@ def spending(public: Public) -> Spending:
 
 METHOD = Method(
     name="mst",
-    guarantee="pure ε with delta = 0, else zCDP",
+    guarantee="pure ε with delta = 0, else Gaussian differential privacy",
     good_for="a fast model of the strongest pairs, one tree over all columns",
     limits="knows one pair per column; relations beyond the tree are inferred",
     build=lambda options, params: Mst(options.targets, options.weights, options.workload),

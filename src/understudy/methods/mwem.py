@@ -77,7 +77,7 @@ def spending(public: Public) -> Spending:
 
 METHOD = Method(
     name="mwem",
-    guarantee="pure ε with delta = 0, else zCDP",
+    guarantee="pure ε with delta = 0, else Gaussian differential privacy",
     good_for="the classic, as a baseline: pairs chosen where the model is worst, in equal rounds",
     limits="as many pairs as columns; aim spends the same budget better",
     build=lambda options, params: Mwem(options.targets, options.weights, options.workload, params.rounds),

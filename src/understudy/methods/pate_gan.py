@@ -1,7 +1,8 @@
 """`pate-gan`: a generator against a student who learns from noisy votes of teachers, after Jordon et al. (2019).
 
 Teachers share the rows, each row having one teacher. The student meets made rows only, with the noisy number of
-teachers who took each for real. The votes are priced by zCDP whatever they are: no price tells anything of the rows.
+teachers who took each for real. The votes are priced as noisy counts are, whatever they are: no price
+tells anything of the rows.
 """
 
 from __future__ import annotations
@@ -191,7 +192,7 @@ def student(groups: Groups, rows: Floats, votes: Floats, ridge: float) -> Floats
 
 METHOD = Method(
     name="pate-gan",
-    guarantee="zCDP of the votes",
+    guarantee="Gaussian differential privacy of the votes",
     good_for="the classic of teachers and a student, as a baseline",
     limits="needs the extra gan, a delta above 0, and many rows for its teachers",
     build=lambda options, params: params.recipe(),

@@ -284,7 +284,7 @@ def good_draws(rows: float, share: float) -> int:
 
 METHOD = Method(
     name="polya-tree",
-    guarantee="pure ε with delta = 0, else zCDP",
+    guarantee="pure ε with delta = 0, else Gaussian differential privacy",
     good_for="columns of numbers at full resolution, and one tree of pairs",
     limits="one pair per column; give numbers many bins in the schema",
     build=lambda options, params: PolyaTree(options.by, options.draws, params.exponent),

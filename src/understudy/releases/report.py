@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from understudy.boundary.privacy import asks
-from understudy.boundary.privacy.budget import Spend
+from understudy.boundary.privacy.budget import GDP, ZCDP, Budget, Spend
 from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.schema.column import Column, Datetime, Identifier, Integer
 from understudy.boundary.schema.domain import Coding, Domain
@@ -91,6 +91,10 @@ NOISES = {
 }
 
 
+UNITS = {GDP: "g", ZCDP: "ρ"}
+"""What costs are counted in that are not pure."""
+
+
 def render(
     certificate: Certificate,
     domain: Domain,
@@ -124,6 +128,7 @@ def render(
         margins=(min(margins), max(margins)) if margins else None,
         parts=_parts(lines, domain),
         trained=_trained(certificate),
+        unit=UNITS[certificate.asked.accounting],
         curve=training_curve(curve) if curve else None,
         meaning=MEANING,
         expected=expected,
@@ -252,14 +257,15 @@ class _Line:
 def _lines(certificate: Certificate) -> list[_Line]:
     """Every spend with its share of the total: by its cost, or where something was trained by what it adds to ε."""
     pure, trained = certificate.asked.pure, _trained(certificate)
+    unit = UNITS[certificate.asked.accounting]
     # Where all that was asked is public, nothing was spent, and there would be nothing to divide by.
-    counted = sum(_price(s, pure) for s in certificate.spends if not s.steps) or 1.0
+    counted = sum(_price(s, certificate.asked) for s in certificate.spends if not s.steps) or 1.0
     whole = certificate.composed[0] if trained else 1.0
     lines, start = list[_Line](), 0.0
     for spend in certificate.spends:
         noise = NOISES.get(spend.mechanism, _Noise(spend.mechanism))
-        price, currency = _price(spend, pure), "ε" if pure or spend.steps else "ρ"
-        # A training is counted in ε at δ; what is counted in ρ, or in pure ε, shares what is left of ε by price.
+        price, currency = _price(spend, certificate.asked), "ε" if pure or spend.steps else unit
+        # A training is counted in ε at δ; what is counted in g (or ρ), or in pure ε, shares what is left by price.
         if spend.steps:
             share = price / whole
         else:
@@ -271,14 +277,14 @@ def _lines(certificate: Certificate) -> list[_Line]:
     return lines
 
 
-def _price(spend: Spend, pure: bool) -> float:
+def _price(spend: Spend, asked: Budget) -> float:
     """In the currency that the budget was asked in, or of a training, which has none but its own, in ε."""
     cost = spend.cost
     if cost.direct:
         return float(cost.direct)
-    if pure:
+    if asked.pure:
         return float(cost.epsilon or 0)
-    return float(cost.rho)
+    return float(cost.by(asked.accounting) or 0)
 
 
 def _trained(certificate: Certificate) -> float:

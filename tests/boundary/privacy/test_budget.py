@@ -24,25 +24,34 @@ from understudy.boundary.privacy.budget import (
     covers,
     total,
 )
-from understudy.boundary.privacy.gaussian_dp import gdp_from_bounded_range, gdp_from_epsilon, gdp_from_pure
+from understudy.boundary.privacy.gaussian_dp import (
+    epsilon_from_gdp,
+    gdp_from_bounded_range,
+    gdp_from_epsilon,
+    gdp_from_pure,
+)
 from understudy.errors import BudgetExhausted, InputError, InternalError, MethodError
 
 # From a million quanta on, so that the grid itself takes no more than one part in a million.
 VALUES = st.fractions(min_value=2**24 * QUANTUM, max_value=10**4)
-AMOUNTS = st.builds(Amount, VALUES, st.booleans())
+AMOUNTS = st.builds(Amount, VALUES, st.booleans(), st.sampled_from([GDP, ZCDP]))
 SENSITIVITIES = st.floats(1e-3, 1e6)
 NEARLY = Fraction(999_999, 1_000_000)
 
 
 def price(amount: Amount, spend: Spend) -> Fraction:
     cost = spend.cost
-    value = cost.epsilon if amount.pure else cost.rho
+    value = cost.epsilon if amount.pure else cost.by(amount.accounting)
     assert value is not None
     return value
 
 
 def gaussian(scale: float, delta: float = 0.0) -> Spend:
-    return Spend("discrete-gaussian", "count by age", 1.0, scale, delta)
+    return Spend("rounded-gaussian", "count by age", 1.0, scale, delta)
+
+
+def discrete(scale: float) -> Spend:
+    return Spend("discrete-gaussian", "count by age", 1.0, scale)
 
 
 def laplace(scale: float) -> Spend:
@@ -71,7 +80,8 @@ def test_negative_costs_are_refused():
 @pytest.mark.parametrize(
     ("spend", "rho", "epsilon", "gdp"),
     [
-        (gaussian(2.0), Fraction(1, 8), None, None),
+        (discrete(2.0), Fraction(1, 8), None, None),
+        (gaussian(2.0), Fraction(1, 8), None, Fraction(1, 8)),
         (Spend("discrete-gaussian", "pairs", 2.0, 2.0), Fraction(1, 2), None, None),
         (Spend("rounded-gaussian", "pairs", 2.0, 2.0), Fraction(1, 2), None, Fraction(1, 2)),
         (laplace(4.0), Fraction(1, 32), Fraction(1, 4), gdp_from_pure(Fraction(1, 4))),
@@ -111,9 +121,9 @@ def test_every_piece_of_a_budget_costs_at_most_itself(accounting):
 def test_gdp_refuses_what_it_can_not_bound():
     meter = Meter(Budget(1.0, 1e-6, GDP))
     with pytest.raises(BudgetExhausted):
-        meter.debit([gaussian(1000.0)])
-    meter.debit([Spend("rounded-gaussian", "count", 1.0, 1000.0)])
-    assert meter.spends and claim(gaussian(1000.0).cost, 1e-6, GDP) == math.inf
+        meter.debit([discrete(1000.0)])
+    meter.debit([gaussian(1000.0)])
+    assert meter.spends and claim(discrete(1000.0).cost, 1e-6, GDP) == math.inf
 
 
 def test_what_gdp_claims_is_within_the_budget_and_below_zcdp():
@@ -138,7 +148,9 @@ def test_an_unknown_accounting_is_refused():
         Spend("telepathy", "x", 1.0, 1.0),
         Spend("", "x", 1.0, 1.0),
         Spend("discrete-gaussian", "x", 1.0, 0.0),
+        Spend("rounded-gaussian", "x", 1.0, 0.0),
         Spend("thresholded-gaussian", "x", 1.0, 1.0),
+        Spend("thresholded-rounded-gaussian", "x", 1.0, 1.0),
         Spend("public", "x", 0.0, 0.0, 0.1),
     ],
 )
@@ -198,7 +210,7 @@ def test_delta_has_bounds(delta):
 
 def test_capacity_is_in_the_budgets_own_currency():
     assert Budget(1, 0).capacity == Amount(Fraction(1), pure=True)
-    assert Budget(1.0, 1e-6).capacity == Amount(rho_from_epsilon(1.0, 1e-6), pure=False)
+    assert Budget(1.0, 1e-6).capacity == Amount(gdp_from_epsilon(1.0, 1e-6), pure=False, accounting=GDP)
     with pytest.raises(InputError, match="too small"):
         _ = Budget(1e-30, 0.0).capacity
 
@@ -251,7 +263,7 @@ def test_a_split_capacity_can_be_spent_to_the_end(amount, sensitivity, weights):
 def test_tiny_amounts_still_end():
     amount = Amount(Fraction(5, 2) * QUANTUM, pure=False)
     assert amount.value == 2 * QUANTUM
-    assert gaussian(amount.noise_scale(1.0)).cost.rho <= amount.value
+    assert gaussian(amount.noise_scale(1.0)).cost.gdp <= amount.value
 
 
 @pytest.mark.parametrize(
@@ -277,14 +289,15 @@ def test_misuse_of_an_amount_is_a_bug_of_ours(misuse):
 # --- meters
 
 
-def test_a_meter_spends_exactly_its_budget():
-    meter = Meter(Budget(1.0, 1e-6))
+@pytest.mark.parametrize("accounting", [GDP, ZCDP])
+def test_a_meter_spends_exactly_its_budget(accounting):
+    meter = Meter(Budget(1.0, 1e-6, accounting))
     for piece in meter.remaining().split([1, 2, 3, 4]):
-        meter.debit([gaussian(piece.noise_scale(1.0))])
+        meter.debit([Spend(piece.mechanism, "count by age", 1.0, piece.noise_scale(1.0))])
     epsilon, delta = meter.guarantee()
     assert 0.99999 < epsilon <= 1.0
     assert delta == 1e-6
-    assert compose(meter.spends, 1e-6) == (epsilon, delta)
+    assert compose(meter.spends, 1e-6, accounting) == (epsilon, delta)
     with pytest.raises(BudgetExhausted):
         meter.debit([gaussian(100.0)])
 
@@ -293,7 +306,7 @@ def test_a_refused_batch_changes_nothing():
     meter = Meter(Budget(1.0, 1e-6))
     meter.debit([gaussian(10.0)])
     before = meter.spent, meter.spends
-    with pytest.raises(BudgetExhausted, match=r"rho \(0\.125\) must be at most the 0\.01936 left"):
+    with pytest.raises(BudgetExhausted, match=r"g \(0\.125\) must be at most the 0\.02301 left"):
         meter.debit([gaussian(100.0), gaussian(2.0)])
     assert (meter.spent, meter.spends) == before
     assert not meter.admits([gaussian(2.0).cost])
@@ -306,7 +319,7 @@ def test_a_pure_meter():
     meter.debit([laplace(2.0), laplace(4.0)])
     assert meter.guarantee() == (0.75, 0.0)
     assert meter.remaining() == Amount(Fraction(1, 4), pure=True)
-    with pytest.raises(MethodError, match=r"discrete-gaussian.*isn't pure"):
+    with pytest.raises(MethodError, match=r"rounded-gaussian.*isn't pure"):
         meter.debit([gaussian(1e6)])
     with pytest.raises(BudgetExhausted, match=r"epsilon \(0\.5\)"):
         meter.debit([laplace(2.0)])
@@ -316,15 +329,22 @@ def test_a_pure_meter():
         meter.remaining()
 
 
-def test_failures_take_their_delta_from_the_conversion():
-    meter = Meter(Budget(1.0, 1e-6))
-    meter.debit([Spend("thresholded-gaussian", "keys", 1.0, 20.0, 4e-7)])
-    left = Fraction(1e-6) - meter.spent.delta
-    assert meter.remaining().value == rho_from_epsilon(1.0, left) - meter.spent.rho
-    assert meter.guarantee() == (epsilon_from_rho(meter.spent.rho, left), 1e-6)
-    assert meter.guarantee()[0] > epsilon_from_rho(meter.spent.rho, 1e-6)
+@pytest.mark.parametrize(
+    ("accounting", "keys", "bought", "claimed"),
+    [
+        (GDP, "thresholded-rounded-gaussian", gdp_from_epsilon, epsilon_from_gdp),
+        (ZCDP, "thresholded-gaussian", rho_from_epsilon, epsilon_from_rho),
+    ],
+)
+def test_failures_take_their_delta_from_the_conversion(accounting, keys, bought, claimed):
+    meter = Meter(Budget(1.0, 1e-6, accounting))
+    meter.debit([Spend(keys, "keys", 1.0, 20.0, 4e-7)])
+    left, spent = Fraction(1e-6) - meter.spent.delta, meter.spent.by(accounting)
+    assert meter.remaining().value == bought(1.0, left) - spent
+    assert meter.guarantee() == (claimed(spent, left), 1e-6)
+    assert meter.guarantee()[0] > claimed(spent, 1e-6)
     with pytest.raises(BudgetExhausted, match=r"delta \(7e-07\) must be less than the 6e-07 left"):
-        meter.debit([Spend("thresholded-gaussian", "keys", 1.0, 1e3, 7e-7)])
+        meter.debit([Spend(keys, "keys", 1.0, 1e3, 7e-7)])
 
 
 def test_public_facts_are_free_under_either_budget():
@@ -352,7 +372,7 @@ def test_what_a_meter_admits_its_budget_covers(scales):
 
 def test_composition_of_what_has_no_guarantee_is_infinite():
     assert compose([gaussian(1.0)], 0.0) == (math.inf, 0.0)
-    assert compose([Spend("thresholded-gaussian", "keys", 1.0, 1.0, 0.1)], 0.01) == (math.inf, 0.01)
+    assert compose([Spend("thresholded-rounded-gaussian", "keys", 1.0, 1.0, 0.1)], 0.01) == (math.inf, 0.01)
     assert compose([], 0.0) == (0.0, 0.0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,16 +16,17 @@ pytest.importorskip("dp_accounting", reason="the extra gan is not installed")
 import understudy as us
 from understudy.boundary.privacy.accountant import epsilon_from_rho, round_up
 from understudy.boundary.privacy.asks import Total
-from understudy.boundary.privacy.budget import Budget, Cost, Meter, Spend, claim, compose, covers, total
+from understudy.boundary.privacy.budget import GDP, ZCDP, Budget, Cost, Meter, Spend, claim, compose, covers, total
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.facts import PrivacyUnit, PublicFacts
+from understudy.boundary.privacy.gaussian_dp import epsilon_from_gdp
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.boundary.privacy.mechanisms.subsampling import Course, epsilon_of_course
 from understudy.errors import BudgetExhausted, InternalError, MethodError
 
 SCHEMA = us.Schema.loads('[columns.a]\ntype = "boolean"\n[columns.b]\ntype = "boolean"')
 TRAINING = Spend("sampled-gaussian", "training", 1.0, 4.0, 1e-6, 10, rate=0.1, steps=20)
-COUNT = Spend("discrete-gaussian", "count", 1.0, 5.0)
+COUNT = Spend("rounded-gaussian", "count", 1.0, 5.0)
 
 
 def test_a_training_is_priced_by_its_course() -> None:
@@ -33,9 +35,10 @@ def test_a_training_is_priced_by_its_course() -> None:
     assert float(cost.direct) == pytest.approx(epsilon_of_course(Course(0.1, 4.0, 20), 1e-6, 10), rel=1e-12)
 
 
-def test_the_claim_adds_the_training_to_the_counts() -> None:
-    epsilon, delta = compose([TRAINING, COUNT], 1e-5)
-    counted = epsilon_from_rho(COUNT.cost.rho, Fraction(1e-5) - TRAINING.cost.delta)
+@pytest.mark.parametrize(("accounting", "claimed"), [(GDP, epsilon_from_gdp), (ZCDP, epsilon_from_rho)])
+def test_the_claim_adds_the_training_to_the_counts(accounting: str, claimed: Callable[..., float]) -> None:
+    epsilon, delta = compose([TRAINING, COUNT], 1e-5, accounting)
+    counted = claimed(COUNT.cost.by(accounting), Fraction(1e-5) - TRAINING.cost.delta)
     assert delta == 1e-5
     assert float(TRAINING.cost.direct) + counted <= epsilon <= (float(TRAINING.cost.direct) + counted) * (1 + 1e-12)
 
@@ -47,17 +50,18 @@ def normal_profile(mean: float, epsilon: float) -> float:
     return float(norm.cdf(mean / 2 - epsilon / mean) - math.exp(epsilon) * norm.cdf(-mean / 2 - epsilon / mean))
 
 
+@pytest.mark.parametrize("accounting", [GDP, ZCDP])
 @pytest.mark.parametrize("mean", [0.2, 0.5, 1.0])
-def test_the_claim_is_never_below_the_truth_of_two_normal_mechanisms(mean: float) -> None:
+def test_the_claim_is_never_below_the_truth_of_two_normal_mechanisms(mean: float, accounting: str) -> None:
     """A mechanism with a known profile stands for the training, another for the counts; together they are normal."""
     from scipy.optimize import brentq
 
     delta = 1e-5
     direct = brentq(lambda e: normal_profile(mean, e) - delta / 2, 0, 30)
-    cost = Cost(Fraction(0), None, Fraction(delta / 2), Fraction(direct)) + Cost(
-        Fraction(mean**2 / 2), None, Fraction(0)
-    )
-    assert normal_profile(mean * math.sqrt(2), claim(cost, delta)) <= delta
+    zero, counted = Fraction(0), Fraction(mean**2 / 2)
+    trained = Cost(zero, None, Fraction(delta / 2), Fraction(direct), gdp=zero)
+    cost = trained + Cost(counted, None, zero, gdp=counted)
+    assert normal_profile(mean * math.sqrt(2), claim(cost, delta, accounting)) <= delta
 
 
 def test_a_training_fits_a_budget_as_its_claim_does() -> None:
@@ -75,7 +79,7 @@ def test_the_meter_refuses_what_is_over_budget_and_changes_nothing() -> None:
     with pytest.raises(BudgetExhausted, match="and epsilon"):
         meter.debit([TRAINING])
     assert meter.spends == (TRAINING,)
-    meter.debit([Spend("discrete-gaussian", "all that is left", 1.0, meter.remaining().noise_scale(1.0))])
+    meter.debit([Spend("rounded-gaussian", "all that is left", 1.0, meter.remaining().noise_scale(1.0))])
     assert meter.guarantee()[0] <= meter.budget.epsilon
 
 
@@ -141,7 +145,7 @@ def test_a_reserved_budget_counts_with_what_is_left() -> None:
     curator.ask(Total(curator.remaining()))
     assert curator.guarantee[0] <= 0.15 * 2.0 * (1 + 1e-9)
     divided = PublicFacts(SCHEMA, budget).divided(0.85, 0.9)
-    trained_cost = Cost(Fraction(0), None, round_up(trained.delta), round_up(trained.epsilon))
+    trained_cost = Cost(Fraction(0), None, round_up(trained.delta), round_up(trained.epsilon), gdp=Fraction(0))
     assert ledger.spent() == divided.whole == PublicFacts(SCHEMA, divided.counting).whole + trained_cost
     with pytest.raises(MethodError, match="before anything is asked"):
         curator.reserve(0.5, 0.5)

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -26,7 +27,15 @@ def counts_ask(mechanism: str, here: list[int], there: list[int], value: list[in
     return PairedExchange([question], (spend,), [arrays[0]], [arrays[1]], (noise,), [arrays[2]])
 
 
+def log_mass(x: int, scale: float) -> float:
+    """Of the rounded Gaussian, to sixty digits."""
+    with mpmath.workdps(60):
+        low, high = ((mpmath.mpf(-abs(x)) + half) / scale for half in (mpmath.mpf(-0.5), mpmath.mpf(0.5)))
+        return float(mpmath.log(mpmath.ncdf(high) - mpmath.ncdf(low)))
+
+
 LOG_LAWS: dict[str, Callable[[int, float], float]] = {
+    "rounded-gaussian": lambda x, scale: log_mass(x, scale),
     "discrete-gaussian": lambda x, scale: -(x**2) / (2 * scale**2),
     "discrete-laplace": lambda x, scale: -abs(x) / scale,
 }
@@ -74,7 +83,7 @@ def test_keys_that_the_other_table_can_not_show_tell_everything() -> None:
     values = [np.array([["a", "30"], ["z", "25"]])]
     here, there = (["a", "z"], np.array([20, 1])), (["a"], np.array([20]))
     ask = PairedExchange(
-        [{"ask": "keys"}], (), here, there, (Noise("thresholded-gaussian", 5.0, np.array([10, 24])),), values
+        [{"ask": "keys"}], (), here, there, (Noise("thresholded-rounded-gaussian", 5.0, np.array([10, 24])),), values
     )
     assert log_ratio(ask) == 1e3
 

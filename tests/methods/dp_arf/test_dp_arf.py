@@ -400,7 +400,7 @@ def test_a_release_verifies_and_replays(delta: float, relation: str, proxy: str,
     assert {s.mechanism for s in release.certificate.spends} <= {
         "public",
         "exponential",
-        "discrete-laplace" if delta == 0 else "discrete-gaussian",
+        "discrete-laplace" if delta == 0 else "rounded-gaussian",
     }
 
 

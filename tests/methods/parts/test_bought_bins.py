@@ -129,7 +129,8 @@ def test_a_row_moves_the_answers_by_what_is_declared() -> None:
     for other in neighbours(rows):
         second = on(other, 1.0, silent=True)
         with_bought_bins(SCHEMA, second)
-        for a, b, spend in zip(first.record, second.record, first.spends, strict=True):
+        # Which histograms are bought follows the answers, so that one of the two may have more of them.
+        for a, b, spend in zip(first.record, second.record, first.spends, strict=False):
             if a.question == b.question:
                 assert np.abs(a.value - b.value).sum() <= 1 == spend.sensitivity
 

@@ -200,7 +200,7 @@ def test_two_targets_spend_the_budget_and_no_more_and_replay(method: str, delta:
     spends = release.certificate.spends
     with Ledger.open(ledger) as book:
         (entry,) = book.entries()
-    spent, debited = (c.epsilon if delta == 0 else c.rho for c in (total(s.cost for s in spends), entry.cost))
+    spent, debited = (c.epsilon if delta == 0 else c.gdp for c in (total(s.cost for s in spends), entry.cost))
     assert spent is not None and debited == budget.capacity.value
     assert 1 - 1e-6 < spent / debited <= 1
     folder = release.save(tmp_path / "release")

@@ -83,7 +83,8 @@ def left_over(spends: tuple[Spend, ...], whole: Cost) -> Fraction:
         assert spent.epsilon is not None and spent.delta == 0
         return 1 - spent.epsilon / whole.epsilon
     assert spent.delta == whole.delta
-    return 1 - spent.rho / whole.rho
+    assert spent.gdp is not None and whole.gdp is not None
+    return 1 - spent.gdp / whole.gdp
 
 
 def run_of(name: str, relation: str, budget: Budget, randomness: Randomness) -> Fraction:
@@ -149,11 +150,11 @@ def test_the_parts_have_the_shares_that_are_documented(
     few sets are picked without a target."""
     tune(monkeypatch, "rake", few_picks=10**6 if few else 0)
     curator = run(BINARY, "add-remove", BUDGETS["approximate"], AnyTotal(1, 10**4), options)
-    whole = PublicFacts(curator.schema, BUDGETS["approximate"]).whole.rho
+    whole = PublicFacts(curator.schema, BUDGETS["approximate"]).whole.gdp
     parts = {
-        ask: total(s.cost for s in curator.spends if s.asked.startswith(ask)).rho for ask in ("counts by", "counts of")
+        ask: total(s.cost for s in curator.spends if s.asked.startswith(ask)).gdp for ask in ("counts by", "counts of")
     }
-    selections = total(s.cost for s in curator.spends if s.mechanism == "exponential").rho
+    selections = total(s.cost for s in curator.spends if s.mechanism == "exponential").gdp
     assert float(parts["counts by"] / whole) == pytest.approx(0.3, rel=1e-12)
     assert float(selections / whole) == pytest.approx(0.7 * share, rel=1e-12)
     assert float(parts["counts of"] / whole) == pytest.approx(0.7 * (1 - share), rel=1e-12)

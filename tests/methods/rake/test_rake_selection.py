@@ -47,7 +47,7 @@ ROUNDING = 1 + 1e-9
 """For laws that are computed in floats."""
 COPIES = 40
 """Of each row of a table: fewer would be lost in the noise, and no score would move."""
-DRAWS = 1_500
+DRAWS = 3_000
 DRAWN_OFTEN = 2
 """Selections of a run that are drawn so many times: the forest, and the first round."""
 

@@ -54,6 +54,8 @@ class Accounting:
     name: str
     currency: str
     """The field of `Cost` that is added up."""
+    symbol: str
+    """What sentences call it."""
     noise: str
     """The mechanism of noisy counts."""
     keys: str
@@ -72,6 +74,7 @@ _RULES = {
     "gdp": Accounting(
         "gdp",
         "gdp",
+        "g",
         noise="rounded-gaussian",
         keys="thresholded-rounded-gaussian",
         ranged=PI_ABOVE / 16,
@@ -82,6 +85,7 @@ _RULES = {
     "zcdp": Accounting(
         "zcdp",
         "rho",
+        "rho",
         noise="discrete-gaussian",
         keys="thresholded-gaussian",
         ranged=Fraction(1, 8),
@@ -91,7 +95,7 @@ _RULES = {
     ),
 }
 GDP, ZCDP = _RULES
-ACCOUNTING = ZCDP
+ACCOUNTING = GDP
 """Of what is new. A ledger, and a release that goes on or is replayed, keeps the one that it was begun with."""
 
 
@@ -373,8 +377,8 @@ class Amount:
 
     @property
     def currency(self) -> str:
-        """The unit of `value`."""
-        return "epsilon" if self.pure else _RULES[self.accounting].currency
+        """The unit of `value`, as sentences call it."""
+        return "epsilon" if self.pure else _RULES[self.accounting].symbol
 
     @property
     def mechanism(self) -> str:
@@ -519,13 +523,13 @@ class Meter:
 
     def _refusal(self, asked: Cost) -> str:
         failing = Fraction(self.budget.delta) - self._spent.delta
-        if asked.delta and asked.delta >= failing:  # of which a part must be left over for the conversion of rho
+        if asked.delta and asked.delta >= failing:  # of which a part must be left over for the conversion of g
             return (
                 f"delta ({float(asked.delta):.4g}) must be less than the {float(failing):.4g} left of the budget "
                 f"({self.budget}); ask for less, or for a larger budget."
             )
         left = max(_ZERO, capacity(self.budget, self._spent.delta + asked.delta, self._spent.direct) - self._used)
-        wanted = f"{_RULES[self.budget.accounting].currency} ({float(asked.by(self.budget.accounting) or 0):.4g})"
+        wanted = f"{_RULES[self.budget.accounting].symbol} ({float(asked.by(self.budget.accounting) or 0):.4g})"
         if self.budget.pure:
             wanted = f"epsilon ({float(asked.epsilon or 0):.4g})"
         if asked.direct:
@@ -613,8 +617,9 @@ def bought_by(epsilon: float, delta: float, accounting: str) -> Fraction:
 def largest_bought(left: Fraction, delta: float) -> float:
     """The largest ε of a new release at this δ that costs no more than what is left."""
     rules = _RULES[ACCOUNTING]
-    # `buy` keeps a margin that `claim` doesn't know of; try with it first, then without.
-    candidates = (rules.claim(left, delta) * (1 + step * rules.margin) for step in (5, 4, 3, 0, -4))
+    # `buy` keeps four margins that `claim` doesn't know of; try with them first, then with fewer and fewer.
+    steps = (5, 4, 3.95, 3, 0, -4)
+    candidates = (rules.claim(left, delta) * (1 + step * rules.margin) for step in steps)
     return next((epsilon for epsilon in candidates if rules.buy(epsilon, delta) <= left), 0.0)
 
 

@@ -139,7 +139,7 @@ class PublicFacts:
         """The δ that the keys of one private column may cost: half of counting's, shared by all such columns."""
         if not self._key_columns:
             return 0.0
-        # The other half is for the conversion of ρ, where δ counts by its logarithm alone.
+        # The other half is for the conversion to ε, where δ counts by its logarithm alone.
         return self.counting.delta / 2 / self._key_columns
 
     @property

@@ -273,7 +273,7 @@ class TreesAndGrids:
 
 METHOD = Method(
     name="dp-arf",
-    guarantee="pure ε with delta = 0, else zCDP",
+    guarantee="pure ε with delta = 0, else Gaussian differential privacy",
     good_for="relations of many columns at once, and a target that follows from several: leaves of trees beside pairs",
     limits="about twice the time of rake",
     build=lambda options, params: DpArf(options.targets, params),

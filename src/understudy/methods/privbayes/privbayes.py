@@ -280,7 +280,7 @@ def spending(public: Public) -> Spending:
 
 METHOD = Method(
     name="privbayes",
-    guarantee="pure ε with delta = 0, else zCDP",
+    guarantee="pure ε with delta = 0, else Gaussian differential privacy",
     good_for="relations of two or three columns, also of fine columns at a coarser level",
     limits="one order of columns; at most two parents each",
     build=lambda options, params: PrivBayes(params.usefulness),

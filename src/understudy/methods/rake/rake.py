@@ -545,7 +545,7 @@ def spend_by_schedule(public: Public, first: Amount, left: Amount, keen: bool) -
 
 METHOD = Method(
     name="rake",
-    guarantee="pure ε with delta = 0, else zCDP",
+    guarantee="pure ε with delta = 0, else Gaussian differential privacy",
     good_for="the best table: pairs at the resolution that their noise allows, and prediction of a target",
     limits="half a minute; beyond a hundred columns minutes",
     build=lambda options, params: Rake(options.targets, options.weights, options.workload),

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from contextlib import closing, suppress
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -21,30 +22,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.old_ledgers import old_ledger
-from understudy.boundary.privacy.accountant import QUANTUM, epsilon_from_rho, rho_from_epsilon, rho_from_pure, round_up
-from understudy.boundary.privacy.budget import Budget, Cost, covers
+from understudy.boundary.privacy.accountant import QUANTUM, round_up
+from understudy.boundary.privacy.budget import Budget, Cost, covers, pure_cost
 from understudy.boundary.privacy.facts import PrivacyUnit, PublicFacts
+from understudy.boundary.privacy.gaussian_dp import epsilon_from_gdp, gdp_from_epsilon, gdp_from_pure
 from understudy.boundary.privacy.ledger import database as module
 from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import BudgetExhausted, InputError
 
-PURE, ZCDP = Budget(1.0, 0.0), Budget(1.0, 1e-6)
+PURE, GAUSSIAN = Budget(1.0, 0.0), Budget(1.0, 1e-6)
 ROW, PERSON = PrivacyUnit(), PrivacyUnit("patient", 3)
 
 
 def pure(epsilon: float) -> Cost:
-    return Cost(rho_from_pure(epsilon), round_up(epsilon), Fraction(0))
+    return pure_cost(round_up(epsilon))
 
 
-def zcdp(rho: Fraction | float, delta: float = 0.0) -> Cost:
-    return Cost(round_up(rho), None, round_up(delta))
+def gaussian(gdp: Fraction | float, delta: float = 0.0) -> Cost:
+    return Cost(round_up(gdp), None, round_up(delta), gdp=round_up(gdp))
 
 
 def spend(
     ledger: Ledger,
     cost: Cost,
-    asked: Budget = ZCDP,
+    asked: Budget = GAUSSIAN,
     neighbours: str = "add-remove",
     unit: PrivacyUnit = ROW,
 ) -> int:
@@ -64,32 +66,35 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_entries_come_back_as_they_went_in(path):
-    first, second = zcdp(Fraction(1, 3), 1e-7), pure(0.1)
+    first, second = gaussian(Fraction(1, 3), 1e-7), pure(0.1)
     with Ledger.open(path) as ledger:
         assert spend(ledger, first) == 1
         assert spend(ledger, second, Budget(0.1, 0.0)) == 2
     entries = Ledger.open(path).entries()
-    assert [entry.cost for entry in entries] == [first, second]
-    assert entries[0].asked == ZCDP
+    # A ledger keeps g alone, which stands for ρ: never less than it.
+    kept = replace(second, rho=second.gdp)
+    assert [entry.cost for entry in entries] == [first, kept]
+    assert kept.rho > second.rho
+    assert entries[0].asked == GAUSSIAN
     assert (entries[0].purpose, entries[0].analyst, entries[0].neighbours) == ("count of smokers", "ada", "add-remove")
     assert entries[0].time.endswith("+00:00")
-    assert Ledger.open(path).spent() == first + second
+    assert Ledger.open(path).spent() == first + kept
 
 
 def test_a_cost_off_the_grid_is_recorded_above_it():
     ledger = Ledger.memory()
-    spend(ledger, Cost(Fraction(1, 3), None, Fraction(0)))
-    assert 0 < ledger.spent().rho - Fraction(1, 3) < QUANTUM
+    spend(ledger, Cost(Fraction(1, 3), None, Fraction(0), gdp=Fraction(1, 3)))
+    assert 0 < ledger.spent().gdp - Fraction(1, 3) < QUANTUM
 
 
 def test_export_is_plain_json():
     ledger = Ledger.memory()
-    ledger.set_limit(ZCDP, "add-remove")
-    spend(ledger, zcdp(0.01))
+    ledger.set_limit(GAUSSIAN, "add-remove")
+    spend(ledger, gaussian(0.01))
     ledger.set_limit(Budget(2.0, 1e-6), "add-remove")
     rows = json.loads(json.dumps(ledger.export()))
     assert [row["kind"] for row in rows] == ["limit", "debit", "limit"]
-    assert rows[1]["cost"]["rho"] == f"{round_up(0.01) / QUANTUM}/2^80"
+    assert rows[1]["cost"]["gdp"] == f"g{round_up(0.01) / QUANTUM}/2^80"
     assert [limit.budget.epsilon for limit in ledger.limits()] == [1.0, 2.0]
 
 
@@ -108,9 +113,9 @@ def test_answers_are_kept_and_the_first_one_stays(path):
 def test_without_a_limit_everything_is_recorded():
     ledger = Ledger.memory()
     assert ledger.limit() is None
-    spend(ledger, zcdp(1000))
+    spend(ledger, gaussian(1000))
     assert ledger.standing().left is None
-    assert ledger.standing().epsilon == epsilon_from_rho(1000, 1e-6)
+    assert ledger.standing().epsilon == epsilon_from_gdp(1000, 1e-6)
 
 
 @pytest.mark.parametrize(("limit", "part"), [(0.3, 0.1), (0.7, 0.1), (1.1, 0.1), (1.0, 0.2), (3.3, 1.1)])
@@ -124,49 +129,49 @@ def test_decimal_parts_fill_a_decimal_limit(limit, part):
         spend(ledger, pure(1e-9), Budget(1e-9, 0.0))
 
 
-def test_a_zcdp_limit_is_a_limit_on_the_sum_of_rho():
+def test_a_limit_is_a_limit_on_the_sum_of_g():
     ledger = Ledger.memory()
-    ledger.set_limit(ZCDP, "add-remove")
-    whole = rho_from_epsilon(1.0, 1e-6)
-    spend(ledger, zcdp(whole / 2))
+    ledger.set_limit(GAUSSIAN, "add-remove")
+    whole = gdp_from_epsilon(1.0, 1e-6)
+    spend(ledger, gaussian(whole / 2))
     with pytest.raises(BudgetExhausted, match="left of the limit"):
-        spend(ledger, zcdp(whole / 2 + QUANTUM))
-    spend(ledger, zcdp(whole - ledger.spent().rho))
+        spend(ledger, gaussian(whole / 2 + QUANTUM))
+    spend(ledger, gaussian(whole - ledger.spent().gdp))
     assert 0.99999 < ledger.standing().epsilon <= 1.0
     assert ledger.standing().left == 0.0
 
 
 def test_failures_use_up_the_limits_delta():
     ledger = Ledger.memory()
-    ledger.set_limit(ZCDP, "add-remove")
-    spend(ledger, zcdp(0.001, 9e-7))
-    assert ledger.standing().epsilon == epsilon_from_rho(round_up(0.001), Fraction(1e-6) - round_up(9e-7))
+    ledger.set_limit(GAUSSIAN, "add-remove")
+    spend(ledger, gaussian(0.001, 9e-7))
+    assert ledger.standing().epsilon == epsilon_from_gdp(round_up(0.001), Fraction(1e-6) - round_up(9e-7))
     with pytest.raises(BudgetExhausted):
-        spend(ledger, zcdp(0, 2e-7))
+        spend(ledger, gaussian(0, 2e-7))
 
 
-def test_a_pure_limit_refuses_zcdp():
+def test_a_pure_limit_refuses_gaussian():
     ledger = Ledger.memory()
     ledger.set_limit(PURE, "add-remove")
     with pytest.raises(BudgetExhausted, match=r"delta \(1e-06\) must be 0") as refusal:
-        spend(ledger, zcdp(1e-9))
+        spend(ledger, gaussian(1e-9))
     assert refusal.value.exit_code == 3
     with pytest.raises(BudgetExhausted):
         spend(ledger, Cost(Fraction(0), Fraction(0), QUANTUM))
     assert ledger.entries() == []
 
 
-def test_pure_spends_fit_under_a_zcdp_limit():
+def test_pure_spends_fit_under_a_limit_with_delta():
     ledger = Ledger.memory()
-    ledger.set_limit(ZCDP, "add-remove")
-    spend(ledger, pure(0.2), Budget(0.2, 0.0))
-    assert ledger.standing().epsilon == epsilon_from_rho(rho_from_pure(0.2), 1e-6)
+    ledger.set_limit(GAUSSIAN, "add-remove")
+    spend(ledger, pure(0.15), Budget(0.15, 0.0))
+    assert ledger.standing().epsilon == epsilon_from_gdp(gdp_from_pure(round_up(0.15)), 1e-6)
 
 
 @given(st.lists(st.floats(0.01, 0.5), max_size=5), st.booleans())
 @settings(max_examples=25, deadline=None)
 def test_what_is_left_can_be_spent_and_hardly_more(shares, is_pure):
-    limit = PURE if is_pure else ZCDP
+    limit = PURE if is_pure else GAUSSIAN
     ledger = Ledger.memory()
     ledger.set_limit(limit, "add-remove")
     for share in shares:
@@ -180,11 +185,11 @@ def test_what_is_left_can_be_spent_and_hardly_more(shares, is_pure):
 
 def cost_of(asked: Budget) -> Cost:
     value = asked.capacity.value
-    return Cost(rho_from_pure(value), value, Fraction(0)) if asked.pure else Cost(value, None, Fraction(0))
+    return pure_cost(value) if asked.pure else Cost(value, None, Fraction(0), gdp=value)
 
 
 def test_a_fresh_limit_is_left_whole():
-    for limit in (PURE, ZCDP, Budget(0.37, 1e-9)):
+    for limit in (PURE, GAUSSIAN, Budget(0.37, 1e-9)):
         ledger = Ledger.memory()
         ledger.set_limit(limit, "add-remove")
         assert ledger.standing().left == pytest.approx(limit.epsilon, rel=1e-11)
@@ -271,18 +276,18 @@ def test_delta_that_ran_out_is_not_told_as_epsilon():
 def test_neighbouring_relations_are_not_mixed(path, first):
     ledger = Ledger.open(path)
     if first == "debit":
-        spend(ledger, zcdp(0.01), neighbours="replace-one")
+        spend(ledger, gaussian(0.01), neighbours="replace-one")
     else:
-        ledger.set_limit(ZCDP, "replace-one")
+        ledger.set_limit(GAUSSIAN, "replace-one")
     before = digest(path)
     with pytest.raises(InputError, match=r"neighbours \(add-remove\) must be replace-one"):
-        spend(ledger, zcdp(0.01), neighbours="add-remove")
+        spend(ledger, gaussian(0.01), neighbours="add-remove")
     if first == "debit":
         with pytest.raises(InputError, match="neighbours"):
-            ledger.set_limit(ZCDP, "add-remove")
+            ledger.set_limit(GAUSSIAN, "add-remove")
     assert digest(path) == before
     with pytest.raises(InputError, match="must be one of add-remove, replace-one"):
-        spend(ledger, zcdp(0.01), neighbours="nearby")
+        spend(ledger, gaussian(0.01), neighbours="nearby")
 
 
 @pytest.mark.parametrize(("first", "second"), [(ROW, PERSON), (PERSON, ROW), (PERSON, PrivacyUnit("household", 3))])
@@ -290,12 +295,12 @@ def test_neighbouring_relations_are_not_mixed(path, first):
 def test_units_are_not_mixed(path, first, second, way):
     ledger = Ledger.open(path)
     if way == "debit":
-        spend(ledger, zcdp(0.01), unit=first)
+        spend(ledger, gaussian(0.01), unit=first)
     else:
-        ledger.set_limit(ZCDP, "add-remove", first)
+        ledger.set_limit(GAUSSIAN, "add-remove", first)
     before = digest(path)
     with pytest.raises(InputError) as refusal:
-        spend(ledger, zcdp(0.01), unit=second)
+        spend(ledger, gaussian(0.01), unit=second)
     assert str(refusal.value) == (
         f"unit ({second.who}) must be {first.who}, as in the earlier rows of ledger {path}, since claims about "
         "different units don't add up; use the same [unit] in the schema, or, for rows that share no person with "
@@ -303,41 +308,41 @@ def test_units_are_not_mixed(path, first, second, way):
     )
     if way == "debit":
         with pytest.raises(InputError, match="unit"):
-            ledger.set_limit(ZCDP, "add-remove", second)
+            ledger.set_limit(GAUSSIAN, "add-remove", second)
     assert digest(path) == before
-    spend(ledger, zcdp(0.01), unit=first)
+    spend(ledger, gaussian(0.01), unit=first)
     assert ledger.standing().unit == first
 
 
 def test_another_cap_is_the_same_unit(path):
     """Each release bounds what the same person moves by its own cap, and its price covers that."""
     ledger = Ledger.open(path)
-    ledger.set_limit(ZCDP, "add-remove", PERSON)
-    spend(ledger, zcdp(0.01), unit=PERSON)
-    spend(ledger, zcdp(0.001), unit=PrivacyUnit("patient", 1))
+    ledger.set_limit(GAUSSIAN, "add-remove", PERSON)
+    spend(ledger, gaussian(0.01), unit=PERSON)
+    spend(ledger, gaussian(0.001), unit=PrivacyUnit("patient", 1))
     assert [entry.unit for entry in ledger.entries()] == [PERSON, PrivacyUnit("patient", 1)]
 
 
 def test_a_limit_without_debits_can_be_set_for_another_unit(path):
     ledger = Ledger.open(path)
-    ledger.set_limit(ZCDP, "add-remove", PERSON)
-    ledger.set_limit(ZCDP, "add-remove", ROW)
-    spend(ledger, zcdp(0.001), unit=ROW)
+    ledger.set_limit(GAUSSIAN, "add-remove", PERSON)
+    ledger.set_limit(GAUSSIAN, "add-remove", ROW)
+    spend(ledger, gaussian(0.001), unit=ROW)
 
 
 def test_a_limit_that_names_no_unit_has_that_of_the_debits(path):
     ledger = Ledger.open(path)
-    ledger.set_limit(ZCDP, "add-remove")
+    ledger.set_limit(GAUSSIAN, "add-remove")
     assert ledger.standing().unit is None and ledger.limits()[0].unit is None
-    spend(ledger, zcdp(0.001), unit=PERSON)
+    spend(ledger, gaussian(0.001), unit=PERSON)
     ledger.set_limit(Budget(2.0, 1e-6), "add-remove")
     assert ledger.standing().unit == ledger.limits()[1].unit == PERSON
 
 
 def test_the_export_says_the_unit():
     ledger = Ledger.memory()
-    ledger.set_limit(ZCDP, "add-remove", PERSON)
-    spend(ledger, zcdp(0.001), unit=PERSON)
+    ledger.set_limit(GAUSSIAN, "add-remove", PERSON)
+    spend(ledger, gaussian(0.001), unit=PERSON)
     told = {"what": "person", "column": "patient", "max_rows": 3}
     assert [row["unit"] for row in json.loads(json.dumps(ledger.export()))] == [told, told]
 
@@ -345,11 +350,11 @@ def test_the_export_says_the_unit():
 def test_each_ledger_has_an_identity_of_its_own(path, tmp_path):
     ledger, other = Ledger.open(path), Ledger.open(tmp_path / "other")
     assert ledger.identity() == Ledger.open(path).identity() != other.identity()
-    entry = spend(ledger, zcdp(0.001))
+    entry = spend(ledger, gaussian(0.001))
     receipt = ledger.receipt(entry)
     assert (receipt.name, receipt.identity, receipt.entry, receipt.limit) == (path.name, ledger.identity(), 1, None)
-    ledger.set_limit(ZCDP, "add-remove")
-    assert ledger.receipt(entry).limit == ZCDP
+    ledger.set_limit(GAUSSIAN, "add-remove")
+    assert ledger.receipt(entry).limit == GAUSSIAN
     assert Receipt.from_dict(json.loads(json.dumps(ledger.receipt(entry).to_dict()))) == ledger.receipt(entry)
 
 
@@ -457,22 +462,22 @@ def test_processes_migrate_a_ledger_together(path):
 
 def test_a_refusal_leaves_every_byte_alone(path):
     ledger = Ledger.open(path)
-    ledger.set_limit(ZCDP, "add-remove")
-    spend(ledger, zcdp(0.01))
+    ledger.set_limit(GAUSSIAN, "add-remove")
+    spend(ledger, gaussian(0.01))
     before = digest(path)
     with pytest.raises(BudgetExhausted, match=r"data\.ledger"):
-        spend(ledger, zcdp(1.0))
+        spend(ledger, gaussian(1.0))
     with pytest.raises(InputError):
         ledger.set_limit(Budget(0.1, 1e-6), "add-remove")
     assert digest(path) == before
     assert list(path.parent.iterdir()) == [path]
-    spend(ledger, zcdp(0.001))
+    spend(ledger, gaussian(0.001))
     assert digest(path) != before, "the hash sees an accepted debit"
 
 
 def test_opening_and_reading_write_nothing(path):
     ledger = Ledger.open(path)
-    spend(ledger, zcdp(0.01))
+    spend(ledger, gaussian(0.01))
     ledger.remember("q", b"a")
     before = digest(path), path.stat().st_mtime_ns
     again = Ledger.open(path)
@@ -529,7 +534,7 @@ def test_paths_that_lead_nowhere(tmp_path):
 
 def test_odd_names_are_fine(tmp_path):
     path = tmp_path / "50% of #1?mode=memory é.ledger"
-    spend(Ledger.open(path), zcdp(0.01))
+    spend(Ledger.open(path), gaussian(0.01))
     assert path.exists()
     assert len(Ledger.open(path).entries()) == 1
 
@@ -538,7 +543,7 @@ def test_a_ledger_that_vanished_isnt_made_anew_by_a_debit(path):
     ledger = Ledger.open(path)
     path.unlink()
     with pytest.raises(InputError, match="can't be opened"):
-        spend(ledger, zcdp(0.01))
+        spend(ledger, gaussian(0.01))
     assert not path.exists()
 
 
@@ -546,8 +551,8 @@ def test_one_that_stays_locked(path, monkeypatch):
     ledger = Ledger.open(path)
     monkeypatch.setattr(module, "_BUSY_SECONDS", 0.05)
     with ledger._database.writing(), pytest.raises(InputError, match="stayed locked"):
-        spend(Ledger.open(path), zcdp(0.01))
-    assert spend(ledger, zcdp(0.01)) == 1
+        spend(Ledger.open(path), gaussian(0.01))
+    assert spend(ledger, gaussian(0.01)) == 1
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write to everything")
@@ -556,7 +561,7 @@ def test_one_that_cant_be_written(path):
     path.chmod(0o400)
     assert ledger.entries() == []
     with pytest.raises(InputError, match="can't be written"):
-        spend(ledger, zcdp(0.01))
+        spend(ledger, gaussian(0.01))
 
 
 @pytest.mark.parametrize(
@@ -581,8 +586,8 @@ def test_one_that_cant_be_written(path):
 )
 def test_rows_are_only_ever_added(path, attempt):
     ledger = Ledger.open(path)
-    ledger.set_limit(ZCDP, "add-remove")
-    spend(ledger, zcdp(0.01))
+    ledger.set_limit(GAUSSIAN, "add-remove")
+    spend(ledger, gaussian(0.01))
     ledger.remember("q", b"a")
     before = digest(path)
     database = sqlite3.connect(path)
@@ -600,7 +605,7 @@ def test_a_doctored_cost_is_refused(path):
     database.commit()
     database.close()
     with pytest.raises(InputError, match=r"cost \(-5/2\^80\)"):
-        spend(ledger, zcdp(0.01))
+        spend(ledger, gaussian(0.01))
 
 
 # --- threads and real processes
@@ -608,7 +613,7 @@ def test_a_doctored_cost_is_refused(path):
 
 def test_threads_share_a_ledger(path):
     ledger = Ledger.open(path)
-    threads = [threading.Thread(target=spend, args=(ledger, zcdp(0.01))) for _ in range(4)]
+    threads = [threading.Thread(target=spend, args=(ledger, gaussian(0.01))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -623,13 +628,13 @@ import os, signal, sys
 from fractions import Fraction
 from pathlib import Path
 from understudy.errors import BudgetExhausted
-from understudy.boundary.privacy.budget import Budget, Cost
+from understudy.boundary.privacy.budget import Budget, Cost, pure_cost
 from understudy.boundary.privacy.ledger import database, ledger as module
 from understudy.boundary.privacy.facts import PrivacyUnit
 row = PrivacyUnit()
 path, budget = Path(sys.argv[1]), Budget(float(sys.argv[2]), float(sys.argv[3]))
 value = budget.capacity.value
-cost = Cost(value * value / 2, value, Fraction(0)) if budget.pure else Cost(value, None, Fraction(0))
+cost = pure_cost(value) if budget.pure else Cost(value, None, Fraction(0), gdp=value)
 def meet(word):
     print(word, flush=True)
     sys.stdin.readline()
@@ -720,17 +725,17 @@ def test_a_debit_survives_kill_9(path):
         "module.Ledger.open(path).debit(cost, budget, 'add-remove', 'x', unit=row)\n"
         "os.kill(os.getpid(), signal.SIGKILL)",
         path,
-        ZCDP,
+        GAUSSIAN,
     )
     process.communicate(timeout=WATCHDOG)
     assert process.returncode == -signal.SIGKILL
-    assert [entry.asked for entry in Ledger.open(path, create=False).entries()] == [ZCDP]
+    assert [entry.asked for entry in Ledger.open(path, create=False).entries()] == [GAUSSIAN]
 
 
 def test_kill_9_before_the_commit_leaves_the_earlier_state(path):
     """The child writes until its pages spill into the file itself, so that only the journal can undo them."""
     ledger = Ledger.open(path)
-    spend(ledger, zcdp(0.01))
+    spend(ledger, gaussian(0.01))
     before, size = ledger.export(), path.stat().st_size
     script = """
 with module.Ledger.open(path)._database.writing() as database:
@@ -742,21 +747,21 @@ with module.Ledger.open(path)._database.writing() as database:
         database.execute(insert, ("x" * 3000,))
     os.kill(os.getpid(), signal.SIGKILL)
 """
-    process = child(script, path, ZCDP)
+    process = child(script, path, GAUSSIAN)
     process.communicate(timeout=WATCHDOG)
     assert process.returncode == -signal.SIGKILL
     assert path.stat().st_size > size, "half a transaction is in the file"
     assert (path.parent / f"{path.name}-journal").exists()
     assert Ledger.open(path).export() == before
-    assert spend(Ledger.open(path), zcdp(0.01)) == 2
+    assert spend(Ledger.open(path), gaussian(0.01)) == 2
     assert path.stat().st_size == size
 
 
 def test_kill_9_inside_a_debit_leaves_the_earlier_state(path):
     ledger = Ledger.open(path)
-    spend(ledger, zcdp(0.01))
+    spend(ledger, gaussian(0.01))
     before = digest(path)
-    process = child(KILLED_AT_COMMIT, path, ZCDP)
+    process = child(KILLED_AT_COMMIT, path, GAUSSIAN)
     process.communicate(timeout=WATCHDOG)
     assert process.returncode == -signal.SIGKILL
     assert len(Ledger.open(path).entries()) == 1
@@ -766,7 +771,7 @@ def test_kill_9_inside_a_debit_leaves_the_earlier_state(path):
 def test_a_full_disk_is_told_and_debits_nothing(path):
     """A limit on the size of files stands in for the disk: the write itself fails, in the kernel."""
     ledger = Ledger.open(path)
-    spend(ledger, zcdp(0.01))
+    spend(ledger, gaussian(0.01))
     before = ledger.export()
     script = f"""
 import resource
@@ -777,6 +782,6 @@ try:
 except InputError as error:
     print(error)
 """
-    said, _ = child(script, path, ZCDP).communicate(timeout=WATCHDOG)
+    said, _ = child(script, path, GAUSSIAN).communicate(timeout=WATCHDOG)
     assert said.startswith(f"ledger ({path}) can't be")
     assert Ledger.open(path).export() == before

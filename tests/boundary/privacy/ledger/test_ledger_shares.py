@@ -16,19 +16,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.old_ledgers import old_ledger
-from understudy.boundary.privacy.accountant import rho_from_epsilon, rho_from_pure, round_up
-from understudy.boundary.privacy.budget import Budget, Cost
+from understudy.boundary.privacy.accountant import round_up
+from understudy.boundary.privacy.budget import Budget, Cost, pure_cost
 from understudy.boundary.privacy.facts import PrivacyUnit
+from understudy.boundary.privacy.gaussian_dp import gdp_from_epsilon
 from understudy.boundary.privacy.ledger.allowance import share_fits
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.errors import BudgetExhausted, InputError
 
-PURE, ZCDP = Budget(1.0, 0.0), Budget(1.0, 1e-6)
+PURE, GAUSSIAN = Budget(1.0, 0.0), Budget(1.0, 1e-6)
 
 
 def cost_of(asked: Budget) -> Cost:
     value = asked.capacity.value
-    return Cost(rho_from_pure(value), value, Fraction(0)) if asked.pure else Cost(value, None, Fraction(0))
+    return pure_cost(value) if asked.pure else gaussian(value)
+
+
+def gaussian(gdp: Fraction, delta: float = 0.0) -> Cost:
+    return Cost(gdp, None, round_up(delta), gdp=gdp)
 
 
 def ask(ledger: Ledger, who: str, epsilon: float, delta: float = 0.0) -> int:
@@ -66,21 +71,21 @@ def test_a_share_is_a_part_of_the_limit():
     ]
 
 
-def test_a_share_of_zcdp_is_a_part_of_rho():
+def test_a_share_is_a_part_of_g():
     """Four quarters fill the limit, although four times a quarter of ε would not."""
-    ledger, whole = shared(ZCDP, a=0.25, b=0.25, c=0.25, d=0.25), rho_from_epsilon(1.0, 1e-6)
-    quarter = Cost(whole / 4, None, Fraction(0))
+    ledger, whole = shared(GAUSSIAN, a=0.25, b=0.25, c=0.25, d=0.25), gdp_from_epsilon(1.0, 1e-6)
+    quarter = gaussian(whole / 4)
     for name in "abcd":
         with pytest.raises(BudgetExhausted, match="of the share"):
             ledger.debit(
-                Cost(whole / 4 + Fraction(1, 2**70), None, Fraction(0)),
-                ZCDP,
+                gaussian(whole / 4 + Fraction(1, 2**70)),
+                GAUSSIAN,
                 "add-remove",
                 "q",
                 name,
                 unit=PrivacyUnit(),
             )
-        ledger.debit(quarter, ZCDP, "add-remove", "q", name, unit=PrivacyUnit())
+        ledger.debit(quarter, GAUSSIAN, "add-remove", "q", name, unit=PrivacyUnit())
     assert ledger.standing().left == pytest.approx(0, abs=1e-6)
     with pytest.raises(BudgetExhausted):
         ask(ledger, "a", 1e-4, 1e-6)
@@ -119,16 +124,16 @@ def test_shares_move_and_the_newest_counts():
     assert [s.share for s in ledger.shares()] == [0.25, 0.1, 0.3]
 
 
-def test_a_pure_limit_refuses_zcdp_by_its_own_sentence():
+def test_a_pure_limit_refuses_gaussian_noise_by_its_own_sentence():
     with pytest.raises(BudgetExhausted, match=r"delta \(1e-06\) must be 0"):
         ask(shared(ada=0.5), "ada", 0.01, 1e-6)
 
 
 def test_failures_count_against_the_share():
-    ledger = shared(ZCDP, ada=0.5)
+    ledger = shared(GAUSSIAN, ada=0.5)
     with pytest.raises(BudgetExhausted):
-        ledger.debit(Cost(round_up(1e-6), None, round_up(6e-7)), ZCDP, "add-remove", "keys", "ada", unit=PrivacyUnit())
-    ledger.debit(Cost(round_up(1e-6), None, round_up(4e-7)), ZCDP, "add-remove", "keys", "ada", unit=PrivacyUnit())
+        ledger.debit(gaussian(round_up(1e-6), 6e-7), GAUSSIAN, "add-remove", "keys", "ada", unit=PrivacyUnit())
+    ledger.debit(gaussian(round_up(1e-6), 4e-7), GAUSSIAN, "add-remove", "keys", "ada", unit=PrivacyUnit())
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan"), True, "half"])
@@ -203,7 +208,7 @@ def test_a_refusal_leaves_every_byte_alone(tmp_path: Path):
 
 
 @pytest.mark.slow
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.floats(0.01, 0.6)), max_size=8), st.sampled_from([PURE, ZCDP]))
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.floats(0.01, 0.6)), max_size=8), st.sampled_from([PURE, GAUSSIAN]))
 @settings(max_examples=20, deadline=None)
 def test_what_is_left_of_a_share_can_be_spent_and_hardly_more(asks: list[tuple[str, float]], limit: Budget):
     ledger = shared(limit, a=0.3, b=0.9)
@@ -258,7 +263,7 @@ def test_the_check_finds_out_an_overspent_share(analysts: ModuleType, tmp_path: 
     ledger = analysts.prepared(tmp_path / "ledger", 2)
     whole = cost_of(Budget(1.45, 1e-6))
     assert not share_fits(analysts.LIMIT, 0.75, whole)
-    values = ("", "q", "analyst 0", "add-remove", f"{round_up(whole.rho) * 2**80}/2^80", None, "0/2^80", 5.0, 1e-6)
+    values = ("", "q", "analyst 0", "add-remove", f"g{round_up(whole.gdp) * 2**80}/2^80", None, "0/2^80", 5.0, 1e-6)
     database = sqlite3.connect(tmp_path / "ledger")
     database.execute("INSERT INTO debits VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)", values)
     database.commit()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from helpers.randomness import PairedNoise, RepeatedNoise, ReusedNoise, ScaledNoise, ShiftedNoise
 from helpers.tables import KINDS, CountedOnce, MadeUpTable, Opener
 from understudy.boundary.privacy.asks import Keys, Marginals, Partitions, Total
-from understudy.boundary.privacy.budget import Amount, Budget, Spend
+from understudy.boundary.privacy.budget import GDP, ZCDP, Amount, Budget, Spend
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
 from understudy.boundary.schema.domain import Domain
@@ -52,7 +52,8 @@ SCHEMA = Schema.loads("".join(f'[columns.{c}]\ntype = "integer"\nmin = 0\nmax = 
 SETS = [("a", "b"), ("a", "c")]
 ROWS = {c: [(7 * i * i + k * i + k) % 100 for i in range(40)] for k, c in enumerate("abc")}
 AMOUNTS = {
-    "discrete-gaussian": (Budget(1.0, 1e-6), Amount(Fraction(1, 100), pure=False)),
+    "rounded-gaussian": (Budget(1.0, 1e-6), Amount(Fraction(1, 100), pure=False)),
+    "discrete-gaussian": (Budget(1.0, 1e-6, ZCDP), Amount(Fraction(1, 100), pure=False, accounting=ZCDP)),
     "discrete-laplace": (Budget(1.0, 0.0), Amount(Fraction(1, 5), pure=True)),
 }
 
@@ -130,25 +131,27 @@ def test_partitions_reject_every_mutant(mechanism: str, on_back_end: Opener) -> 
         assert complaint in partition_complaints(table, mechanism, make()), name
 
 
-def keys_complaints(randomness: Randomness) -> list[str]:
+def keys_complaints(randomness: Randomness, accounting: str = GDP) -> list[str]:
     """Counts so high above the threshold that every key is shown: the residuals are not cut."""
     columns = "".join(f'[columns.{c}]\ntype = "categorical"\nvalues = "private"\n' for c in "kl")
     names = [f"key {i:05d}" for i in range(10_000)]
     table = MadeUpTable(Schema.loads(columns), (names, np.full(10_000, 10**6)))
-    curator = Curator.on(table, Budget(1.0, 1e-6), randomness=randomness)
-    shown = [curator.ask(Keys(c, Amount(Fraction(1, 200), pure=False))) for c in "kl"]
+    curator = Curator.on(table, Budget(1.0, 1e-6, accounting), randomness=randomness)
+    shown = [curator.ask(Keys(c, Amount(Fraction(1, 200), False, accounting))) for c in "kl"]
     assert all(list(keys.values) == names for keys in shown)
     return complaints([keys.counts - 10**6 for keys in shown], law_of(curator.spends[0]))
 
 
 @pytest.mark.noise(false_alarm=FALSE_ALARM, why=f"{WHY}; no count of a million falls below the threshold (e^-1e9)")
-def test_keys_get_the_same_noise() -> None:
-    assert keys_complaints(ExactRandomness.system()) == []
+@pytest.mark.parametrize("accounting", [GDP, ZCDP])
+def test_keys_get_the_same_noise(accounting: str) -> None:
+    assert keys_complaints(ExactRandomness.system(), accounting) == []
 
 
-def test_keys_reject_every_mutant() -> None:
+@pytest.mark.parametrize("accounting", [GDP, ZCDP])
+def test_keys_reject_every_mutant(accounting: str) -> None:
     for name, (make, complaint) in MUTANTS.items():
-        assert complaint in keys_complaints(make()), name
+        assert complaint in keys_complaints(make(), accounting), name
 
 
 TOTALS = 400
@@ -157,7 +160,7 @@ TOTALS = 400
 def totals_complaints(mechanism: str, make: Callable[[], Randomness], table: Table) -> list[str]:
     budget, amount = AMOUNTS[mechanism]
     curator = Curator.on(table, budget, randomness=make())
-    small = Amount(amount.value / TOTALS, amount.pure)
+    small = amount.part(1 / TOTALS)
     answers = np.array([curator.ask(Total(small)).counts[0] for _ in range(TOTALS)]) - len(ROWS["a"])
     return complaints([answers[: TOTALS // 2], answers[TOTALS // 2 :]], law_of(curator.spends[0]))
 

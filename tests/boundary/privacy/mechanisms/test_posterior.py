@@ -21,7 +21,7 @@ from scipy.special import gammaln
 
 import understudy as us
 from understudy.boundary.privacy.asks import Draws
-from understudy.boundary.privacy.budget import Budget, Spend, compose
+from understudy.boundary.privacy.budget import GDP, ZCDP, Budget, Spend, compose
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.noise import SeededEntropy, SystemEntropy
 from understudy.boundary.privacy.mechanisms.posterior import (
@@ -314,9 +314,10 @@ LEAVES = Grid(("age",), (tuple(range(8)),))
 PRIOR = polya_prior(4.0, 3)
 
 
-def curator_of(epsilon: float = 5.0, delta: float = 0.0, schema: us.Schema = SCHEMA) -> Curator:
+def curator_of(epsilon: float = 5.0, delta: float = 0.0, schema: us.Schema = SCHEMA, accounting: str = GDP) -> Curator:
     frame = pa.table({"age": [1, 1, 2, 7], "person": ["a", "b", "c", "d"]}).select(schema.names)
-    return Curator.on(us.open(frame, schema), Budget(epsilon, delta), randomness=ExactRandomness.seeded(1))
+    budget = Budget(epsilon, delta, accounting)
+    return Curator.on(us.open(frame, schema), budget, randomness=ExactRandomness.seeded(1))
 
 
 def test_the_curator_debits_the_exact_epsilon() -> None:
@@ -362,13 +363,17 @@ def test_more_than_the_budget_is_refused_before_anything_is_drawn() -> None:
     assert curator.spends == () and curator.record == ()
 
 
-def test_under_zcdp_draws_cost_half_the_square() -> None:
-    curator = curator_of(5.0, 1e-6)
+@pytest.mark.parametrize(("accounting", "factor"), [(GDP, math.pi / 4), (ZCDP, 0.5)])
+def test_with_a_delta_draws_cost_a_part_of_the_square(accounting: str, factor: float) -> None:
+    curator = curator_of(5.0, 1e-6, accounting=accounting)
     amount = curator.remaining()
     epsilon = amount.pure_epsilon()
     prior = polya_prior(least_concentration(epsilon, 20, 3), 3)
     curator.ask(Draws(DOMAIN, [LEAVES], [prior], 20))
-    assert curator.spends[0].cost.rho <= amount.value < curator.spends[0].cost.rho * Fraction(101, 100)
+    cost = curator.spends[0].cost
+    price = cost.by(accounting)
+    assert price is not None and price <= amount.value < price * Fraction(101, 100)
+    assert float(price) == pytest.approx(factor * float(cost.epsilon or 0) ** 2, rel=1e-6)
 
 
 def test_draws_are_replayed_and_another_question_is_found_out() -> None:

@@ -85,7 +85,7 @@ def refusal(cost: Cost, asked: Budget, limit: Budget, spent: Cost, ledger: str) 
     if limit.pure:
         return _epsilon_refusal(asked, limit_left(limit, spent), whole, remedy)
     room = Fraction(limit.delta) - spent.delta
-    if cost.delta and cost.delta >= room:  # of which a part must be left over for the conversion of rho
+    if cost.delta and cost.delta >= room:  # of which a part must be left over for the conversion of g
         return _delta_refusal(asked, cost, room, whole, remedy)
     if cost.direct:
         reached = claim(spent + cost, limit.delta, limit.accounting)
@@ -103,7 +103,7 @@ def share_refusal(cost: Cost, asked: Budget, limit: Budget, share: float, spent:
     if limit.pure:
         return _epsilon_refusal(asked, min(share_left(limit, share, spent), limit.epsilon), whole, remedy)
     room = Fraction(share) * Fraction(limit.delta) - spent.delta
-    # A share may be used up to the last of its δ: the conversion of ρ is the limit's affair, and has the limit's δ.
+    # A share may be used up to the last of its δ: the conversion to ε is the limit's affair, and has the limit's δ.
     if cost.delta > room:
         return _delta_refusal(asked, cost, room, whole, remedy)
     if cost.direct:

@@ -141,7 +141,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Share:
-    """One row of `shares`: from `time` on, `analyst` may use up this share of the limit's ρ, or ε if it is pure."""
+    """One row of `shares`: from `time` on, `analyst` may use up this share of the limit: of g (or ρ), or of pure ε."""
 
     id: int
     time: str
@@ -262,14 +262,18 @@ def totals_of(database: sqlite3.Connection) -> dict[str, Cost]:
     """The composed cost of each analyst. Added up as whole quanta: a ledger may have many thousands of rows."""
     sums: dict[str, list[int]] = {}
     impure: set[str] = set()
+    discrete: set[str] = set()  # those with a debit that has no g, which then bounds nothing of theirs
     for analyst, rho, epsilon, delta in database.execute("SELECT analyst, rho, epsilon, delta FROM debits"):
         own, direct = _split(epsilon)
         added = map(_quanta, (rho.removeprefix(_GAUSSIAN), own, delta, direct))
         sums[analyst] = list(map(operator.add, sums.get(analyst, (0, 0, 0, 0)), added))
         if own is None:
             impure.add(analyst)
-    gaussian = accounting_of(database) == GDP
-    return {name: _cost(quanta, pure=name not in impure, gaussian=gaussian) for name, quanta in sums.items()}
+        if not rho.startswith(_GAUSSIAN):
+            discrete.add(analyst)
+    return {
+        name: _cost(quanta, pure=name not in impure, gaussian=name not in discrete) for name, quanta in sums.items()
+    }
 
 
 def _cost(quanta: Iterable[int], *, pure: bool, gaussian: bool) -> Cost:

@@ -44,10 +44,10 @@ class Ledger:
     """The append-only record of one data set.
 
     >>> from fractions import Fraction
+    >>> from understudy.boundary.privacy.budget import pure_cost
     >>> ledger = Ledger.memory()
     >>> ledger.set_limit(Budget(1.0, 0.0), "add-remove")
-    >>> half = Cost(Fraction(1, 8), Fraction(1, 2), Fraction(0))
-    >>> ledger.debit(half, Budget(0.5, 0.0), "add-remove", "count of smokers", unit=PrivacyUnit())
+    >>> ledger.debit(pure_cost(Fraction(1, 2)), Budget(0.5, 0.0), "add-remove", "count of smokers", unit=PrivacyUnit())
     1
     >>> ledger.standing().epsilon
     0.5
@@ -205,9 +205,16 @@ class Ledger:
         asked |= {"asked_epsilon": budget.epsilon, "asked_delta": budget.delta, "unit": unit.to_text()}
         with self._database.writing() as database:
             migrate(database)
-            rho, epsilon, delta = stored.texts_of(cost, stored.accounting_of(database))
+            accounting = stored.accounting_of(database)
+            rho, epsilon, delta = stored.texts_of(cost, accounting)
             limit, shares = stored.newest_limit(database), stored.newest_shares(database)
             spent = stored.totals_of(database)
+            if (limit or spent) and cost.by(accounting) is None:
+                raise BudgetExhausted(
+                    f"a release that counts by zCDP can't be added to ledger {self}, which adds up by Gaussian "
+                    "differential privacy; make it anew.",
+                    cost,
+                )
             self._demand_unmixed(neighbours, stored.relations_of(database) | ({limit.neighbours} if limit else set()))
             self._demand_units_known(database)
             held = stored.held_unit(database)

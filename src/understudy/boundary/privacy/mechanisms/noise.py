@@ -1,4 +1,4 @@
-"""Random bits, and exact integer noise from them, fast: the geometric, discrete Laplace and discrete Gaussian laws.
+"""Random bits, and exact integer noise from them, fast: geometric, discrete Laplace, rounded and discrete Gaussian.
 
 A *lazy uniform* is the infinite binary expansion of a real U, uniform on (0, 1), of which the first digits are
 known. Whatever the known digits leave open is settled by drawing more digits, never by rounding: so a law that is

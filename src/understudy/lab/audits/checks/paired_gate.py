@@ -209,6 +209,7 @@ def evenly(values: Sequence[Number], most: int) -> list[Number]:
 
 # The log-likelihood ratio of what one table can't have given: finite, so that several of them can be added up.
 CERTAIN = 1e3
+ALIKE = 100.0  # from this σ on, a rounded Gaussian has the law of a discrete one, up to 10⁻⁵ of its logarithm
 COUNTS = (asks.Marginals, asks.Partitions, asks.Total, asks.Tally)
 CHOICES = (asks.Select, asks.Quantile)
 
@@ -263,7 +264,17 @@ def _noise_ratio(noise: Noise, here: NDArray[np.float64], there: NDArray[np.floa
     # On integers the normaliser does not depend on where the noise is centred, and cancels.
     if noise.mechanism == "discrete-laplace":
         return float(np.abs(there).sum() - np.abs(here).sum()) / noise.scale
+    if noise.mechanism.endswith("rounded-gaussian") and noise.scale < ALIKE:
+        return float(_rounded_log_law(here, noise.scale).sum() - _rounded_log_law(there, noise.scale).sum())
     return float((there**2).sum() - (here**2).sum()) / (2 * noise.scale**2)
+
+
+def _rounded_log_law(noise: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+    """ln(Φ((x + ½)/σ) − Φ((x − ½)/σ)), on the side where both are small and nothing cancels."""
+    from scipy.special import log_ndtr  # when it is needed: it takes longer to load than all of the package
+
+    above, below = (log_ndtr((half - np.abs(noise)) / scale) for half in (0.5, -0.5))
+    return np.asarray(above + np.log(-np.expm1(below - above)), dtype=np.float64)
 
 
 def _choice_ratio(exchange: PairedExchange) -> float:
