@@ -45,7 +45,7 @@ class Goal:
     """How much each marginal matters."""
 
     @classmethod
-    def of(cls, cells: Sequence[Places], wanted: Sequence[Floats], weights: Sequence[float]) -> Goal:
+    def of(cls, cells: Sequence[NDArray[np.integer]], wanted: Sequence[Floats], weights: Sequence[float]) -> Goal:
         """From the cells of all rows and the wanted counts, marginal by marginal; a wanted table of several rows has
         one for each section."""
         tables = [np.atleast_2d(w) for w in wanted]

@@ -26,14 +26,14 @@ def _compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @_compiled
-def place(cells: Places, codes: Places, groups: Places, size: int) -> None:
+def place(cells: Whole, codes: Whole, groups: Whole, size: int) -> None:
     """Cell numbers with one more column to them, by its groups."""
     for i in range(cells.size):
         cells[i] = cells[i] * size + groups[codes[i]]
 
 
 @_compiled
-def histogram(cells: Places, weights: Floats, size: int) -> Floats:
+def histogram(cells: Whole, weights: Floats, size: int) -> Floats:
     """The weight of each cell. Four counts side by side need not wait for each other where rows share a cell."""
     # One addition after the other took three times as long where a pair has few cells. `vectorised.histogram` has to
     # add in the same order, or a release made by one form would not replay by the other (decision 12).
@@ -52,14 +52,14 @@ def histogram(cells: Places, weights: Floats, size: int) -> Floats:
 
 
 @_compiled
-def rescale(weights: Floats, cells: Places, change: Floats) -> None:
+def rescale(weights: Floats, cells: Whole, change: Floats) -> None:
     """Multiplies each weight by what its cell changes by."""
     for i in range(weights.size):
         weights[i] *= change[cells[i]]
 
 
 @_compiled
-def draw(start: Whole, table: Whole, cells: Places, uniform: Floats, exponentials: Whole, drawn: Places) -> None:
+def draw(start: Whole, table: Whole, cells: Whole, uniform: Floats, exponentials: Whole, drawn: Places) -> None:
     """For each row a group, in proportion to the exponential of its log-weights: those of its cells, one per layer."""
     deepest, size = exponentials.size - 1, start.size
     weights = np.empty(size, np.int32)

@@ -18,7 +18,7 @@ from understudy.inference.grouping import Floats, Groups, refine
 from understudy.inference.model import CodeColumns
 from understudy.inference.noisy_table import settled
 from understudy.inference.particles import kernels
-from understudy.inference.particles.particles import Particles, cells_of
+from understudy.inference.particles.particles import CELL, Cells, Particles, cells_of
 
 GRID = 1024
 """Steps of the logarithms; a factor is off by at most half a step, a twentieth of a per cent."""
@@ -40,7 +40,7 @@ class Layer:
     columns: ColumnSet
     groups: tuple[Groups, ...]
 
-    def cells(self, codes: CodeColumns, rows: slice) -> NDArray[np.intp]:
+    def cells(self, codes: CodeColumns, rows: slice) -> Cells:
         return cells_of({c: codes[c][rows] for c in self.columns}, self.columns, self.groups)
 
 
@@ -86,10 +86,10 @@ def _draw_groups(start: Whole, layers: Sequence[Layer], codes: CodeColumns, unif
     table = start[None, :]
     if layers:
         table = np.concatenate([x.table for x in layers])
-    above = np.cumsum([0, *(len(x.table) for x in layers)])[:-1, None]
+    above = np.cumsum([0, *(len(x.table) for x in layers)], dtype=CELL)[:-1, None]
     for first in range(0, len(uniform), CHUNK):
         rows = slice(first, first + CHUNK)
-        cells = np.empty((len(layers), len(uniform[rows])), dtype=np.intp)
+        cells = np.empty((len(layers), len(uniform[rows])), dtype=CELL)
         for i, layer in enumerate(layers):
             cells[i] = layer.cells(codes, rows)
         cells += above

@@ -10,24 +10,24 @@ Places = NDArray[np.intp]
 Floats = NDArray[np.float64]
 
 
-def place(cells: Places, codes: Places, groups: Places, size: int) -> None:
+def place(cells: Whole, codes: Whole, groups: Whole, size: int) -> None:
     """Cell numbers with one more column to them, by its groups."""
     cells *= size
     cells += np.take(groups, codes, mode="clip")  # every code has a group; `clip` spares the check
 
 
-def histogram(cells: Places, weights: Floats, size: int) -> Floats:
+def histogram(cells: Whole, weights: Floats, size: int) -> Floats:
     """The weight of each cell, added up in four parts as the compiled form does."""
     a, b, c, d = (np.bincount(cells[i::4], weights[i::4], size) for i in range(4))
     return np.asarray((a + b) + (c + d), dtype=np.float64)
 
 
-def rescale(weights: Floats, cells: Places, change: Floats) -> None:
+def rescale(weights: Floats, cells: Whole, change: Floats) -> None:
     """Multiplies each weight by what its cell changes by."""
     weights *= np.take(change, cells, mode="clip")
 
 
-def draw(start: Whole, table: Whole, cells: Places, uniform: Floats, exponentials: Whole, drawn: Places) -> None:
+def draw(start: Whole, table: Whole, cells: Whole, uniform: Floats, exponentials: Whole, drawn: Places) -> None:
     """For each row a group, in proportion to the exponential of its log-weights: those of its cells, one per layer."""
     logs = np.repeat(start[None, :], len(uniform), axis=0)
     said = np.empty_like(logs)

@@ -37,6 +37,7 @@ from understudy.inference.particles.gibbs import sweep
 from understudy.inference.particles.pair_forest import LEAST_MASS, Edge, draw_forest
 from understudy.inference.particles.particles import LogFactor, Particles, cells_of
 from understudy.inference.particles.rounding import ParticleModel
+from understudy.inference.sampling import CODE
 from understudy.inference.shrinkage import dependence
 from understudy.inference.structural_zeros import structural_zeros
 from understudy.methods.forecast.spending import PlannedBudget, Public, Spending, after_columns
@@ -45,6 +46,7 @@ from understudy.methods.parts.one_ways import denoised, measure_columns, public_
 from understudy.methods.parts.resolution import Resolutions
 from understudy.methods.parts.select_measure import Acyclic
 from understudy.methods.parts.workload import PAIRS, Stated, Workload, check_target_triples, triples_with
+from understudy.methods.rake.offer import offered
 from understudy.methods.rake.tuning import TUNING, Tuning
 
 
@@ -77,6 +79,11 @@ class CalibratedRake:
     def triples(self) -> tuple[ColumnSet, ...]:
         """Every set of three columns that is ever a candidate: the wanted ones, and those with a target."""
         return tuple(dict.fromkeys((*self.workload.triples(), *triples_with(self.domain.names, self.targets))))
+
+    @cached_property
+    def stated(self) -> frozenset[frozenset[str]]:
+        """The sets that the user gave a weight."""
+        return frozenset(s for s, weight in self.workload.weights.items() if weight != self.workload.unnamed)
 
     def fit(self, curator: Queryable, rng: np.random.Generator) -> Model:
         rows = public_rows(curator)
@@ -116,7 +123,8 @@ class Schedule:
         wanted = max(_worthwhile(signal, columns, left.pure, tuning), tuning.fewest_picks)
         picks = min(wanted, tuning.most_picks, tuning.picks_per_pair * pairs)
         few = picks < tuning.few_picks
-        per_round = min(tuning.few_in_round if few else tuning.many_in_round, pairs)
+        many = max(tuning.many_in_round, columns // tuning.columns_per_pick)
+        per_round = min(tuning.few_in_round if few else many, pairs)
         edges = min(columns - 1, round(tuning.edges_per_pick * picks))
         later = tuning.round_picks_per_pick * picks - max(0.0, edges - tuning.free_edges_per_pick * picks)
         rounds = max(1, round(later / per_round))
@@ -324,9 +332,14 @@ class RakeState:
         return np.outer(margins[0], margins[1]) / self.total
 
     def sets(self, triples: bool) -> list[ColumnSet]:
-        """Every set of columns that is a candidate, each in the order of the domain."""
-        pairs = itertools.combinations(self.plan.domain.names, 2)
-        return [*pairs, *(self.plan.triples if triples else self.plan.workload.triples())]
+        """Every set of columns that a round offers, each in the order of the domain."""
+        pairs = list(itertools.combinations(self.plan.domain.names, 2))
+        return [*self._offered(pairs), *self._offered(self.plan.triples if triples else self.plan.workload.triples())]
+
+    def _offered(self, sets: Sequence[ColumnSet]) -> list[ColumnSet]:
+        """Of very many sets a part, another one each time; those that the user asked for always."""
+        always = [self._is_aimed(s) or frozenset(s) in self.plan.stated for s in sets]
+        return offered(sets, [r.columns for r in self.readings], always, self.tuning.most_offered, self.rng)
 
     def _levels(self, columns: ColumnSet, schedule: Schedule) -> list[int]:
         # Thinned from the fine end, so that the finest level always stays.
@@ -406,7 +419,7 @@ class RakeState:
             # From the forest too, not from independent columns: it matters where counts are nearly exact (decision 8).
             shape = self.plan.domain.shape(names)
             cells = np.unravel_index(np.arange(math.prod(shape)), shape)
-            self.particles.codes = dict(zip(names, cells, strict=True))
+            self.particles.codes = {c: codes.astype(CODE) for c, codes in zip(names, cells, strict=True)}
             logs = sum(np.log(np.maximum(self.weights[c], LEAST_MASS))[self.particles.codes[c]] for c in names)
             for edge in edges:
                 logs += np.log(edge.factor).ravel()[cells_of(self.particles.codes, edge.columns, edge.groups)]

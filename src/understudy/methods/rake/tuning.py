@@ -45,6 +45,9 @@ class Tuning:
     """Sets per round where they are few: each should be chosen with all that was learned before. Decision 13."""
     many_in_round: int = 5
     """Sets per round else: fewer rounds take less time."""
+    columns_per_pick: int = 12
+    """More of them where there are more columns than this for each: sets far from each other don't get in each other's
+    way, and a round of 120 columns takes as long as eight rounds of Adult."""
     targeted: int = 2
     """Where sets are few, so many of a round are pairs with a target, until they are as many as there are such pairs:
     else too little would be known of it to predict it. Decision 13."""
@@ -71,6 +74,9 @@ class Tuning:
     """Groups per column in a grid of three columns, for the same reason."""
     first_triple_round: int = 2
     """Triples are offered from the third round on: the first rounds are for pairs."""
+    most_offered: int = 2_000
+    """Pairs that a round offers, and triples as well; of more (64 columns have that many) a part each time. A limit of
+    time."""
     most_candidates: int = 20_000
     """Pairs at all their levels; where there are more, levels are thinned out. A limit of time."""
     levels_per_pair: int = 10
