@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import mpmath
@@ -13,6 +14,7 @@ from scipy.special import erfcx, expit
 from scipy.stats import norm
 
 from understudy.boundary.privacy.accountant import QUANTUM, epsilon_from_rho, rho_from_epsilon
+from understudy.boundary.privacy.budget import GDP, ZCDP, Spend, compose
 from understudy.boundary.privacy.gaussian_dp import (
     delta_from_gdp,
     epsilon_from_gdp,
@@ -158,3 +160,62 @@ def test_many_spends_agree_with_a_privacy_loss_distribution():
         theirs = composed.get_epsilon_for_delta(1e-6)
         ours = epsilon_from_gdp(sum(0.5 / s**2 for s in sigmas), 1e-6)
         assert ours <= theirs * (1 + 1e-9) <= ours * 1.01 + 1e-3
+
+
+# Whole lists of spends, as releases have them: against zCDP, and against the truth.
+
+
+GAUSSIANS = st.builds(
+    lambda sensitivity, scale: Spend("rounded-gaussian", "count", sensitivity, sensitivity * scale),
+    st.sampled_from([1.0, math.sqrt(2.0), 3.0]),
+    st.floats(0.5, 1e3),
+)
+
+
+@given(st.lists(GAUSSIANS, max_size=30), st.sampled_from([1e-12, 1e-6, 1e-3]))
+@settings(max_examples=100, deadline=None)
+def test_lists_of_gaussian_spends_are_never_claimed_above_zcdp(spends, delta):
+    assert compose(spends, delta, GDP)[0] <= compose(spends, delta, ZCDP)[0]
+
+
+def pair_of(spend):
+    """What is known of the privacy loss of a spend, by Google's library; of a choice, one of those that it may have."""
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    common = pytest.importorskip("dp_accounting.pld.common")
+    if spend.mechanism == "rounded-gaussian":
+        sigma = spend.scale / spend.sensitivity
+        return pld.from_gaussian_mechanism(sigma, value_discretization_interval=1e-4)
+    # A loss with a range of ε may be that of randomised response of ε/2; a pure one that of ε.
+    epsilon = spend.scale / 2 if spend.mechanism == "exponential" else spend.sensitivity / spend.scale
+    parameters = common.DifferentialPrivacyParameters(epsilon, 0.0)
+    return pld.from_privacy_parameters(parameters, value_discretization_interval=1e-4)
+
+
+def true_epsilon(spends, delta):
+    return functools.reduce(lambda a, b: a.compose(b), map(pair_of, spends)).get_epsilon_for_delta(delta)
+
+
+def mixed(rng):
+    """Between one and a dozen spends of three kinds; each may be nearly all, or next to nothing, of the whole."""
+    kinds = {
+        "rounded-gaussian": lambda: Spend("rounded-gaussian", "count", 1.0, float(rng.uniform(2, 40))),
+        "exponential": lambda: Spend("exponential", "choice", 1.0, float(rng.uniform(0.05, 1))),
+        "discrete-laplace": lambda: Spend("discrete-laplace", "count", 1.0, float(rng.uniform(2, 40))),
+    }
+    return [kinds[str(rng.choice(list(kinds)))]() for _ in range(rng.integers(1, 12))]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_list_is_claimed_below_its_privacy_loss_distribution(seed):
+    """They are exact for a fixed list, but for a grid of 1e-4, to which each of at most a dozen parts is rounded up."""
+    spends = mixed(np.random.default_rng(seed))
+    for delta in (1e-9, 1e-6, 1e-3, 0.1):
+        assert compose(spends, delta, GDP)[0] >= true_epsilon(spends, delta) - 12e-4
+
+
+def test_the_same_check_rejects_a_cheaper_choice():
+    """The mutant: a choice at what it costs by zCDP, ε²/8 instead of π/16·ε², counted as g. Large δ tell them apart."""
+    choice = Spend("exponential", "choice", 1.0, 1.0)
+    truth = true_epsilon([choice], 0.2)
+    assert compose([choice], 0.2, GDP)[0] >= truth - 1e-4
+    assert epsilon_from_gdp(choice.cost.rho, 0.2) < truth - 1e-4
