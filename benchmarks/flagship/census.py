@@ -13,20 +13,20 @@ NIST = SHARED / "nist"
 TABLE = NIST / "texas" / "tx2019.csv"
 MISSING = "N"
 AMOUNTS = (
-    *(0, 1, *range(2_500, 20_000, 2_500), *range(20_000, 80_000, 5_000)),
-    *(*range(80_000, 200_000, 20_000), 200_000, 400_000),
+    *(0, 1, *range(1_000, 100_000, 1_000), *range(100_000, 200_000, 10_000)),
+    *(200_000, 300_000, 400_000, 700_000),
 )
-WEIGHTS = (*range(5, 50, 5), *range(50, 200, 10), *range(200, 400, 25), 500, 700, 1_000)
+WEIGHTS = (*range(2, 200, 2), *range(200, 500, 20), 500, 700, 1_000)
 LINES = {
     "AGEP": {"minimum": 0, "maximum": 99},
     "PINCP": {"minimum": -9_000, "maximum": 1_341_000, "cuts": AMOUNTS},
-    "POVPIP": {"minimum": 0, "maximum": 501, "cuts": (*range(20, 501, 20), 501)},
+    "POVPIP": {"minimum": 0, "maximum": 501, "cuts": (*range(5, 501, 5), 501)},
     "PWGTP": {"minimum": 1, "maximum": 9_999, "cuts": WEIGHTS},
     "WGTP": {"minimum": 0, "maximum": 9_999, "cuts": (1, *WEIGHTS)},
 }
 """Bounds as in the data dictionary; round cuts."""
-DENSITIES = tuple(round(10 ** (i / 10)) for i in range(14, 47))
-"""Residents per square mile, in steps of a quarter, within the bounds of the dictionary."""
+DENSITIES = tuple(round(10 ** (i / 40), 1) for i in range(52, 189))
+"""Residents per square mile, in steps of six percent, within the bounds of the dictionary."""
 
 
 def schema() -> us.Schema:

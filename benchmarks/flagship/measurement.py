@@ -22,7 +22,7 @@ from .case import DELTA, PLAIN, Case, code_of
 
 NIST_SCORER = SCORER.with_name("nist.py")
 NO_NUMBA = BENCH / "no-numba"
-TAKE_TARGETS = ("auto", "rake", "dp-arf", "aim")
+TAKE_TARGETS = ("auto", "rake", "dp-arf", "aim", "marginals")
 TICK = 0.02
 """Seconds between two looks whether a child has ended."""
 
@@ -67,10 +67,18 @@ def _ours(case: Case, folder: Path, limit: float) -> Result:
         command += ["--target", facts["target"]]
     result = _timed(command, _environment(case), limit)
     if "failed" not in result:
+        result["noise"] = _noise(folder / "release" / "certificate.json")
         (folder / "release" / "synthetic.csv").replace(folder / "values.csv")
         files = [table / "schema.toml", folder / "values.csv", folder / "codes.csv"]
         _call("flagship.convert", "encode", *map(str, files))
     return result
+
+
+def _noise(certificate: Path) -> float:
+    """The deviation of a count that had been given all that the release spent on counts: 1 / √Σ 1/σ²."""
+    spends = json.loads(certificate.read_text())["spends"]
+    counts = [s for s in spends if s["mechanism"] == "discrete-gaussian"]
+    return round(sum((s["sensitivity"] / s["scale"]) ** 2 for s in counts) ** -0.5, 4)
 
 
 def _environment(case: Case) -> dict[str, str]:
@@ -129,12 +137,12 @@ def _rival(case: Case, folder: Path, limit: float) -> Result:
         target=facts["target"],
         train=str(table / "codes.csv"),
         domain=str(table / "domain.json"),
-        schema=str(table / "schema.toml"),
+        schema=str(table / "codes.toml"),
         synthetic=str(folder / "codes.csv"),
     )
     result = run_tool(case.tool, job, limit)
     if "failed" not in result:
-        _call("flagship.convert", "decode", job.schema, job.synthetic, str(folder / "values.csv"))
+        _call("flagship.convert", "decode", str(table / "schema.toml"), job.synthetic, str(folder / "values.csv"))
     return result
 
 

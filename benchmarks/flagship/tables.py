@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from marginals.coded import SHARED, Codes, write_rows
+from marginals.coded import SHARED, Codes, ordered_columns, schema_of_codes, write_rows
 from pyarrow import csv as arrow_csv
-from rake import hostile, survey
+from rake import hostile, survey, wide
 
 import understudy as us
 from understudy.boundary.schema.column import Integer, Number
@@ -61,8 +61,7 @@ TABLES = {
     "census": Table(hostile.census),
     "wide": Table(hostile.wide),
     "survey": Table(survey.survey),
-    "wide120": Table(partial(hostile.wide, 120, 100_000)),
-    "wide500": Table(partial(hostile.wide, 500, 100_000)),
+    **{name: Table(partial(wide.table, columns)) for name, columns in wide.NAMES.items()},
 }
 
 
@@ -76,7 +75,9 @@ def write(name: str, folder: Path) -> None:
     write_rows(folder / "codes.csv", codes)
     if test is not None:
         write_rows(folder / "test-codes.csv", codes_of(test, schema))
-    (folder / "domain.json").write_text(json.dumps({c.name: c.size for c in domain}))
+    sizes = {c.name: c.size for c in domain}
+    (folder / "domain.json").write_text(json.dumps(sizes))
+    schema_of_codes(sizes, ordered_columns(domain)).save(folder / "codes.toml")
     facts = {
         "rows": len(codes[domain.names[0]]),
         "target": table.target,

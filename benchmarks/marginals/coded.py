@@ -54,13 +54,16 @@ class Coded:
         write_rows(folder / "train.csv", self.train)
         write_rows(folder / "test.csv", self.test)
         (folder / "domain.json").write_text(json.dumps(self.sizes))
-        us.Schema(tuple(self._column(name) for name in self.sizes)).save(folder / "schema.toml")
+        schema_of_codes(self.sizes, self.ordered).save(folder / "schema.toml")
 
-    def _column(self, name: str) -> Integer | Categorical:
-        size = self.sizes[name]
-        if name in self.ordered and size > 1:
-            return Integer(name, minimum=0, maximum=size - 1, bins=size)
-        return Categorical(name, values=tuple(range(size)))
+
+def schema_of_codes(sizes: dict[str, int], ordered: frozenset[str]) -> us.Schema:
+    def column(name: str) -> Integer | Categorical:
+        if name in ordered and sizes[name] > 1:
+            return Integer(name, minimum=0, maximum=sizes[name] - 1, bins=sizes[name])
+        return Categorical(name, values=tuple(range(sizes[name])))
+
+    return us.Schema(tuple(column(name) for name in sizes))
 
 
 def write(name: str, folder: Path) -> None:
@@ -87,9 +90,12 @@ def _encoded(name: str) -> Coded:
         train, test = (_codes(SHARED / f"adult.{part}.csv", schema, domain) for part in ("train", "test"))
     else:
         train, test = _split(_codes(SHARED / f"{name}.csv", schema, domain))
-    # A missing value's code has no place on the line, so a column that has one is a list of labels.
-    ordered = frozenset(c.name for c in domain if c.edges is not None and not c.column.missing)
-    return Coded(train, test, {c.name: c.size for c in domain}, ordered)
+    return Coded(train, test, {c.name: c.size for c in domain}, ordered_columns(domain))
+
+
+def ordered_columns(domain: us.Domain) -> frozenset[str]:
+    """A missing value's code has no place on the line, so a column that has one is a list of labels."""
+    return frozenset(c.name for c in domain if c.edges is not None and not c.column.missing)
 
 
 def _codes(path: Path, schema: us.Schema, domain: us.Domain) -> Codes:

@@ -41,7 +41,8 @@ INSTALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("pydantic", "loguru", "cloudpickle", "tqdm", "importlib-metadata", "redis", "optuna", "geomloss", "pyro-ppl"),
         ("opt_einsum", "pillow"),
     ),
-    "mbi": ((f"mbi=={PINS['mbi']}", "pandas"),),
+    # With our own package, in whose AIM it is the estimator.
+    "mbi": ((f"mbi=={PINS['mbi']}", "."),),
     "sdnist": ((f"sdnist=={PINS['sdnist']}",),),
     "score": (("numpy", "pandas", "scikit-learn", "lightgbm"),),
 }
@@ -74,7 +75,7 @@ def _install(name: str, folder: Path) -> None:
 
 
 def _call(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines()
         raise InstallError(lines[-1] if lines else f"exit code {done.returncode}")

@@ -101,8 +101,10 @@ def _score(table: str, job: Job) -> Result:
 
 
 def _environment() -> dict[str, str]:
-    """The runners are modules of this package; their own folder must not be on the path, for one is called dpmm."""
-    return {"PYTHONPATH": str(ROOT / "benchmarks")}
+    """The runners are modules of this package; their own folder must not be on the path, for one is called dpmm.
+
+    With mbi's estimator our own package runs in another tool's environment."""
+    return {"PYTHONPATH": os.pathsep.join([str(ROOT / "benchmarks"), str(ROOT / "src")])}
 
 
 def _folder(table: str) -> Path:

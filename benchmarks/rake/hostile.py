@@ -156,11 +156,11 @@ def category() -> Made:
     return table.done()
 
 
-def wide(columns: int = 120, rows: int = 5_000) -> Made:
-    """Columns of 2 to 8 values, each a noisy image of an earlier one."""
-    rng, table = rng_of(7), Draft()
+def wide() -> Made:
+    """120 columns of 2 to 8 values, each a noisy image of an earlier one."""
+    rng, rows, table = rng_of(7), 5_000, Draft()
     made: list[Codes] = []
-    for i in range(columns):
+    for i in range(120):
         size = int(rng.integers(2, 9))
         fresh = skewed(rng, rows, size)
         if made:
