@@ -65,6 +65,8 @@ STATED: dict[str, tuple[str, ...]] = {
     "understudy.lab.attacks.shadow_models": ("frame.to_arrow", "cache.CachedTable"),
     # Drawn dates, written by the engine that will read them back.
     "understudy.releases.synthetic_table": ("connection.written_moments",),
+    # Rows that the user says are public: what is known before a release, and nothing that it protects.
+    "understudy.releases.priors": ("rows.Rows",),
     # Codes that a study made itself, put behind the boundary.
     "understudy.lab.studies.documents.prediction_grid": ("cache.EncodedTable",),
     # The auditor's made-up tables, and the boundary broken on purpose.

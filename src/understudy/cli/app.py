@@ -138,6 +138,12 @@ def synth(
     given: Annotated[
         list[str] | None, _option("A value that every row shall have, as in sex=Female; may be repeated.")
     ] = None,
+    prior: Annotated[
+        Path | None,
+        _option(
+            "An earlier release of the same data, or a CSV or Parquet file of PUBLIC rows, which nothing protects."
+        ),
+    ] = None,
     rows: Annotated[
         int | None, _option("How many synthetic rows \\[default: the noisy number of private rows].")
     ] = None,
@@ -178,8 +184,8 @@ def synth(
     run(
         request, epsilon=epsilon, delta=delta, method=method, target=tuple(target or ()), marginals=marginal or (),
         weights=weight or (), workload=workload, by=by, draws=draws, pool=pool, numeric=numeric, options=option or (),
-        given=given or (), rows=rows, seed=seed, analyst=analyst, accept_draft_as_public=accept_draft_as_public,
-        test_only_noise_seed=test_only_noise_seed,
+        given=given or (), prior=prior, rows=rows, seed=seed, analyst=analyst,
+        accept_draft_as_public=accept_draft_as_public, test_only_noise_seed=test_only_noise_seed,
     )  # fmt: skip
 
 
@@ -220,12 +226,15 @@ def plan(
     delta: Delta = DEFAULT_DELTA,
     rows: Annotated[int | None, _option("About how many rows the table has \\[default: 10,000].")] = None,
     target: Annotated[list[str] | None, _option("A column that synth will get as its target; may be repeated.")] = None,
+    prior: Annotated[Path | None, _option("What synth will get as its prior.")] = None,
     json: Json = False,
 ) -> None:
     """Predict error, time and memory of every method, before any budget is spent."""
     from understudy.cli.method_commands import show_plan
 
-    show_plan(data, schema, epsilon=epsilon, delta=delta, rows=rows, target=tuple(target or ()), as_json=json)
+    show_plan(
+        data, schema, epsilon=epsilon, delta=delta, rows=rows, target=tuple(target or ()), prior=prior, as_json=json
+    )
 
 
 @app.command()

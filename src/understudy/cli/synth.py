@@ -172,6 +172,10 @@ def _show(release: Release, out: Path) -> None:
         claim = f"{pair}-differential privacy, neighbours {certificate.neighbours}"
     facts = [("release", str(out)), ("method", f"{certificate.method} ({certificate.reason})"), ("guarantee", claim)]
     facts += _payment(certificate)
+    if prior := certificate.parameters.get("prior"):
+        facts.append(("prior", f"{prior['name']}, {prior['said']}"))
+        if prior["left_out"]:
+            facts.append(("left out", f"columns of which the prior says nothing: {', '.join(prior['left_out'])}"))
     if certificate.audit:
         facts.append(("audit", str(certificate.audit["verdict"])))
     if curve := curve_of(release.record):

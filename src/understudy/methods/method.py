@@ -21,6 +21,7 @@ from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.inference.model import Model
 from understudy.methods.forecast.spending import Public, Spending, spend_on_columns
 from understudy.methods.params import Params
+from understudy.methods.parts.prior import Prior
 from understudy.methods.parts.workload import PAIRS, Stated, stated_targets
 
 NOISE, SAMPLING = "noise", "sampling"
@@ -62,6 +63,8 @@ class Options:
     numeric: str = BINS
     own: Mapping[str, Any] = field(default_factory=dict)
     """By the names of the method's own `Params`; once the method is chosen, those alone that are not its defaults."""
+    prior: Prior | None = None
+    """What is known before, from an earlier release or a public table; who replays a release gives it anew."""
 
     def to_dict(self) -> dict[str, Any]:
         """As certificates have it: several targets are a list, one is its name, and none is null."""
@@ -78,6 +81,8 @@ class Options:
         if (self.by, self.draws) != (NOISE, None):
             plain |= {"by": self.by, "draws": self.draws}
         further = {"pool": (self.pool, ""), "numeric": (self.numeric, BINS), "options": (dict(self.own), {})}
+        if self.prior is not None:
+            plain["prior"] = self.prior.to_dict()
         return plain | {name: value for name, (value, usual) in further.items() if value != usual}
 
     @classmethod
@@ -108,6 +113,8 @@ class Traits:
     """The extra of the package that it needs to be installed."""
     weighs: bool = False
     """Whether it can be told which sets of columns matter more."""
+    takes_prior: bool = False
+    """Whether it can start from an earlier release or a public table."""
     samples: bool = False
     """Whether it can draw from a posterior, and be told how often."""
     selects: bool = False

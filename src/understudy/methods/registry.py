@@ -187,6 +187,10 @@ def _check_options(method: Method, options: Options) -> None:
             f"method {method.name} does not draw from a posterior; leave by and draws out, or use {_names('samples')}",
             options,
         )
+    if options.prior is not None and not traits.takes_prior:
+        raise MethodError(
+            f"method {method.name} takes no prior; leave prior out, or use {_names('takes_prior')}", options
+        )
     if options.pool:
         if not traits.selects:
             raise MethodError(
@@ -224,6 +228,8 @@ def _auto(options: Options, schema: Schema, budget: Budget) -> Choice:
     own, columns = METHODS.own.values(), len(schema.modelled)
     if options.marginals:
         return Choice(next(m for m in own if m.traits.takes_marginals), "marginals were named")
+    if options.prior is not None:
+        return Choice(next(m for m in own if m.traits.takes_prior), "a prior was given, and it is the one to take one")
     if columns <= 1:
         unrelated = next(m for m in general_methods() if not m.traits.keeps_relations)
         return Choice(unrelated, "there is one column, so there are no relations to keep")

@@ -15,6 +15,7 @@ from understudy.boundary.privacy.budget import GDP, ZCDP, Budget, Spend, compose
 from understudy.boundary.privacy.ledger.ledger import Receipt
 from understudy.boundary.schema.schema import DRAFT, Schema
 from understudy.errors import CheckFailed
+from understudy.methods.parts.prior import EARLIER
 
 FIRST_FORMAT, FORMAT = "understudy-certificate/1", "understudy-certificate/2"
 """The first said neither which ledger paid nor where the schema came from, claimed the sum of the spends, and claimed
@@ -158,8 +159,17 @@ class Certificate:
             "neighbours": self.neighbours,
             "unit": self.unit,
             "accountant": self.accountant,
-            "assumes": "the table has at least 2 rows, and the schema holds public facts only",
+            "assumes": self._assumptions(),
         }
+
+    def _assumptions(self) -> str:
+        prior = self.parameters.get("prior")
+        if prior is None:
+            return "the table has at least 2 rows, and the schema holds public facts only"
+        basis = "the table has at least 2 rows, the schema holds public facts only"
+        if prior["kind"] == EARLIER:
+            return f"{basis}, and the claim of the earlier release that was its prior is added to this one"
+        return f"{basis}, and so does the file that was taken as public"
 
     def to_dict(self) -> dict[str, Any]:
         body = self._head() | {

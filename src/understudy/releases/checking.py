@@ -10,11 +10,14 @@ from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import CheckFailed, ReleaseError, UnderstudyError
 from understudy.methods.method import Options
+from understudy.methods.parts.prior import Prior
 from understudy.releases.certificate import FIRST_FORMAT, Certificate, versions
+from understudy.releases.priors import read_prior
 from understudy.releases.release import (
     CERTIFICATE,
     FORMATS,
     MEASUREMENTS,
+    PRIOR,
     REPORT,
     SCHEMA,
     Release,
@@ -108,7 +111,7 @@ def _rebuilt(folder: Path) -> Release:
     # It has no rows: whatever the method asks is answered from the record, and a question that is not there fails.
     curator = Curator.replaying(schema, certificate.asked, record, secure=certificate.secure)
     try:
-        release = _rerun(schema, certificate, curator)
+        release = _rerun(schema, certificate, curator, _prior(folder, certificate))
     except CheckFailed as error:
         # A method that asks something else than it did then: the version that made the release still asks the same.
         raise CheckFailed(f"{error}{_other_versions(certificate)}", certificate) from error
@@ -153,6 +156,8 @@ def _synthetic(certificate: Certificate) -> str:
 def _check_listed(certificate: Certificate) -> None:
     # A file that is not listed could be changed unseen; one too many would be taken for a part of the evidence.
     wanted = {_synthetic(certificate), MEASUREMENTS, SCHEMA, REPORT}
+    if "prior" in certificate.parameters:
+        wanted.add(PRIOR)
     for name in sorted(wanted - certificate.files.keys()):
         raise CheckFailed(f"{CERTIFICATE} holds no hash of {name}", name)
     for name in sorted(certificate.files.keys() - wanted):
@@ -169,14 +174,24 @@ def _check_same_claim(claimed: Certificate, rebuilt: Certificate) -> None:
             raise CheckFailed(f"{key.replace('_', ' ')} in {CERTIFICATE} is not what the replay gives", key)
 
 
-def _rerun(schema: Schema, certificate: Certificate, curator: Curator) -> Release:
+def _prior(folder: Path, certificate: Certificate) -> Prior | None:
+    """The tables of the prior as the release keeps them; which file they are from is as the certificate says."""
+    if "prior" not in certificate.parameters:
+        return None
+    prior = read_prior(_read(folder / PRIOR))
+    if prior.to_dict() != certificate.parameters["prior"]:
+        raise CheckFailed(f"{PRIOR} is not of the prior that {CERTIFICATE} names", prior.name)
+    return prior
+
+
+def _rerun(schema: Schema, certificate: Certificate, curator: Curator, prior: Prior | None) -> Release:
     try:
         parameters = certificate.parameters
         plan = Plan.of(
             schema,
             certificate.asked,
             certificate.method,
-            Options.from_dict(parameters),
+            replace(Options.from_dict(parameters), prior=prior),
             rows=parameters.get("rows"),
             seed=certificate.seed,
             accept_draft=True,  # whoever made the release did; its certificate claims nothing then

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 from understudy.boundary.schema.domain import ColumnSet, Domain
@@ -15,6 +16,7 @@ from understudy.methods.method import Options
 from understudy.methods.parts.workload import stated_targets
 from understudy.methods.registry import AUTO, METHODS, choose
 from understudy.releases.certificate import Certificate
+from understudy.releases.priors import load_prior
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ def plan(
     delta: float = DEFAULT_DELTA,
     rows: int = ASSUMED_ROWS,
     target: str | Sequence[str] | None = None,
+    prior: str | Path | None = None,
 ) -> Outlook:
     """Forecasts error, time and memory of each method from public facts alone: reads no row and spends nothing.
 
@@ -48,6 +51,7 @@ def plan(
         delta: The probability that its claim may fail; 0 asks for pure ε.
         rows: A guess of how many rows the table has, which only the steward may know.
         target: What `synthesize` will be told. `auto` may choose by it; the forecasts do not depend on it.
+        prior: Likewise: an earlier release, or a file of public rows, which is looked at and may be refused.
 
     >>> import understudy as us
     >>> schema = us.Schema.loads('[columns.a]\\ntype = "boolean"\\n[columns.b]\\ntype = "boolean"')
@@ -62,7 +66,8 @@ def plan(
     # A pure budget has no δ, without which Gaussian noise has no finite ε.
     possible = [m for m in METHODS.values() if m.traits.pure or not budget.pure]
     expected = forecasts(schema, budget, rows, [m for m in possible if coefficients_of(m) is not None])
-    choice = choose(AUTO, Options(targets), schema, budget)
+    known = None if prior is None else load_prior(prior, schema)
+    choice = choose(AUTO, Options(targets, prior=known), schema, budget)
     return Outlook(tuple(expected), rows, choice.method.name, choice.reason, targets)
 
 

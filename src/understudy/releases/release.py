@@ -23,8 +23,10 @@ from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import CheckFailed, ReleaseError
 from understudy.inference.model import Model
+from understudy.methods.parts.prior import Prior
 from understudy.parameters import one_of
 from understudy.releases.certificate import Certificate
+from understudy.releases.priors import prior_bytes
 from understudy.releases.synthetic_table import csv_bytes, parquet_bytes
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from understudy.releases.interval import Count, Counter
 
 CERTIFICATE, MEASUREMENTS, SCHEMA, REPORT = "certificate.json", "measurements.npz", "schema.toml", "report.html"
+PRIOR = "prior.npz"
+"""Only where a prior was given: its tables, which `replay` needs."""
 FORMATS = ("csv", "parquet")
 MOST_NAMES = 12
 """Columns that the summary of a release names."""
@@ -50,6 +54,8 @@ class Release:
     arrow: pa.Table
     model: Model = field(repr=False)
     """The fitted distribution: a function of the record, and of public facts."""
+    prior: Prior | None = field(default=None, repr=False)
+    """What was known before, where something was."""
 
     def __repr__(self) -> str:
         return f"<Release: {'; '.join(f'{name} {said}' for name, said in self._summary())}>"
@@ -151,6 +157,8 @@ class Release:
         content = {synthetic_name(format): self.synthetic_bytes(format)}
         content[MEASUREMENTS] = record_bytes(self.record)
         content[SCHEMA] = self.schema.dumps().encode()
+        if self.prior is not None:
+            content[PRIOR] = prior_bytes(self.prior)
         expected = forecast_of(self.certificate, self.domain.schema)
         content[REPORT] = render(self.certificate, self.domain, self.arrow, self.record, expected).encode()
         certificate = dataclasses.replace(self.certificate, files={name: sha256(c) for name, c in content.items()})
@@ -217,7 +225,7 @@ def check_writable(target: Path, overwrite: bool, expected_bytes: int = 0) -> No
 
 def _check_replaceable(target: Path) -> None:
     """Overwriting deletes the old folder, so it must hold a release and nothing else."""
-    ours = {CERTIFICATE, MEASUREMENTS, SCHEMA, REPORT, *map(synthetic_name, FORMATS)}
+    ours = {CERTIFICATE, MEASUREMENTS, SCHEMA, REPORT, PRIOR, *map(synthetic_name, FORMATS)}
     foreign = sorted({p.name for p in target.iterdir()} - ours)
     if foreign:
         raise ReleaseError(

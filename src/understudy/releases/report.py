@@ -385,6 +385,8 @@ def _setting(name: str, value: Any) -> str:
         return "; ".join(f"{option} = {stated}" for option, stated in value.items())
     if name == "given":
         return "; ".join(f"{c} = missing" if stated is None else f"{c} = {stated}" for c, stated in value.items())
+    if name == "prior":
+        return f"{value['name']} (SHA-256 {value['sha256'][:16]}…), {value['said']}"
     if isinstance(value, list | tuple):
         return "; ".join(map(_joined, value))
     return str(value)

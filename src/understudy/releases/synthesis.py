@@ -42,6 +42,7 @@ from understudy.releases.certificate import Audited, Certificate, provenance, ve
 from understudy.releases.drawing import Columns, check_satisfiable, draw, seed_or_fresh
 from understudy.releases.evidence import Evidence, Plain, check_stated
 from understudy.releases.interruption import continued, facts, journal_at, without_ledger
+from understudy.releases.priors import load_prior
 from understudy.releases.release import Release
 from understudy.releases.synthetic_table import from_values, to_native
 
@@ -66,6 +67,7 @@ def synthesize(
     numeric: str = BINS,
     options: Mapping[str, object] | None = None,
     given: Mapping[str, object] | None = None,
+    prior: str | Path | None = None,
     rows: int | None = None,
     seed: int | None = None,
     ledger: Debited = None,
@@ -99,6 +101,9 @@ def synthesize(
             their bounds.
         given: Values that every synthetic row has, such as `{"sex": "Female"}`; the others are drawn given them. It is
             post-processing, and changes neither what is measured nor the budget.
+        prior: The folder of an earlier release of the same data, or a CSV or Parquet file of **public** rows, as
+            evidence for method rake. What the earlier release cost stays in the ledger besides; nothing protects the
+            rows of the file.
         rows: How many synthetic rows; by default the noisy number of private ones, `given` or not.
         seed: Fixes the post-processing only, and is safe to publish.
         ledger: A ledger or its path. By default it is the one beside the file that the table was opened from; a frame
@@ -132,6 +137,7 @@ def synthesize(
         pool=pool,
         numeric=numeric,
         own={} if options is None else dict(options),
+        prior=None if prior is None else load_prior(prior, table.schema, getattr(table, "source", None)),
     )
     randomness, budget = randomness_of(test_only_noise_seed), Budget(epsilon, delta)
     plan = Plan.of(
@@ -256,6 +262,8 @@ class Plan:
                 "leave the audit or the option out",
                 audit,
             )
+        if self.options.prior is not None:
+            raise InputError("an audit is of the method without a prior; leave the audit or the prior out", audit)
         wanted = (self.choice.method.name, self.budget.epsilon, self.budget.delta, self.schema.neighbours)
         found = (audit.subject, audit.claim.epsilon, audit.claim.delta, audit.claim.neighbours)
         if found != wanted:
@@ -327,6 +335,7 @@ class Plan:
             domain=domain,
             arrow=arrow,
             model=model,
+            prior=self.options.prior,
         )
 
     def certificate(self, curator: Curator, rows: int) -> Certificate:

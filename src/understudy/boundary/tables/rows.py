@@ -1,6 +1,7 @@
 """Rows as they are, for whoever stands on the steward's side of the boundary: evaluation and attacks.
 
-What is computed from them is *internal*: it has no guarantee. Nothing that makes a release comes here.
+What is computed from them is *internal*: it has no guarantee. Nothing that makes a release comes here, but for a prior,
+whose rows are public (`releases.priors`).
 """
 
 from __future__ import annotations

@@ -43,9 +43,11 @@ from understudy.inference.structural_zeros import structural_zeros
 from understudy.methods.forecast.spending import PlannedBudget, Public, Spending, after_columns
 from understudy.methods.method import CHOOSES_SEVERAL, Method, Traits, Variant
 from understudy.methods.parts.one_ways import denoised, measure_columns, public_rows
+from understudy.methods.parts.prior import Prior
 from understudy.methods.parts.resolution import Resolutions
 from understudy.methods.parts.select_measure import Acyclic
 from understudy.methods.parts.workload import PAIRS, Stated, Workload, check_target_triples, triples_with
+from understudy.methods.rake import priors
 from understudy.methods.rake.offer import offered
 from understudy.methods.rake.tuning import TUNING, Tuning
 
@@ -58,13 +60,16 @@ class Rake:
     weights: Stated = ()
     workload: str = PAIRS
     tuning: Tuning = TUNING
+    prior: Prior | None = None
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedRake:
         for target in self.targets:
             domain[target]
         check_target_triples(len(domain.names), len(self.targets), self.tuning.most_triple_candidates)
         workload = Workload.of(domain, stated=self.weights, kind=self.workload)
-        return CalibratedRake(domain, amount, self.targets, workload, self.tuning)
+        if self.prior is not None:
+            self.prior.check(domain)
+        return CalibratedRake(domain, amount, self.targets, workload, self.tuning, self.prior)
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,7 @@ class CalibratedRake:
     targets: ColumnSet
     workload: Workload
     tuning: Tuning = TUNING
+    prior: Prior | None = None
 
     @cached_property
     def triples(self) -> tuple[ColumnSet, ...]:
@@ -94,6 +100,8 @@ class CalibratedRake:
             columns, keen = len(self.domain.names), not self.targets
             schedule = Schedule.of(state.total, curator, columns, keen=keen, tuning=self.tuning)
             state.start_from_forest(schedule)
+            if self.prior is not None:
+                priors.join(state, self.prior)
             for number, amount in enumerate(schedule.rounds):
                 state.run_round(schedule, amount, triples=number >= self.tuning.first_triple_round)
         return state.finish()
@@ -196,6 +204,8 @@ class RakeState:
     links: list[tuple[LogFactor, Callable[[], NoisyTable]]] = field(default_factory=list)
     doublings: int = 0
     """How often there were too few particles to follow what was learned."""
+    guesses: priors.Guesses = field(default_factory=dict)
+    """What a prior says of pairs that were not measured."""
 
     @classmethod
     def begin(
@@ -211,6 +221,8 @@ class RakeState:
             m.columns[0]: NoisyTable(m.columns, m.counts.astype(np.float64), np.full(m.counts.size, m.variance))
             for m in one_ways
         }
+        if plan.prior is not None:
+            read = plan.prior.with_columns(read)
         columns = agree(read, [], known_total)
         weights = {c.name: _clean(columns[c.name], c) for c in plan.domain}
         sizes = {c.name: c.size for c in plan.domain}
@@ -277,6 +289,7 @@ class RakeState:
         # Before the fit: tables that overlap would else pull the margin that they share apart in every pass (decision
         # 6).
         self.agree()
+        priors.settle(self, [o.columns for o in picked])
         for option, reading in zip(picked, self.readings[first:], strict=True):
             self.learn(option, reading)
         self.particles.rake(self.tuning.passes, sampling=not self.whole)
@@ -437,7 +450,7 @@ class RakeState:
         for edge in edges:
             self.particles.add(LogFactor(edge.columns, edge.groups, np.log(edge.factor)))
         for reading in self.readings:
-            self._link(partial(self._shifted, reading), self.tuning.edge_spread)
+            self.link(partial(self.shifted, reading), self.tuning.edge_spread)
 
     def forbid(self) -> None:
         """Cells that a constraint of the schema rules out: particles there have no weight, and none is drawn there."""
@@ -451,7 +464,7 @@ class RakeState:
     def _edge(self, reading: NoisyTable) -> Edge:
         margins = [sum_by_group(g, self.weights[c]) for c, g in zip(reading.columns, reading.groups, strict=True)]
         assert isinstance(reading.variance, float)
-        factor = dependence(self._shifted(reading).counts, (margins[0], margins[1]), reading.variance)
+        factor = dependence(self.shifted(reading).counts, (margins[0], margins[1]), reading.variance)
         return Edge(reading.columns, reading.groups, factor)
 
     def learn(self, option: Option, reading: NoisyTable) -> None:
@@ -460,27 +473,30 @@ class RakeState:
         for divisor in self.tuning.coarser:
             level = max((x for x in levels if x <= option.level // divisor), default=0)
             if level:
-                self._learn_at(reading, self.resolutions.groups(option.columns, level))
-        self._learn_at(reading, reading.groups)
+                self.learn_at(reading, self.resolutions.groups(option.columns, level))
+        self.learn_at(reading, reading.groups)
 
-    def _learn_at(self, reading: NoisyTable, groups: tuple[Groups, ...]) -> None:
+    def learn_at(self, reading: NoisyTable, groups: tuple[Groups, ...]) -> None:
+        """What a reading says by these groups, which merge its own."""
         coarse = tuple(coarser(fine, g) for fine, g in zip(reading.groups, groups, strict=True))
         variance = merged(np.full(reading.counts.shape, reading.variance), coarse)
-        self._link(lambda: NoisyTable(reading.columns, merged(self._shifted(reading).counts, coarse), variance, groups))
+        self.link(lambda: NoisyTable(reading.columns, merged(self.shifted(reading).counts, coarse), variance, groups))
 
     def learn_column(self, name: str, spread: float = 0.0) -> None:
         """What all tables together say of one column."""
         every = (np.arange(self.plan.domain.size(name)),)
-        self._link(lambda: NoisyTable((name,), self.weights[name], self.columns[name].variance, every), spread)
+        self.link(lambda: NoisyTable((name,), self.weights[name], self.columns[name].variance, every), spread)
 
-    def _shifted(self, reading: NoisyTable) -> NoisyTable:
+    def shifted(self, reading: NoisyTable) -> NoisyTable:
+        """Moved to what all tables together say of its columns."""
         return reading.shifted_to(self.columns)
 
-    def _link(self, seen: Callable[[], NoisyTable], spread: float = 0.0) -> None:
+    def link(self, seen: Callable[[], NoisyTable], spread: float = 0.0) -> LogFactor:
         """Evidence that is looked up again whenever more is known of the columns."""
         factor = LogFactor.evidence(seen(), spread)
         self.particles.add(factor)
         self.links.append((factor, seen))
+        return factor
 
     def refresh(self, count: int, passes: int) -> None:
         """New particles under the same factors; the old ones, where the new are worse by far.
@@ -561,10 +577,10 @@ METHOD = Method(
     guarantee="pure ε with delta = 0, else Gaussian differential privacy",
     good_for="the best table: pairs at the resolution that their noise allows, and prediction of a target",
     limits="half a minute; beyond a hundred columns minutes",
-    build=lambda options, params: Rake(options.targets, options.weights, options.workload),
+    build=lambda options, params: Rake(options.targets, options.weights, options.workload, prior=options.prior),
     # A forecast is that of a typical table, and two of them differ by chance. This method erred least in nearly all
     # measured releases (`scripts/bench marginals`), so another one must be expected to err less by a quarter.
-    traits=Traits(general=True, weighs=True, doubt=0.75),
+    traits=Traits(general=True, weighs=True, takes_prior=True, doubt=0.75),
     spending=spending,
     variants=(Variant(mutants=CHOOSES_SEVERAL),),
 )

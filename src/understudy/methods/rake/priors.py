@@ -1,0 +1,59 @@
+"""How `rake` takes in a prior, once its own forest is measured: as evidence, as a guess to be corrected, or not at all.
+
+All of it is a function of the prior and of answers that are paid for, so nothing here costs anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from understudy.boundary.schema.domain import ColumnSet
+from understudy.inference.particles.particles import LogFactor
+from understudy.methods.parts.prior import EARLIER, Margins, Prior, evidence, judge
+
+if TYPE_CHECKING:
+    from understudy.methods.rake.rake import RakeState
+
+
+def join(state: RakeState, prior: Prior) -> None:
+    """Takes the prior's tables into the model as far as the measured pairs confirm them, and fits it anew."""
+
+    def margins() -> Margins:
+        return Margins(state.weights, state.total)
+
+    found = judge(prior, [state.shifted(r) for r in state.readings], margins())
+    if prior.kind == EARLIER and found.noise_alone:
+        _take_as_measured(state, prior)
+    elif found.useful:
+        measured = {r.columns for r in state.readings}
+        for table in prior.of(2):
+            if table.columns not in measured:
+                guess = state.link(evidence(table, prior.kind, found.bias, margins))
+                state.guesses[table.columns] = guess
+    else:
+        return
+    state.particles.rake(state.tuning.passes, sampling=not state.whole)
+    state.refresh(state.count, state.tuning.refresh_passes)
+
+
+def _take_as_measured(state: RakeState, prior: Prior) -> None:
+    """Noisy counts of the same rows are evidence like those of this release, each with its own noise."""
+    tables = [*prior.of(2), *prior.of(3)]
+    state.readings += tables
+    state.agree()
+    for table in tables:
+        state.learn_at(table, table.groups)
+
+
+def settle(state: RakeState, measured: Sequence[ColumnSet]) -> None:
+    """A pair that is measured is no longer guessed: the guess stays where the fit begins, and is evidence no more."""
+    for columns in measured:
+        guess = state.guesses.pop(columns, None)
+        if guess is not None:
+            guess.seen = None
+            state.links = [(factor, seen) for factor, seen in state.links if factor is not guess]
+
+
+Guesses = dict[ColumnSet, LogFactor]
+"""The factors of a prior's pairs that were not measured yet."""
