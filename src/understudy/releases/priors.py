@@ -159,8 +159,8 @@ def _public_table(path: Path, schema: Schema) -> Prior:
     rows = Rows.of(path)
     domain = _domain(schema)
     shared = [c for c in domain if c.name in rows.columns]
-    if len(shared) < 2:
-        raise TableError(f"the prior {path.name!r} has fewer than 2 of the schema's columns; it says nothing", path)
+    if not shared:
+        raise TableError(f"the prior {path.name!r} has none of the schema's columns", path)
     ((count,),) = rows.query(f"SELECT count(*) FROM {rows.relation}")
     if not count:
         raise TableError(f"the prior {path.name!r} has no rows", path)
@@ -172,15 +172,13 @@ def _public_table(path: Path, schema: Schema) -> Prior:
         )
     frame, missing = rows.everything(), schema.missing_texts
     codes = {c.name: codes_of_column(c, frame.column(c.name), missing).astype(np.intp) for c in shared}
-    tables = _strongest(Domain(domain.schema, tuple(shared)), codes, count)
-    if not tables:
-        raise TableError(f"in the prior {path.name!r} no two columns depend on each other beyond chance", path)
+    tables = _counts(Domain(domain.schema, tuple(shared)), codes, count)
     facts = {"said": TAKEN_AS_PUBLIC, "rows": count, "left_out": sorted(set(domain.names) - codes.keys())}
     return Prior(PUBLIC, path.name, hashlib.sha256(path.read_bytes()).hexdigest(), tables, facts)
 
 
-def _strongest(domain: Domain, codes: Mapping[str, NDArray[np.intp]], rows: int) -> tuple[NoisyTable, ...]:
-    """The pairs that tell most about each other: a spanning forest, and some more for each column."""
+def _counts(domain: Domain, codes: Mapping[str, NDArray[np.intp]], rows: int) -> tuple[NoisyTable, ...]:
+    """Single columns, and the pairs that tell most about each other: a spanning forest, and some more."""
     weights = {c.name: np.bincount(codes[c.name], minlength=c.size).astype(np.float64) for c in domain}
     resolutions = Resolutions.of(domain, weights)
     step = -(-rows // RANKED_ROWS)
@@ -193,7 +191,8 @@ def _strongest(domain: Domain, codes: Mapping[str, NDArray[np.intp]], rows: int)
     forest = _spanning(dependent)
     further = [pair for pair in dependent if pair not in set(forest)][: FURTHER_PAIRS * len(domain.names)]
     most = min(float(MOST_CELLS), max(4.0, rows / ROWS_PER_CELL))
-    return tuple(_counted(codes, pair, resolutions, most) for pair in (*forest, *further))
+    single = [NoisyTable((c.name,), weights[c.name], 0.0, (np.arange(c.size),)) for c in domain]
+    return (*single, *(_counted(codes, pair, resolutions, most) for pair in (*forest, *further)))
 
 
 def _pairs(domain: Domain) -> list[ColumnSet]:

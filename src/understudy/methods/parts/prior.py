@@ -6,9 +6,10 @@ A prior never meets a private row. It is compared with what the release itself h
   where both differ by no more than their noise.
 - Its tables of pairs and triples are further evidence where they agree, up to noise, with the pairs that were measured
   anew. Where they don't, they are taken for a public table.
-- A public table says how columns depend on each other, and nothing of the columns themselves: its pairs are moved to
-  the private margins. How far such a pair may be off is estimated from the pairs that the release measured, and where
-  the prior predicts these no better than independent columns would, it is left out.
+- Counts of single columns of a public table are averaged with the noisy ones, too. How far they are off beyond chance
+  is estimated column by column from the noisy counts, so that a column that is another one here has next to no weight.
+- Its pairs are moved to the private margins. How far such a pair may be off is estimated from the pairs that the
+  release measured, and where the prior predicts these no better than independent columns would, pairs are left out.
 
 So a prior that is wrong costs little: it is found out by measurements that would have been made anyway.
 """
@@ -23,7 +24,7 @@ import numpy as np
 
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.errors import MethodError
-from understudy.inference.grouping import Floats, Groups, sum_by_group
+from understudy.inference.grouping import Floats, Groups, coarser, merged, sum_by_group
 from understudy.inference.noisy_table import NoisyTable
 from understudy.inference.shrinkage import BALANCING_STEPS, dependence
 
@@ -63,13 +64,14 @@ class Prior:
                 raise MethodError(f"a table of the prior {self.name!r} does not fit the schema's columns", self.name)
 
     def with_columns(self, read: Mapping[str, NoisyTable]) -> dict[str, NoisyTable]:
-        """Noisy counts of single columns, each averaged with the prior's where noise explains how they differ."""
+        """Noisy counts of single columns, each averaged with the prior's as far as these can be relied on."""
         found = dict(read)
-        if self.kind == EARLIER:
-            for table in self.tables:
-                new = read.get(table.columns[0])
-                if len(table.columns) == 1 and new is not None and _agree(new, table):
-                    found[table.columns[0]] = new.averaged_with(table)
+        for table in self.of(1):
+            (name,) = table.columns
+            if self.kind == PUBLIC:
+                found[name] = found[name].averaged_with(_scaled(table, found[name]))
+            elif _agree(found[name], table):
+                found[name] = found[name].averaged_with(table)
         return found
 
     def of(self, columns: int) -> list[NoisyTable]:
@@ -93,6 +95,26 @@ def _agree(new: NoisyTable, old: NoisyTable) -> bool:
     """Whether two noisy readings of the same counts differ by no more than noise: χ² with a degree for each cell."""
     differences = (new.counts - old.counts) ** 2 / (np.asarray(new.variance) + old.variance)
     return float(differences.sum()) <= differences.size + SURE * np.sqrt(2.0 * differences.size)
+
+
+def _scaled(public: NoisyTable, noisy: NoisyTable) -> NoisyTable:
+    """Public counts of a column, scaled to the private rows; chance and a bias, seen in the noisy counts, may be in."""
+    scale = max(float(noisy.counts.sum()), 1.0) / public.counts.sum()
+    expected = scale * public.counts
+    # Poisson's variance; with one row more, since a value that no public row has is not therefore impossible.
+    chance = scale**2 * (public.counts + 1.0)
+    noise = np.broadcast_to(np.asarray(noisy.variance, dtype=np.float64), expected.shape)
+    weight = 1.0 / (noise + chance)
+    errors = (noisy.counts - expected) ** 2
+    excess = float((weight * (errors - noise - chance)).sum())
+    # One standard deviation on top, as for pairs: noise may hide a bias.
+    doubt = float(np.sqrt((weight**2 * 2.0 * (noise + chance) ** 2).sum()))
+    # By what either expects: where the public table has few rows and the noisy counts have many, its error is large.
+    square = np.maximum(expected, noisy.counts) ** 2 + chance
+    bias = (max(0.0, excess) + doubt) / max(float((weight * square).sum()), 1e-300)
+    # Limited translation (Efron & Morris 1972): a count that stands out is not pulled towards one that is wrong.
+    standing_out = np.maximum(errors - SURE**2 * (noise + chance), 0.0)
+    return replace(public, counts=expected, variance=chance + bias * square + standing_out)
 
 
 # --- pairs, beside what was measured
@@ -187,14 +209,13 @@ class Judgement:
 
 
 def judge(prior: Prior, measured: Sequence[NoisyTable], margins: Margins) -> Judgement:
-    """Compares the prior with noisy tables of pairs; these must have been moved to the margins."""
-    by_columns = {t.columns: t for t in prior.of(2)}
-    found = [_beside(by_columns[m.columns], m, prior.kind, margins) for m in measured if m.columns in by_columns]
-    if not found:
+    """Compares the prior with noisy tables of pairs."""
+    both = [(t, m) for m in measured for t in prior.of(2) if t.columns == m.columns]
+    if not both:
         return Judgement(0, noise_alone=True, useful=False, bias=0.0)
+    found = [_beside(t, m, prior.kind, margins) for t, m in both]
     seen, noise, expected, chance, independent = (np.concatenate(parts) for parts in zip(*found, strict=True))
     errors, gaps = (seen - expected) ** 2, (seen - independent) ** 2
-    chi2 = float((errors / (noise + chance)).sum())
     # Cells weigh by what noise leaves of them, so that neither the largest nor the emptiest decide alone.
     weight = 1.0 / (noise + independent)
     # The difference of both sums of squares is linear in the measured counts, and so is its noise.
@@ -207,10 +228,39 @@ def judge(prior: Prior, measured: Sequence[NoisyTable], margins: Margins) -> Jud
     spread = float(np.sqrt((weight**2 * (2.0 * noise**2 + 4.0 * noise * errors)).sum()))
     return Judgement(
         len(found),
-        noise_alone=chi2 <= errors.size + SURE * np.sqrt(2.0 * errors.size),
+        noise_alone=prior.kind == EARLIER and _differ_by_noise(both),
         useful=gain > SURE * doubt and remainder < LARGEST_REMAINDER * dependent,
         bias=(excess + spread) / scale,
     )
+
+
+def _differ_by_noise(both: Sequence[tuple[NoisyTable, NoisyTable]]) -> bool:
+    """Whether pairs of readings differ by no more than noise, on the finest cells that both are made of."""
+    squares, cells = 0.0, 0
+    for old, new in both:
+        common = [_coarsest(a, b) for a, b in zip(old.groups, new.groups, strict=True)]
+        (first, one), (second, other) = (_merged(t, common) for t in (old, new))
+        squares += float(((first - second) ** 2 / (one + other)).sum())
+        cells += first.size
+    return squares <= cells + SURE * float(np.sqrt(2.0 * cells))
+
+
+def _coarsest(first: Groups, second: Groups) -> Groups:
+    """The finest grouping that merges whole groups of both."""
+    labels, before = first, np.full_like(first, -1)
+    while not np.array_equal(labels, before):
+        before = labels
+        for groups in (first, second):
+            least = np.full(int(groups.max()) + 1, labels.max())
+            np.minimum.at(least, groups, labels)
+            labels = least[groups]
+    return np.asarray(np.unique(labels, return_inverse=True)[1], dtype=np.intp)
+
+
+def _merged(table: NoisyTable, groups: Sequence[Groups]) -> tuple[Floats, Floats]:
+    """Counts by coarser groups, and their variance: that of all cells which each one is the sum of."""
+    coarse = [coarser(fine, g) for fine, g in zip(table.groups, groups, strict=True)]
+    return merged(table.counts, coarse), merged(np.full(table.counts.shape, table.variance), coarse)
 
 
 def _beside(table: NoisyTable, measured: NoisyTable, kind: str, margins: Margins) -> tuple[Floats, ...]:
@@ -219,7 +269,8 @@ def _beside(table: NoisyTable, measured: NoisyTable, kind: str, margins: Margins
     there = expected_of(table, kind, margins).at(table.groups, measured.groups, codes)
     noise = np.full(measured.counts.shape, measured.variance)
     independent = margins.independent(measured.columns, measured.groups)
-    return tuple(x.ravel() for x in (measured.counts, noise, there.counts, there.variance, independent))
+    moved = measured.shifted_to({c: NoisyTable((c,), margins.weights[c], 0.0) for c in measured.columns})
+    return tuple(x.ravel() for x in (moved.counts, noise, there.counts, there.variance, independent))
 
 
 def evidence(table: NoisyTable, kind: str, bias: float, margins: Callable[[], Margins]) -> Callable[[], NoisyTable]:

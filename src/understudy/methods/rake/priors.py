@@ -22,7 +22,7 @@ def join(state: RakeState, prior: Prior) -> None:
     def margins() -> Margins:
         return Margins(state.weights, state.total)
 
-    found = judge(prior, [state.shifted(r) for r in state.readings], margins())
+    found = judge(prior, state.readings, margins())
     if prior.kind == EARLIER and found.noise_alone:
         _take_as_measured(state, prior)
     elif found.useful:
