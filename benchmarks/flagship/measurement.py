@@ -23,6 +23,7 @@ from .case import DELTA, PLAIN, Case, code_of
 NIST_SCORER = SCORER.with_name("nist.py")
 NO_NUMBA = BENCH / "no-numba"
 TAKE_TARGETS = ("auto", "rake", "dp-arf", "aim", "marginals")
+GAUSSIAN = ("discrete-gaussian", "rounded-gaussian")
 TICK = 0.02
 """Seconds between two looks whether a child has ended."""
 
@@ -67,18 +68,19 @@ def _ours(case: Case, folder: Path, limit: float) -> Result:
         command += ["--target", facts["target"]]
     result = _timed(command, _environment(case), limit)
     if "failed" not in result:
-        result["noise"] = _noise(folder / "release" / "certificate.json")
+        result |= _noise(folder / "release" / "certificate.json")
         (folder / "release" / "synthetic.csv").replace(folder / "values.csv")
         files = [table / "schema.toml", folder / "values.csv", folder / "codes.csv"]
         _call("flagship.convert", "encode", *map(str, files))
     return result
 
 
-def _noise(certificate: Path) -> float:
+def _noise(certificate: Path) -> Result:
     """The deviation of a count that had been given all that the release spent on counts: 1 / √Σ 1/σ²."""
     spends = json.loads(certificate.read_text())["spends"]
-    counts = [s for s in spends if s["mechanism"] == "discrete-gaussian"]
-    return round(sum((s["sensitivity"] / s["scale"]) ** 2 for s in counts) ** -0.5, 4)
+    counts = [s for s in spends if s["mechanism"] in GAUSSIAN]
+    precision = sum((s["sensitivity"] / s["scale"]) ** 2 for s in counts)
+    return {"noise": round(precision**-0.5, 4)} if precision else {}
 
 
 def _environment(case: Case) -> dict[str, str]:
