@@ -14,7 +14,7 @@ from understudy.boundary.privacy.queryable import BudgetView
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.inference.discovery import provisional
-from understudy.methods.parts.one_ways import FIRST_SHARE, MORE_SHARE, MOST_SHARE, NOISY, VERY_NOISY, error_weights
+from understudy.methods.parts.one_ways import FIRST_SHARE, MORE_SHARE, error_weights, further_share
 
 Floats = NDArray[np.float64]
 
@@ -88,12 +88,10 @@ def after_columns(public: Public, most: bool = True) -> tuple[Amount, Amount]:
     `most`: whether they may take the largest share where they are hardly known.
     """
     error = float(public.noise_of_columns(public.amount.part(FIRST_SHARE)).mean())
-    share = FIRST_SHARE
-    if error > VERY_NOISY and most:
-        share += MOST_SHARE
-    elif error > NOISY:
-        share += MORE_SHARE
-    first = public.amount.part(share)
+    further = further_share(error, len(public.domain.names))
+    if not most:
+        further = min(further, MORE_SHARE)
+    first = public.amount.part(FIRST_SHARE + further)
     return first, replace(public.amount, value=public.amount.value - first.value)
 
 

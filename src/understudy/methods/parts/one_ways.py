@@ -21,6 +21,9 @@ FIRST_SHARE, MORE_SHARE, MOST_SHARE = 0.3, 0.3, 0.6
 `scripts/bench rake constants`: 0.15 or 0.6 for the first is better on some tables and worse on others."""
 NOISY, VERY_NOISY = 0.033, 0.2
 """The expected total variation of a column from which on noise rules."""
+NARROW = 40
+"""Columns up to which the latter holds as it is. Of more, fewer of their pairs can be measured, while the noise of
+single columns is in all pairs: noise rules nearly all the sooner."""
 
 
 def error_weights(cells: Sequence[int], pure: bool) -> list[float]:
@@ -49,13 +52,23 @@ def measure_columns(
     total = estimate_total([*rows, *one_ways])
     error = float(np.mean([0.4 * m.counts.size * m.deviation / total for m in one_ways]))
     if error <= NOISY:
-        return one_ways
+        return one_ways  # most tables: nothing more is asked
     # The error follows from noisy counts alone, so that it may decide what is paid next (adaptive composition).
-    share = MOST_SHARE
-    if error <= VERY_NOISY:
-        share = MORE_SHARE
-    again = measure_each(domain, curator, amount.part(share))
+    again = measure_each(domain, curator, amount.part(further_share(error, len(domain.names))))
     return [_averaged(a, b) for a, b in zip(one_ways, again, strict=True)]
+
+
+def further_share(error: float, columns: int) -> float:
+    """What so many single columns get on top of the first share where noise puts so much into each of them.
+
+    >>> further_share(0.01, 14), further_share(0.1, 14), further_share(0.1, 120), further_share(0.3, 14)
+    (0.0, 0.3, 0.6, 0.6)
+    """
+    if error <= NOISY:
+        return 0.0
+    if error <= max(NOISY, VERY_NOISY * min(1.0, NARROW / columns)):
+        return MORE_SHARE
+    return MOST_SHARE
 
 
 def public_rows(curator: Queryable) -> list[Measurement]:
