@@ -82,7 +82,6 @@ def test_it_declares_itself(method: str):
 def test_auto_has_one_method_for_each_of_its_rules():
     own = own_methods().values()
     assert [m.name for m in own if m.traits.takes_marginals] == ["marginals"]
-    assert [m.name for m in own if m.traits.suits_wide_targets] == ["dp-arf"]
     assert [m.name for m in general_methods()] == ["aim", "independent", "mst", "rake"]
     assert [m.name for m in general_methods() if not m.traits.keeps_relations] == ["independent"]
 

@@ -31,8 +31,7 @@ from understudy.methods.parts.networks import Report, Watch
 from understudy.methods.parts.one_ways import measure_columns, public_rows
 from understudy.methods.rake import rake
 from understudy.methods.rake.rake import CalibratedRake, Rake, RakeState, Schedule
-from understudy.methods.rake.tuning import TUNING as RAKE_TUNING
-from understudy.methods.rake.tuning import Tuning
+from understudy.methods.rake.tuning import FEW_COLUMNS, Tuning
 
 POOL_SHARE = 0.3
 """Settled in advance, like all that follows, by a sweep on public tables: `docs/concepts/selection`."""
@@ -47,7 +46,7 @@ MOST_TRAINED_DELTA = 0.5
 class SelectTuning:
     """Constants of the method, which no user sets; `rake` is what it measures by."""
 
-    rake: Tuning = RAKE_TUNING
+    rake: Tuning = FEW_COLUMNS
     fewest_pool_rows: int = 20_000
     """A pool of a small table is larger than it, since its rows must do for every cell."""
     most_pool_rows: int = 2_000_000

@@ -126,8 +126,6 @@ class Traits:
     keeps_relations: bool = True
     general: bool = False
     """Whether `auto` may choose it by its forecast: it needs to be told nothing."""
-    suits_wide_targets: bool = False
-    """Whether `auto` takes it where a target is named among many columns."""
     doubt: float = 1.0
     """What `auto` multiplies its forecast by: below 1 where it errs less than a forecast of a typical table says."""
 

@@ -28,9 +28,6 @@ from understudy.parameters import one_of, suggestion
 
 AUTO, GROUP = "auto", "understudy.methods"
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-MANY_COLUMNS, AMPLE = 16, 1.0
-"""Columns and ε from which on leaves of trees were closer than pairs, told a target, on the tables that have so many
-(`scripts/bench marginals`: mushroom and votes); with fewer they are level, and take twice the time."""
 PATIENCE, ROOM = 900.0, 8_000.0
 """Seconds and megabytes that `auto` thinks a release may take."""
 NOT_PRIVATE: set[str] = set()
@@ -233,14 +230,6 @@ def _auto(options: Options, schema: Schema, budget: Budget) -> Choice:
     if columns <= 1:
         unrelated = next(m for m in general_methods() if not m.traits.keeps_relations)
         return Choice(unrelated, "there is one column, so there are no relations to keep")
-    # Sets of columns that matter more are what the method for many columns can't be told.
-    weighed = bool(options.weights) or options.workload != PAIRS
-    if options.targets and columns >= MANY_COLUMNS and budget.epsilon >= AMPLE and not weighed:
-        return Choice(
-            next(m for m in own if m.traits.suits_wide_targets),
-            f"a target was named among {columns} columns, and with an epsilon of at least {AMPLE:g} the leaves of "
-            "trees keep more than pairs do of what so many columns have in common",
-        )
     return recommended(forecasts(schema, budget, ASSUMED_ROWS, general_methods()), ASSUMED_ROWS)
 
 

@@ -232,7 +232,7 @@ def test_memory_beyond_the_measured_counts_as_the_nearest():
 
 
 def test_plan_says_what_auto_would_take_told_a_target():
-    """The same that a release would take: with a target among many columns, leaves of trees."""
+    """The same that a release would take; what a target needs, the general method knows by itself."""
     for table, target in (("mushroom", "class"), ("votes", "Class"), ("nursery", "classification")):
         schema = bundled(table)
         for epsilon in (0.1, 1.0):
@@ -241,7 +241,7 @@ def test_plan_says_what_auto_would_take_told_a_target():
             assert (outlook.method, outlook.reason, outlook.targets) == (choice.method.name, choice.reason, (target,))
     told = us.plan(bundled("mushroom"), epsilon=1.0, target="class")
     untold = us.plan(bundled("mushroom"), epsilon=1.0)
-    assert told.method == "dp-arf" != untold.method and told.forecasts == untold.forecasts
+    assert told.method == "rake" == untold.method and told.forecasts == untold.forecasts
 
 
 def test_a_target_that_is_no_column_is_refused(tmp_path: Path):
@@ -252,7 +252,7 @@ def test_a_target_that_is_no_column_is_refused(tmp_path: Path):
     (tmp_path / "s.toml").write_text(bundled("mushroom").dumps())
     words = ["plan", "--schema", str(tmp_path / "s.toml"), "--epsilon", "1"]
     done = CliRunner().invoke(app, [*words, "--target", "class"], env={"COLUMNS": "200"})
-    assert "auto would take dp-arf told to predict class" in " ".join(done.output.split())
+    assert "auto would take rake told to predict class" in " ".join(done.output.split())
 
 
 def test_methods_that_are_never_pure_are_left_out_where_delta_is_0():

@@ -19,15 +19,17 @@ import understudy as us
 from helpers.related_columns import COPIES, along, counts, distance, mean_distance, measured, schema_of, tangled
 from helpers.tuning import tune
 from understudy.boundary.privacy.mechanisms.exponential import first_admissible
+from understudy.boundary.schema.domain import Domain
 from understudy.inference.conditional import ConditioningLimits
 from understudy.inference.grouping import coarser, merged, refine
 from understudy.inference.particles import kernels, vectorised
 from understudy.inference.particles.gibbs import sweep as honest_sweep
 from understudy.inference.particles.pair_forest import Edge
 from understudy.inference.particles.particles import Particles, Snapshot
+from understudy.methods.parts.resolution import Resolutions
 from understudy.methods.parts.select_measure import Acyclic
 from understudy.methods.rake import rake
-from understudy.methods.rake.rake import DisjointPairs, RakeState
+from understudy.methods.rake.rake import RakeState, SmallOverlap
 from understudy.methods.rake.tuning import TUNING
 
 WHOLE, PARTICLES = "whole domain", "particles"
@@ -202,8 +204,29 @@ def test_triples_are_measured_where_they_are_wanted(options: Mapping[str, Any], 
         assert {s for s in measured(release) if len(s) == 3} == {frozenset("abt")}
 
 
-def test_without_a_target_only_pairs_are_measured(silent):
+@pytest.mark.parametrize("target", ["t", None])
+def test_a_relation_that_no_three_columns_show_is_found(target: str | None, silent, mode: str, monkeypatch):
+    a, b, c, d, e = np.random.default_rng(6).integers(0, 2, (5, 8000))
+    original = pa.table({"a": a, "b": b, "c": c, "d": d, "e": e, "t": (a + b + c) % 2})
+    sizes, found = dict.fromkeys("abcdet", 2), []
+    for _ in range(2):
+        table = silent(original, schema_of(sizes), "rake", epsilon=20.0, target=target).table
+        found.append(distance(original, table, ("a", "b", "c", "t"), sizes))
+        tune(monkeypatch, "rake", larger_sets=0)  # the counter-example
+    assert found[0] < 0.05 < 0.4 < found[1]
+
+
+def test_larger_sets_keep_the_classes_of_a_target(drawn):
+    domain = Domain.of(schema_of(SIZES | {"t": 9}))
+    weights = {c: np.full(domain.size(c), 10.0) for c in domain.names}
+    found = Resolutions.of(domain, weights, {"t": 12})
+    assert found.shape(("a", "b", "c", "t"), 2) == (2, 2, 2, 9)
+    assert found.shape(("a", "b", "t"), 2) == (2, 2, 2)
+
+
+def test_without_a_target_and_without_larger_sets_only_pairs_are_measured(silent, monkeypatch: pytest.MonkeyPatch):
     """The counter-example of the test above."""
+    tune(monkeypatch, "rake", larger_sets=0)
     release = silent(parity(), schema_of(BINARY), "rake", epsilon=50.0)
     assert {len(s) for s in measured(release)} == {2}
     assert distance(parity(), release.table, ("a", "b", "t"), BINARY) > 0.3
@@ -505,7 +528,7 @@ def test_twelve_binary_columns_are_held_whole(silent, monkeypatch: pytest.Monkey
 
 def test_sets_of_one_round_share_at_most_one_column():
     asked = [("a", "b"), ("b", "a"), ("b", "c"), ("a", "b", "t"), ("a", "c", "t"), ("c", "t"), ("d", "e", "t")]
-    picked = first_admissible(range(len(asked)), DisjointPairs(asked), len(asked))
+    picked = first_admissible(range(len(asked)), SmallOverlap(asked), len(asked))
     assert [asked[i] for i in picked] == [("a", "b"), ("b", "c"), ("a", "c", "t"), ("d", "e", "t")]
 
 

@@ -38,7 +38,7 @@ from understudy.boundary.tables.cache import CachedTable
 from understudy.methods.method import Options
 from understudy.methods.parts.select_measure import Acyclic
 from understudy.methods.rake import rake
-from understudy.methods.rake.rake import DisjointPairs
+from understudy.methods.rake.rake import SmallOverlap
 from understudy.methods.registry import METHODS
 
 BUDGETS = {"pure": Budget(2.0, 0.0), "approximate": Budget(2.0, 1e-6)}
@@ -374,7 +374,7 @@ def test_mutants_of_the_draw_are_refused(mutant: type[MutantRandomness]) -> None
     assert refusals("pairs", randomness) == [True, True]
 
 
-class AllApart(DisjointPairs):
+class AllApart(SmallOverlap):
     """Mutant: two resolutions of one pair may be picked in one round."""
 
     def admits(self, candidate: int) -> bool:
@@ -388,7 +388,7 @@ class AllJoined(Acyclic):
         return True
 
 
-@pytest.mark.parametrize(("rule", "mutant", "place"), [("Acyclic", AllJoined, 0), ("DisjointPairs", AllApart, 1)])
+@pytest.mark.parametrize(("rule", "mutant", "place"), [("Acyclic", AllJoined, 0), ("SmallOverlap", AllApart, 1)])
 def test_mutants_of_the_rules_are_refused(
     rule: str, mutant: type[Any], place: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,6 +32,8 @@ LOWEST_THETA, HIGHEST_THETA = -7.0, 5.0
 LARGEST_SPREAD, SMALLEST_SPREAD = 4.0, 0.01
 LEAST_SHARE = 1e-12
 """Of the rows: what a value keeps that should have none."""
+CLOSE = 1e-3
+"""Of the rows: columns that are off by no more need no further fit."""
 
 CELL = np.int32
 Cells: TypeAlias = NDArray[np.int32]
@@ -220,17 +222,21 @@ class Particles:
                 block.rake(self.codes, self.weights, noise)
             self.weights *= self.total / self.weights.sum()
 
-    def fit_columns(self, counts: Mapping[str, Floats], passes: int = 5) -> None:
+    def fit_columns(self, counts: Mapping[str, Floats], passes: int = 30) -> None:
         """Weights that add up to these counts of single columns; a value that no particle has stays without."""
         for _ in range(passes):
+            misfit = 0.0
             for name, wanted in counts.items():
                 cells = np.asarray(self.codes[name], dtype=CELL)
                 found = kernels.histogram(cells, self.weights, len(wanted))
                 # Never to nothing: where all particles have values that are not wanted, none would have a weight.
                 least = np.maximum(wanted, LEAST_SHARE * self.total)
+                misfit = max(misfit, float(np.abs(wanted - found)[found > 0].sum()))
                 ratio = np.divide(least, found, out=np.ones(len(wanted)), where=found > 0)
                 kernels.rescale(self.weights, cells, ratio)
             self.weights *= self.total / self.weights.sum()
+            if misfit < CLOSE * self.total:
+                break
 
     def loss(self) -> float:
         """The mean loss of all evidence: about 1 where only noise and the chance of so many particles are left."""

@@ -255,14 +255,14 @@ class TreesAndGrids:
     """
 
     trees: OneOfEach
-    grids: rake.DisjointPairs
+    grids: rake.SmallOverlap
 
     @classmethod
     def of(cls, options: Sequence[PrunedTree | rake.Option]) -> TreesAndGrids:
         """A grid has no tree, so that it is its own; a cut is no grid, so that it shares no columns with any."""
         trees = [id(o.candidate) if isinstance(o, PrunedTree) else id(o) for o in options]
         grids = [o.columns if isinstance(o, rake.Option) else () for o in options]
-        return cls(OneOfEach(trees), rake.DisjointPairs(grids))
+        return cls(OneOfEach(trees), rake.SmallOverlap(grids))
 
     def admits(self, candidate: int) -> bool:
         return self.trees.admits(candidate) and self.grids.admits(candidate)
@@ -278,7 +278,7 @@ METHOD = Method(
     limits="about twice the time of rake",
     build=lambda options, params: DpArf(options.targets, params),
     params=DpArfParams,
-    traits=Traits(family=MODEL_FIRST, buys_bins=True, suits_wide_targets=True),
+    traits=Traits(family=MODEL_FIRST, buys_bins=True),
     spending=rake.spending,
     variants=(Variant(mutants=CHOOSES_SEVERAL),),
 )

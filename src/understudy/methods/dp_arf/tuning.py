@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from understudy.methods.rake.tuning import TUNING as RAKE_TUNING
-from understudy.methods.rake.tuning import Tuning
+from understudy.methods.rake.tuning import FEW_COLUMNS, Tuning
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class FirstTreeTuning:
 class DpArfTuning:
     """How trees are grown, offered and counted."""
 
-    rake: Tuning = RAKE_TUNING
+    rake: Tuning = FEW_COLUMNS
     first_tree: FirstTreeTuning = FirstTreeTuning()
 
     most_paired_columns: int = 400

@@ -24,26 +24,36 @@ class Resolutions:
 
     domain: Domain
     groupings: Mapping[str, Mapping[int, Grouping]]
+    target_levels: Mapping[str, int] = field(default_factory=dict)
+    """In grids of four columns and more, these columns are no coarser than so, whatever the level of the others."""
     _grids: dict[tuple[ColumnSet, int], Grid] = field(default_factory=dict, repr=False)
     _matrices: dict[tuple[str, int, int], Floats | None] = field(default_factory=dict, repr=False)
     _ladders: dict[ColumnSet, dict[int, int]] = field(default_factory=dict, repr=False)
     _levels: dict[tuple[str, int], int] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, domain: Domain, weights: Mapping[str, Floats]) -> Resolutions:
+    def of(
+        cls, domain: Domain, weights: Mapping[str, Floats], target_levels: Mapping[str, int] | None = None
+    ) -> Resolutions:
         """`weights` are the noisy one-way counts, made non-negative."""
-        return cls(domain, {c.name: _groupings(weights[c.name], c.edges is not None, c.column.missing) for c in domain})
+        groupings = {c.name: _groupings(weights[c.name], c.edges is not None, c.column.missing) for c in domain}
+        return cls(domain, groupings, target_levels or {})
 
     def groups(self, columns: ColumnSet, level: int) -> tuple[Groups, ...]:
         """Each column at the finest of its levels that is no finer than this one."""
         return tuple(g.of_code for g in self._at(columns, level))
 
     def _at(self, columns: ColumnSet, level: int) -> list[Grouping]:
-        return [self.groupings[c][self._nearest(c, level)] for c in columns]
+        return [self.groupings[c][self._level(columns, c, level)] for c in columns]
+
+    def _level(self, columns: ColumnSet, column: str, level: int) -> int:
+        if len(columns) > 3:
+            level = max(level, self.target_levels.get(column, level))
+        return self._nearest(column, level)
 
     def matrices(self, columns: ColumnSet, fine: int, level: int) -> list[Floats | None]:
         """What sums a table at a finer level up to this one, axis by axis."""
-        return [self._matrix(c, self._nearest(c, fine), self._nearest(c, level)) for c in columns]
+        return [self._matrix(c, self._level(columns, c, fine), self._level(columns, c, level)) for c in columns]
 
     def _nearest(self, column: str, level: int) -> int:
         key = (column, level)

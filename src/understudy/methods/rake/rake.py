@@ -236,7 +236,7 @@ class RakeState:
             read=read,
             columns=columns,
             weights=weights,
-            resolutions=Resolutions.of(plan.domain, weights),
+            resolutions=Resolutions.of(plan.domain, weights, dict.fromkeys(plan.targets, plan.tuning.target_groups)),
             particles=particles,
         )
 
@@ -297,7 +297,7 @@ class RakeState:
 
     def _pick(self, schedule: Schedule, amount: Amount, triples: bool) -> list[Option]:
         """The sets to measure in this round; where they are few, first of all pairs with a target."""
-        sets, picked = self.sets(triples), list[Option]()
+        sets, picked = [*self.sets(triples), *self.larger_sets()], list[Option]()
         asked = [(sets, schedule.per_round)]
         wanted = [s for s in sets if self._is_aimed(s)]
         measured = sum(self._is_aimed(r.columns) for r in self.readings)
@@ -315,7 +315,7 @@ class RakeState:
                     part,
                     k=min(count, len(options)),
                     # The second selection knows what the first one picked.
-                    rule=DisjointPairs([o.columns for o in options], tuple(frozenset(o.columns) for o in picked)),
+                    rule=SmallOverlap([o.columns for o in options], tuple(frozenset(o.columns) for o in picked)),
                 )
             )
             picked += [options[i] for i in chosen]
@@ -354,12 +354,33 @@ class RakeState:
         always = [self._is_aimed(s) or frozenset(s) in self.plan.stated for s in sets]
         return offered(sets, [r.columns for r in self.readings], always, self.tuning.most_offered, self.rng)
 
+    def larger_sets(self) -> list[ColumnSet]:
+        """Some sets of four columns and more, for relations that no three of them show; where targets are named, each
+        has one.
+
+        There are far too many to offer all. They are drawn by a generator that knows nothing of the rows, other ones in
+        each round (decision 18).
+        """
+        names, targets = self.plan.domain.names, self.plan.targets
+        found = dict[ColumnSet, None]()
+        for i in range(self.tuning.larger_sets):
+            others, kept = list(names), set[str]()
+            if targets:
+                kept = {targets[i % len(targets)]}
+                others = [c for c in names if c not in kept]
+            size = int(self.rng.integers(self.tuning.fewest_others, self.tuning.most_others + 1))
+            drawn = self.rng.choice(len(others), min(size, len(others)), replace=False)
+            kept |= {others[j] for j in drawn}
+            if len(kept) > 3:
+                found[tuple(c for c in names if c in kept)] = None
+        return list(found)
+
     def _levels(self, columns: ColumnSet, schedule: Schedule) -> list[int]:
         # Thinned from the fine end, so that the finest level always stays.
         if len(columns) == 2:
             levels = self.resolutions.levels(columns, self.tuning.most_pair_cells)
             return levels[:: -self._thinning][::-1]
-        # An average cell of a triple holds two standard deviations of its noise, or more.
+        # An average cell of a triple, or of a larger set, holds two standard deviations of its noise, or more.
         levels = self.resolutions.levels(columns, self.total / (2.0 * schedule.noise), self.tuning.most_triple_groups)
         return levels[:: -self._triple_thinning][::-1]
 
@@ -373,7 +394,8 @@ class RakeState:
     def _triple_thinning(self) -> int:
         """The same for triples, by their number, which is public: beyond 6,000 only every second, third, … level, and
         beyond 30,000 only the finest that the noise allows. More than 36,000 of several targets are refused before."""
-        return math.ceil(len(self.plan.triples) * self.tuning.levels_per_triple / self.tuning.most_triple_candidates)
+        levels = len(self.plan.triples) * self.tuning.levels_per_triple
+        return max(1, math.ceil(levels / self.tuning.most_triple_candidates))
 
     def options_of(
         self,
@@ -534,12 +556,13 @@ class RakeState:
 
 
 @dataclass(frozen=True)
-class DisjointPairs:
-    """The rule that no two sets of one round share two columns: the second would be chosen on stale grounds.
+class SmallOverlap:
+    """The rule that two sets of one round share less than two columns, or less than all but one where both are large:
+    else the second would be chosen on stale grounds.
 
     What is admissible only shrinks, since `taken` only grows.
 
-    >>> DisjointPairs([("a", "b"), ("a", "b", "c"), ("b", "c")]).after(0).admits(1)
+    >>> SmallOverlap([("a", "b"), ("a", "b", "c"), ("b", "c")]).after(0).admits(1)
     False
     """
 
@@ -549,9 +572,9 @@ class DisjointPairs:
 
     def admits(self, candidate: int) -> bool:
         columns = self.sets[candidate]
-        return all(len(taken.intersection(columns)) < 2 for taken in self.taken)
+        return all(len(taken.intersection(columns)) < max(2, min(len(taken), len(columns)) - 1) for taken in self.taken)
 
-    def after(self, picked: int) -> DisjointPairs:
+    def after(self, picked: int) -> SmallOverlap:
         return replace(self, taken=(*self.taken, frozenset(self.sets[picked])))
 
 

@@ -7,7 +7,7 @@ ablation`; decisions are those of docs/decisions. A value without a source was s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from understudy.inference.conditional import LIMITS, ConditioningLimits
 
@@ -77,6 +77,14 @@ class Tuning:
     most_offered: int = 2_000
     """Pairs that a round offers, and triples as well; of more (64 columns have that many) a part each time. A limit of
     time."""
+    larger_sets: int = 40
+    """Sets of four columns and more that each round offers, drawn at random. Decision 18."""
+    fewest_others: int = 3
+    """Columns of such a set, besides a target."""
+    most_others: int = 6
+    """The same, at most: with more, a grid of two groups each has more cells than a round can know."""
+    target_groups: int = 12
+    """Such sets merge the values of a target into no fewer groups than this: one wants to tell its classes apart."""
     most_candidates: int = 20_000
     """Pairs at all their levels; where there are more, levels are thinned out. A limit of time."""
     levels_per_pair: int = 10
@@ -135,3 +143,5 @@ class Tuning:
 
 TUNING = Tuning()
 """As every release is made."""
+FEW_COLUMNS = replace(TUNING, larger_sets=0)
+"""For `dp-arf`, whose leaves know of many columns, and `dp-select`, whose rows are another method's."""

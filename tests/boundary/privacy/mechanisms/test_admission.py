@@ -34,7 +34,7 @@ from understudy.inference.graphical.graphical_model import JunctionTree
 from understudy.methods.dp_arf.dp_arf import TreesAndGrids
 from understudy.methods.dp_arf.proxy_trees import CandidateTree, ProxyTree, PrunedTree
 from understudy.methods.parts.select_measure import Acyclic, ModelSizeLimit
-from understudy.methods.rake.rake import DisjointPairs, Option
+from understudy.methods.rake.rake import Option, SmallOverlap
 
 Outcome = tuple[int, ...]
 Floats = NDArray[np.float64]
@@ -72,8 +72,8 @@ class Case:
 CASES = {
     "Acyclic": Case(lambda: Acyclic(PAIRS), 6, 3),
     "Acyclic, a pair at two levels": Case(lambda: Acyclic([*PAIRS[:4], *PAIRS[:3]]), 7, 3),
-    "DisjointPairs": Case(lambda: DisjointPairs([*PAIRS, ("a", "b", "c")]), 7, 3),
-    "DisjointPairs, after the first part of a round": Case(lambda: DisjointPairs(PAIRS, (frozenset("abc"),)), 6, 2),
+    "SmallOverlap": Case(lambda: SmallOverlap([*PAIRS, ("a", "b", "c")]), 7, 3),
+    "SmallOverlap, after the first part of a round": Case(lambda: SmallOverlap(PAIRS, (frozenset("abc"),)), 6, 2),
     "OneOfEach": Case(lambda: OneOfEach([0, 0, 0, 1, 1, 2, 2]), 7, 3),
     "TreesAndGrids": Case(round_of_trees_and_grids, 7, 4),
     "AskedInOrder": Case(lambda: AskedInOrder(Acyclic(PAIRS), 6), 6, 3),

@@ -28,7 +28,7 @@ OUTSIDE_KINDS = {
     "understudy.predictors.greedy.Purity": "scores thousands of splits from the counts of one bundle",
     "understudy.methods.parts.select_measure.Acyclic": "a rule, as the next three: quick if asked only as needed",
     "understudy.methods.parts.select_measure.ModelSizeLimit": "finds a junction tree for each candidate",
-    "understudy.methods.rake.rake.DisjointPairs": "may have thousands of candidates",
+    "understudy.methods.rake.rake.SmallOverlap": "may have thousands of candidates",
     "understudy.methods.dp_arf.dp_arf.TreesAndGrids": "the same",
 }
 """What is handed rows, exact counts or private orders, inside the boundary and outside of it: proofs rest on either."""
