@@ -136,6 +136,8 @@ def test_the_history_is_exported(ending: str, run: Call, desk: Path):
     rows = json.loads(out.read_text()) if ending == "json" else list(csv.DictReader(out.read_text().splitlines()))
     assert [row["kind"] for row in rows] == ["limit", "share", "debit"]
     assert float(rows[1]["share"]) == 0.5 and rows[2]["purpose"] == "query of people.csv: SELECT count(*) FROM data"
+    cost = rows[2]["cost"]["gdp"] if ending == "json" else rows[2]["cost_gdp"]
+    assert cost.startswith("g") and cost.endswith("/2^80")
 
 
 def test_an_export_needs_an_ending_and_a_ledger(run: Call, desk: Path):

@@ -166,7 +166,7 @@ def _watched(plan: AuditPlan, progress: Progress) -> CuratorChecks | TrainingChe
 
 
 def _claim(plan: AuditPlan, exchanges: Sequence[PairedExchange]) -> Claim:
-    """With ρ where our own accountant claims it, and μ where all noise is Gaussian."""
+    """With ρ where our own accountant claims it, and μ where it counts in g, or all noise is Gaussian."""
     budget, rho, mu = plan.budget, None, None
     if not (plan.opaque or plan.trains or budget.pure):
         rho = float(budget.capacity.value)

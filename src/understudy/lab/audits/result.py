@@ -28,7 +28,8 @@ LIMITS = (
 
 @dataclass(frozen=True)
 class Claim:
-    """What a method says of itself; `rho` and `mu` are known where every spend is in zCDP, or all are Gaussian."""
+    """What a method says of itself. `mu` is known where costs are counted in g, which is μ²/2 and a ρ, too; `rho` alone
+    where they are counted by zCDP."""
 
     epsilon: float
     delta: float
