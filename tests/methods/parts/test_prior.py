@@ -13,7 +13,7 @@ from understudy.errors import MethodError
 from understudy.inference.grouping import Grouping, sum_by_group
 from understudy.inference.noisy_table import NoisyTable
 from understudy.methods.parts import prior as module
-from understudy.methods.parts.prior import EARLIER, PUBLIC, Judgement, Margins, Prior, evidence, expected_of, judge
+from understudy.methods.parts.prior import EARLIER, PUBLIC, Judgement, Margins, Prior, expected_of, guess_of, judge
 
 SIZES = {"a": 6, "b": 8}
 EACH = tuple(np.arange(n) for n in SIZES.values())
@@ -106,7 +106,7 @@ def test_what_is_expected_has_the_private_margins(kind: str) -> None:
     expected = expected_of(table, kind, MARGINS).counts
     assert np.allclose(expected.sum(axis=1), MARGINS.weights["a"], rtol=1e-3)
     assert np.allclose(expected.sum(axis=0), MARGINS.weights["b"], rtol=1e-3)
-    seen = evidence(table, kind, 0.01, lambda: MARGINS)()
+    seen = guess_of(table, kind, 0.01, lambda: MARGINS)()
     assert (np.asarray(seen.variance) > 0).all() and seen.counts.shape == (6, 8)
 
 

@@ -273,7 +273,7 @@ def _beside(table: NoisyTable, measured: NoisyTable, kind: str, margins: Margins
     return tuple(x.ravel() for x in (moved.counts, noise, there.counts, there.variance, independent))
 
 
-def evidence(table: NoisyTable, kind: str, bias: float, margins: Callable[[], Margins]) -> Callable[[], NoisyTable]:
+def guess_of(table: NoisyTable, kind: str, bias: float, margins: Callable[[], Margins]) -> Callable[[], NoisyTable]:
     """A pair of the prior as a noisy table at today's margins, with the error that it must be allowed."""
 
     def seen() -> NoisyTable:

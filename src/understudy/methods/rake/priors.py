@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.inference.particles.particles import LogFactor
-from understudy.methods.parts.prior import EARLIER, Margins, Prior, evidence, judge
+from understudy.methods.parts.prior import EARLIER, Margins, Prior, guess_of, judge
 
 if TYPE_CHECKING:
     from understudy.methods.rake.rake import RakeState
@@ -29,7 +29,7 @@ def join(state: RakeState, prior: Prior) -> None:
         measured = {r.columns for r in state.readings}
         for table in prior.of(2):
             if table.columns not in measured:
-                guess = state.link(evidence(table, prior.kind, found.bias, margins))
+                guess = state.link(guess_of(table, prior.kind, found.bias, margins))
                 state.guesses[table.columns] = guess
     else:
         return
