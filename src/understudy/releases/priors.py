@@ -41,7 +41,7 @@ MOST_BYTES = 1 << 29
 MOST_CELLS = 2_500
 """Of a pair of public columns; a table of an earlier release may have as many as ten times that."""
 ROWS_PER_CELL = 5.0
-RANKED_ROWS, RANKED_GROUPS = 50_000, 16
+RANKED_ROWS, RANKED_GROUPS = 20_000, 16
 """By how many public rows, and at which resolution, pairs are ranked."""
 FURTHER_PAIRS = 2
 """For each column, beside a spanning forest: the strongest pairs that remain."""
@@ -181,13 +181,7 @@ def _counts(domain: Domain, codes: Mapping[str, NDArray[np.intp]], rows: int) ->
     """Single columns, and the pairs that tell most about each other: a spanning forest, and some more."""
     weights = {c.name: np.bincount(codes[c.name], minlength=c.size).astype(np.float64) for c in domain}
     resolutions = Resolutions.of(domain, weights)
-    step = -(-rows // RANKED_ROWS)
-    few = {name: column[::step] for name, column in codes.items()}
-    ranked = sorted(
-        ((_information(_counted(few, pair, resolutions, RANKED_GROUPS**2)), pair) for pair in _pairs(domain)),
-        key=lambda found: -found[0],
-    )
-    dependent = [pair for bits, pair in ranked if bits > 0.0]
+    dependent = _ranked(domain, codes, resolutions)
     forest = _spanning(dependent)
     further = [pair for pair in dependent if pair not in set(forest)][: FURTHER_PAIRS * len(domain.names)]
     most = min(float(MOST_CELLS), max(4.0, rows / ROWS_PER_CELL))
@@ -195,8 +189,20 @@ def _counts(domain: Domain, codes: Mapping[str, NDArray[np.intp]], rows: int) ->
     return (*single, *(_counted(codes, pair, resolutions, most) for pair in (*forest, *further)))
 
 
-def _pairs(domain: Domain) -> list[ColumnSet]:
-    return [(a, b) for a, b in itertools.combinations(domain.names, 2) if min(domain.shape((a, b))) > 1]
+def _ranked(domain: Domain, codes: Mapping[str, NDArray[np.intp]], resolutions: Resolutions) -> list[ColumnSet]:
+    """The pairs that depend on each other beyond chance, the strongest first."""
+    step = -(-len(codes[domain.names[0]]) // RANKED_ROWS)
+    coarse: dict[str, tuple[NDArray[np.intp], int]] = {}
+    for name in (n for n in domain.names if domain.size(n) > 1):
+        # Once for each column: with hundreds of them, pairs are many.
+        (groups,) = resolutions.groups((name,), RANKED_GROUPS)
+        coarse[name] = groups[codes[name][::step]], int(groups.max()) + 1
+    found: dict[ColumnSet, float] = {}
+    for (a, (first, rows)), (b, (second, columns)) in itertools.combinations(coarse.items(), 2):
+        found[a, b] = _information(
+            np.bincount(first * columns + second, minlength=rows * columns).reshape(rows, columns)
+        )
+    return sorted((pair for pair, nats in found.items() if nats > 0.0), key=lambda pair: -found[pair])
 
 
 def _counted(
@@ -211,14 +217,14 @@ def _counted(
     return NoisyTable(pair, counts.astype(np.float64), 0.0, groups)
 
 
-def _information(table: NoisyTable) -> float:
+def _information(counts: NDArray[np.intp]) -> float:
     """Mutual information in nats, less what chance gives (Miller 1955)."""
-    share = table.counts / table.counts.sum()
+    share = counts / counts.sum()
     first, second = share.sum(axis=1), share.sum(axis=0)
     seen = share > 0
     found = float((share[seen] * np.log(share[seen] / np.outer(first, second)[seen])).sum())
     freedom = (np.count_nonzero(first) - 1) * (np.count_nonzero(second) - 1)
-    return found - freedom / (2.0 * table.counts.sum())
+    return found - freedom / (2.0 * float(counts.sum()))
 
 
 def _spanning(pairs: Sequence[ColumnSet]) -> list[ColumnSet]:

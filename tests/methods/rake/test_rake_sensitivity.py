@@ -7,6 +7,7 @@ numbers, dates, labels and truth values, declared or not, missing or not; grids 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,8 +37,13 @@ from helpers.twins import BUDGETS, ITS_OWN, Compared, TwinCurator, TwinGate, amo
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.privacy.mechanisms.score import Candidate
+from understudy.boundary.schema.domain import Domain
 from understudy.boundary.tables.table import Table
+from understudy.inference.noisy_table import NoisyTable
 from understudy.methods.method import Options
+from understudy.methods.parts.prior import EARLIER, PUBLIC, Judgement, Prior
+from understudy.methods.rake import priors as joining
+from understudy.methods.rake.rake import RakeState
 from understudy.methods.registry import METHODS
 
 WISHES: dict[str, Callable[[Sequence[str]], dict[str, Any]]] = {
@@ -58,15 +64,30 @@ class Run:
     budget: Budget = BUDGETS["approximate"]
     randomness: Randomness = field(default_factory=lambda: SeededRandomness(1))
     wrap: Callable[[Table], Table] = lambda table: table
+    prior: str = ""
 
     def compare(self) -> tuple[TwinCurator, list[Compared]]:
         relation = self.pair.relation
         first, second = (open_rows(rows, relation, "pyarrow", Path()) for rows in (self.pair.first, self.pair.second))
         gate = TwinGate(self.wrap(first), self.wrap(second), self.budget, self.randomness)
         curator, domain = TwinCurator(relation, self.budget, gate), domain_of(relation, self.names)
-        recipe = METHODS["rake"].recipe(Options.from_dict(WISHES[self.wish](self.names)))
+        options = Options.from_dict(WISHES[self.wish](self.names))
+        if self.prior:
+            options = replace(options, prior=made_up(domain, self.prior))
+        recipe = METHODS["rake"].recipe(options)
         recipe.calibrate(domain, curator.remaining()).fit(curator, np.random.default_rng(0))
         return curator, gate.compared
+
+
+def made_up(domain: Domain, kind: str) -> Prior:
+    """Counts of all columns and pairs, drawn at random: a prior may say anything."""
+    rng, tables = np.random.default_rng(5), []
+    for size in (1, 2):
+        for columns in itertools.combinations(domain.names, size):
+            groups = tuple(np.arange(domain.size(c)) for c in columns)
+            counts = rng.integers(0, 40, domain.shape(columns)).astype(np.float64)
+            tables.append(NoisyTable(columns, counts, 25.0 if kind == EARLIER else 0.0, groups))
+    return Prior(kind, "made up", "", tuple(tables))
 
 
 KINDS = {"marginal", "select", "partition"}
@@ -106,6 +127,22 @@ def test_the_same_check_refuses_half_the_sensitivity(relation: str, wish: str) -
     run = Run(among_many(relation), ("age", "city", "pay"), wish, Budget(30.0, 1e-6))
     curator, compared = run.compare()
     assert widest(curator) == (2 if wish == "pairs" else 3)
+    assert violations(curator, compared, relation) == set()
+    assert violations(curator, compared, relation, declared=0.499) == KINDS | {ITS_OWN}
+
+
+@pytest.mark.parametrize("relation", HEADS)
+@pytest.mark.parametrize("kind", [EARLIER, PUBLIC])
+def test_a_prior_changes_no_sensitivity(relation: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it says, and however it is judged: here it is always believed."""
+    believed = Judgement(1, noise_alone=kind == EARLIER, useful=True, bias=0.01)
+    monkeypatch.setattr(joining, "judge", lambda *given: believed)
+    joined: list[Any] = []
+    honest = RakeState.refresh
+    monkeypatch.setattr(RakeState, "refresh", lambda self, *given: (joined.append(self), honest(self, *given))[1])
+    run = Run(among_many(relation), ("age", "city", "pay"), budget=Budget(30.0, 1e-6), prior=kind)
+    curator, compared = run.compare()
+    assert len(joined[0].readings) > 2 or joined[0].links
     assert violations(curator, compared, relation) == set()
     assert violations(curator, compared, relation, declared=0.499) == KINDS | {ITS_OWN}
 
