@@ -22,8 +22,8 @@ FIRST_SHARE, MORE_SHARE, MOST_SHARE = 0.3, 0.3, 0.6
 NOISY, VERY_NOISY = 0.033, 0.2
 """The expected total variation of a column from which on noise rules."""
 NARROW = 40
-"""Columns up to which the latter holds as it is. Of more, fewer of their pairs can be measured, while the noise of
-single columns is in all pairs: noise rules nearly all the sooner."""
+"""Columns up to which these hold as they are. Of more, fewer of their pairs can be measured, while the noise of single
+columns is in all pairs: noise rules the sooner."""
 
 
 def error_weights(cells: Sequence[int], pure: bool) -> list[float]:
@@ -51,22 +51,26 @@ def measure_columns(
     # ½·√(2/π): half of the L1 distance, and the mean absolute value of Gaussian noise in each cell.
     total = estimate_total([*rows, *one_ways])
     error = float(np.mean([0.4 * m.counts.size * m.deviation / total for m in one_ways]))
-    if error <= NOISY:
-        return one_ways  # most tables: nothing more is asked
     # The error follows from noisy counts alone, so that it may decide what is paid next (adaptive composition).
-    again = measure_each(domain, curator, amount.part(further_share(error, len(domain.names))))
+    further = further_share(error, len(domain.names))
+    if not further:
+        return one_ways
+    again = measure_each(domain, curator, amount.part(further))
     return [_averaged(a, b) for a, b in zip(one_ways, again, strict=True)]
 
 
 def further_share(error: float, columns: int) -> float:
     """What so many single columns get on top of the first share where noise puts so much into each of them.
 
-    >>> further_share(0.01, 14), further_share(0.1, 14), further_share(0.1, 120), further_share(0.3, 14)
-    (0.0, 0.3, 0.6, 0.6)
+    >>> [further_share(error, columns=14) for error in (0.02, 0.1, 0.3)]
+    [0.0, 0.3, 0.6]
+    >>> [further_share(error, columns=120) for error in (0.01, 0.02, 0.1)]
+    [0.0, 0.3, 0.6]
     """
-    if error <= NOISY:
+    sooner = min(1.0, NARROW / columns)
+    if error <= NOISY * sooner:
         return 0.0
-    if error <= max(NOISY, VERY_NOISY * min(1.0, NARROW / columns)):
+    if error <= VERY_NOISY * sooner:
         return MORE_SHARE
     return MOST_SHARE
 
