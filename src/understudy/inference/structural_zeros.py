@@ -37,7 +37,7 @@ def structural_zeros(domain: Domain) -> dict[ColumnSet, Mask]:
         # Forbidden only if every try breaks the rule: a mistake leaves a cell open, and never closes one that can occur
         # in more than a sliver of it.
         for _ in range(TRIES):
-            forbidden &= violated(constraint, decode(codes, domain, rng), cells)
+            forbidden &= violated(constraint, decode(codes, domain, rng, uniform=True), cells)
         if forbidden.any():
             found[columns] = found.get(columns, False) | forbidden.reshape(domain.shape(columns))
     return found

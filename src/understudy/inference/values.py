@@ -22,6 +22,7 @@ from understudy.boundary.schema.domain import Coding, Domain
 from understudy.boundary.schema.expression import Constraint, Kind, Predicate
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InternalError, SchemaError
+from understudy.inference.bin_density import draw_steps
 
 Codes: TypeAlias = Mapping[str, NDArray[np.integer]]
 
@@ -53,9 +54,12 @@ def _absent_by_itself(data: NDArray[Any]) -> NDArray[np.bool_]:
 # --- From codes to values -------------------------------------------------------------------------------------------
 
 
-def decode(codes: Codes, domain: Domain, rng: np.random.Generator) -> dict[str, Values]:
-    """Typed values of the coded columns, each drawn uniformly inside its bin."""
-    return {coding.name: _decode(coding, codes[coding.name], rng) for coding in domain if coding.name in codes}
+def decode(codes: Codes, domain: Domain, rng: np.random.Generator, *, uniform: bool = False) -> dict[str, Values]:
+    """Typed values of the coded columns: inside a bin by the density that its neighbours suggest (`bin_density`).
+
+    Or `uniform`: for codes that stand for the domain, and not for rows.
+    """
+    return {c.name: _decode(c, codes[c.name], rng, uniform) for c in domain if c.name in codes}
 
 
 def made_up(column: Identifier, size: int) -> Values:
@@ -83,8 +87,7 @@ def check_decodable(domain: Domain) -> None:
     """Refuses a number whose decimals are too coarse for its bins: a bin without any value can't be decoded."""
     for coding in domain:
         if isinstance(coding.column, Number):
-            low, high = _steps(coding)
-            empty = np.flatnonzero(high < low)
+            empty = np.flatnonzero(np.diff(_steps(coding)) < 1)
             if len(empty):
                 edges = coding.edges or ()
                 raise SchemaError(
@@ -94,37 +97,41 @@ def check_decodable(domain: Domain) -> None:
                 )
 
 
-def _decode(coding: Coding, codes: NDArray[np.integer], rng: np.random.Generator) -> Values:
-    missing = codes == coding.levels if coding.column.missing else None
-    inside = np.minimum(codes, coding.levels - 1) if coding.column.missing else codes
-    return Values(_values(coding, inside, rng), missing)
+def _decode(coding: Coding, codes: NDArray[np.integer], rng: np.random.Generator, uniform: bool) -> Values:
+    if not coding.column.missing:
+        return Values(_values(coding, codes, rng, uniform))
+    missing = codes == coding.levels
+    # Drawn without the missing ones, which are in no bin; what stands behind the mask is any value of the column.
+    present = _values(coding, codes[~missing], rng, uniform)
+    data = np.repeat(_values(coding, np.zeros(1, dtype=np.intp), rng, uniform), len(codes))
+    data[~missing] = present
+    return Values(data, missing)
 
 
-def _values(coding: Coding, codes: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.generic]:
+def _values(coding: Coding, codes: NDArray[np.integer], rng: np.random.Generator, uniform: bool) -> NDArray[np.generic]:
     column = coding.column
     if isinstance(column, Boolean):
         return codes == 1
     if coding.labels is not None:
         return np.array(coding.labels, dtype=np.int64 if isinstance(coding.labels[0], int) else object)[codes]
+    edges = _steps(coding) if isinstance(column, Number) else np.array(coding.edges, dtype=np.int64)
+    steps = rng.integers(edges[codes], edges[codes + 1]) if uniform else draw_steps(codes, edges, rng)
     if isinstance(column, Number):
-        low, high = _steps(coding)
-        return rng.integers(low[codes], high[codes], endpoint=True) / 10.0 ** decimals_of(coding)
-    edges = np.array(coding.edges, dtype=np.int64)
-    whole = rng.integers(edges[codes], edges[codes + 1])
+        return steps / 10.0 ** decimals_of(coding)
     if isinstance(column, Datetime):
-        return np.datetime64(column.start, "s") + whole * np.timedelta64(column.unit_seconds, "s")
-    return whole
+        return np.datetime64(column.start, "s") + steps * np.timedelta64(column.unit_seconds, "s")
+    return steps
 
 
-def _steps(coding: Coding) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first and last multiple of 10^−decimals inside each bin of a number."""
+def _steps(coding: Coding) -> NDArray[np.int64]:
+    """The first multiple of 10^−decimals inside each bin of a number, and at the end the first behind the last bin."""
     edges, power = np.array(coding.edges), 10.0 ** decimals_of(coding)
     first = np.ceil(edges * power)
     # Rounding in edges × power may put a step on the wrong side of its edge: compare as the encoder will.
     first = np.where((first - 1) / power >= edges, first - 1, np.where(first / power < edges, first + 1, first))
-    last = first[1:] - 1
-    last[-1] = first[-1] if first[-1] / power == edges[-1] else first[-1] - 1
-    return first[:-1].astype(np.int64), last.astype(np.int64)
+    if first[-1] / power == edges[-1]:  # the last bin includes its upper edge
+        first[-1] += 1
+    return first.astype(np.int64)
 
 
 # --- The truth of a condition ---------------------------------------------------------------------------------------

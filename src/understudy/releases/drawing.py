@@ -118,7 +118,7 @@ def _sampled(model: Model | None, domain: Domain, given: Evidence, rng: np.rando
     else:
         codes = model.sample(given.rows, rng)
     # A given value stays as it is; decoding its code would draw another one from the same bin.
-    return decode(codes, domain, rng) | dict(given.values)
+    return decode(codes, domain, rng, uniform=model is None) | dict(given.values)
 
 
 def _obedient_completions(

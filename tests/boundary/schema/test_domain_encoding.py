@@ -114,15 +114,13 @@ def test_values_lie_inside_their_bins(column):
     assert len(np.unique(data[codes == 1])) > 1 or column.decimals == 1 or coding.edges[2] - coding.edges[1] == 1
 
 
-def test_values_are_uniform_over_a_bin_of_whole_numbers():
-    """Each of 5 values has 1/5 of 50,000 draws; |z| < 6.7 for all of them but with probability below 1e-9 (Hoeffding:
-    2·5·exp(−2·50,000·t²) at t = 0.0154 is 5e-10)."""
-    counts = np.bincount(
-        decoded(Integer("x", minimum=0, maximum=9, bins=2), np.zeros(50_000, dtype=int)).data, minlength=10
-    )
-    assert np.all(np.abs(counts[:5] / 50_000 - 0.2) < 0.0154) and not counts[5:].any()
-    skewed = np.bincount(np.random.default_rng(1).integers(0, 6, 50_000) % 5, minlength=5)  # the mutant
-    assert not np.all(np.abs(skewed / 50_000 - 0.2) < 0.0154)
+def test_values_are_even_over_bins_of_equal_density():
+    """Whatever the seed: rows of a bin are spread over it, so that each of its values gets its share up to one row."""
+    codes = np.tile([0, 1], 50_300)
+    counts = np.bincount(decoded(Integer("x", minimum=0, maximum=9, bins=2), codes).data, minlength=10)
+    assert np.all(np.abs(counts - 10_060) <= 1)
+    alone = np.bincount(np.random.default_rng(1).integers(0, 5, 50_300), minlength=5)  # the mutant: rows by themselves
+    assert not np.all(np.abs(alone - 10_060) <= 1)
 
 
 def test_decimals_are_declared_or_fit_the_bins_and_the_precision():

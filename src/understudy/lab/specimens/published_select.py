@@ -255,7 +255,7 @@ def known_schema(table: pa.Table, schema: Schema | None) -> Schema:
 
 
 def _decoded(codes: CodeColumns, domain: Domain, rng: np.random.Generator) -> pa.Table:
-    values = decode(codes, domain, rng)
+    values = decode(codes, domain, rng, uniform=True)
     rows = len(next(iter(codes.values())))
     # Identifiers are no part of the domain, but the released table has them.
     values |= {c.name: made_up(c, rows) for c in domain.schema.released if c.name not in values}  # type: ignore[arg-type]
