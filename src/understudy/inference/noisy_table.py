@@ -21,6 +21,10 @@ from understudy.inference.grouping import Floats, Groups, sum_by_group
 SHIFTS = 2
 """Rounds over the axes of a table. After the second one, margins are met to the last digits: shifts of one axis change
 the other margins by one number each, which is the difference of the totals."""
+LEAST_ROWS, SHARE_OF_LEAST = 1.05, 0.01
+"""What a declared value keeps, as long as all values of its column together keep no more than this share of the rows.
+
+A little more than a row, so that it is one in any number of rows that the total is rounded to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +140,24 @@ def project_to_simplex(counts: NDArray[np.number[Any]], total: float) -> NDArray
     # The cells that stay positive are the largest ones; how many is where the last one still exceeds its threshold.
     kept = np.flatnonzero(falling > excess)[-1]
     return np.maximum(flat - excess[kept], 0.0).reshape(np.shape(counts))
+
+
+def keep_every_value(
+    counts: NDArray[np.number[Any]], total: float, variance: float | NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The nearest counts (in L2) that sum to `total` and leave each value about a row, where that takes few of them.
+
+    A declared value that noise has taken below zero would come out with no row at all, as if it were impossible. The
+    rule is public: it reads how many values there are, their noise, and the noisy total.
+
+    >>> keep_every_value(np.array([900.0, 110.0, -10.0]), 1000, 25.0).round(2).tolist()
+    [894.47, 104.47, 1.05]
+    """
+    size, least = np.asarray(counts).size, LEAST_ROWS
+    # With noise of less than a row, a count of none is none.
+    if np.mean(variance) < 1.0 or least * size > SHARE_OF_LEAST * total:
+        least = 0.0
+    return project_to_simplex(counts - least, total - least * size) + least
 
 
 def settled(table: NDArray[np.float64]) -> NDArray[np.float64]:

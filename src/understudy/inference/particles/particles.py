@@ -30,6 +30,10 @@ FEWEST_IN_CELL = 100.0
 """Without it, on CoverType at ε = 10, every refresh was rolled back. Decision 8."""
 LOWEST_THETA, HIGHEST_THETA = -7.0, 5.0
 LARGEST_SPREAD, SMALLEST_SPREAD = 4.0, 0.01
+RARE = 0.01
+"""Of the rows: the share up to which a value is rare."""
+LOOKED_AT = 1_000
+"""Particles that may take a value which none has; a few of them do."""
 LEAST_SHARE = 1e-12
 """Of the rows: what a value keeps that should have none."""
 CLOSE = 1e-3
@@ -221,6 +225,37 @@ class Particles:
             for block in self.blocks.values():
                 block.rake(self.codes, self.weights, noise)
             self.weights *= self.total / self.weights.sum()
+
+    def populate(self, counts: Mapping[str, Floats], rng: np.random.Generator) -> None:
+        """Particles for values that should have a row or more and that none has: those that can take them best."""
+        for name, wanted in counts.items():
+            held = np.bincount(self.codes[name], minlength=len(wanted))
+            # Chance misses rare values alone; where a frequent one is missing, the particles are not to be trusted.
+            rare = (wanted >= 1.0) & (wanted <= RARE * self.total)
+            for value in np.flatnonzero(rare & (held == 0)):
+                few = max(1, round(self.count * wanted[value] / self.total))
+                looked_at = rng.integers(0, self.count, LOOKED_AT)
+                # Of no value that so few would be the last ones of.
+                looked_at = np.unique(looked_at[held[self.codes[name][looked_at]] > few])
+                if not len(looked_at):
+                    continue
+                # The few largest of log-odds with Gumbel noise are a draw by their odds under the factors.
+                odds = self._log_odds(looked_at, name, int(value)) + rng.gumbel(size=len(looked_at))
+                taken = looked_at[np.argsort(-odds)[:few]]
+                codes = self.codes[name].copy()
+                held -= np.bincount(codes[taken], minlength=len(wanted))
+                codes[taken] = value
+                self.move(self.codes | {name: codes})
+
+    def _log_odds(self, rows: NDArray[np.intp], name: str, value: int) -> Floats:
+        """By how much likelier the factors hold these rows with another value of one column than as they are."""
+        now = {c: v[rows] for c, v in self.codes.items()}
+        other, odds = now | {name: np.full(len(rows), value)}, np.zeros(len(rows))
+        for columns, block in self.blocks.items():
+            if name in columns:
+                theta = block.theta().ravel()
+                odds += theta[cells_of(other, columns, block.groups)] - theta[cells_of(now, columns, block.groups)]
+        return odds
 
     def fit_columns(self, counts: Mapping[str, Floats], passes: int = 30) -> None:
         """Weights that add up to these counts of single columns; a value that no particle has stays without."""

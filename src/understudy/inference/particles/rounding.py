@@ -28,6 +28,8 @@ FIRST_SHARE, LAST_SHARE = 1e-3, 3e-5
 """The rows that are exchanged at once, fewer and fewer: exchanges that meet in a cell spoil each other."""
 LOOKED_AT = 300
 """Many short rounds: few rows are exchanged at once, so to look at many more of them is of no use."""
+DUE = 0.9
+"""A value with at least so many rows by weight gets one: single columns are met up to a small part of a row."""
 ROW = 1 << 24
 """One row, where counts are whole numbers of parts of it: their sums don't depend on the order."""
 COMPLETING_SWEEPS = 3
@@ -53,7 +55,30 @@ def choose_rows(
     exchange = RowExchange(particles, pairs, chosen)
     for share in np.geomspace(FIRST_SHARE, LAST_SHARE, rounds):
         exchange.improve(max(1, round(share * rows)), rng)
+    _keep_values(particles, exchange, rng)
     return exchange.chosen
+
+
+def _keep_values(particles: Particles, exchange: RowExchange, rng: np.random.Generator) -> None:
+    """Brings in a row of every value that is due one and has none, for a row whose values all have others left."""
+    rows = len(exchange.chosen)
+    held = {c: np.bincount(v[exchange.chosen], minlength=particles.sizes[c]) for c, v in particles.codes.items()}
+    for name, codes in particles.codes.items():
+        due = np.bincount(codes, particles.weights, particles.sizes[name]) * (rows / particles.total)
+        for value in np.flatnonzero((due >= DUE) & (held[name] == 0)):
+            places = rng.integers(0, rows, LOOKED_AT)
+            others = [held[c][v[exchange.chosen[places]]] > 1 for c, v in particles.codes.items()]
+            places = places[np.all(others, axis=0)]
+            if not len(places):
+                continue
+            own = np.flatnonzero(codes == value)
+            line = np.cumsum(settled(particles.weights[own]))
+            coming = own[min(int(np.searchsorted(line, rng.random() * line[-1], side="right")), len(own) - 1)]
+            place = exchange.fullest(places)
+            for c, v in particles.codes.items():
+                held[c][v[exchange.chosen[place]]] -= 1
+                held[c][v[coming]] += 1
+            exchange.replace(np.array([place]), np.array([coming]))
 
 
 class RowExchange:
@@ -92,6 +117,14 @@ class RowExchange:
         gain = full[leaving] - empty[coming] - self._pairs * ROW
         count = min(most, int(np.searchsorted(-gain, 0)))
         out, into = places[leaving[:count]], fresh[coming[:count]]
+        self.replace(out, into)
+
+    def fullest(self, places: NDArray[np.intp]) -> int:
+        """Of some chosen rows the one whose cells hold most too many."""
+        return int(places[np.argmax(self._score(self.chosen[places]))])
+
+    def replace(self, out: NDArray[np.intp], into: NDArray[np.intp]) -> None:
+        """Other particles in these places."""
         np.add.at(self._excess, self._cells[self.chosen[out]].ravel(), -ROW)
         np.add.at(self._excess, self._cells[into].ravel(), ROW)
         self.chosen[out] = into

@@ -32,7 +32,7 @@ from understudy.boundary.schema.partition import Partition
 from understudy.inference.graphical.estimation import LOG_OF_ZERO
 from understudy.inference.grouping import Groups, coarser, merged, sum_by_group, summed
 from understudy.inference.model import Model
-from understudy.inference.noisy_table import NoisyTable, agree, project_to_simplex
+from understudy.inference.noisy_table import NoisyTable, agree, keep_every_value
 from understudy.inference.particles.gibbs import sweep
 from understudy.inference.particles.pair_forest import LEAST_MASS, Edge, draw_forest
 from understudy.inference.particles.particles import LogFactor, Particles, cells_of
@@ -336,6 +336,7 @@ class RakeState:
             self.refresh(count, tuning.refresh_passes)
         self.particles.rake(tuning.final_passes, sampling=False)
         # Whatever happened before, a release errs in single columns by their own noise, and by no more.
+        self.particles.populate(self.weights, self.rng)
         self.particles.fit_columns(self.weights)
         return ParticleModel(self.particles, self.tuning.exchange_rounds, self.tuning.conditioning)
 
@@ -579,9 +580,9 @@ class SmallOverlap:
 
 
 def _clean(column: NoisyTable, coding: Coding) -> NDArray[np.float64]:
-    """Non-negative counts with the same total."""
+    """Non-negative counts with the same total, none of them 0 where noise may have hidden a few rows."""
     counts = denoised(column.counts, column.variance, coding)
-    return project_to_simplex(counts, max(1.0, float(column.counts.sum())))
+    return keep_every_value(counts, max(1.0, float(column.counts.sum())), column.variance)
 
 
 def spending(public: Public) -> Spending:
