@@ -285,3 +285,10 @@ def test_another_prior_can_not_continue_a_release(public: Path, earlier: Path, t
 
 def test_plan_takes_the_method_that_takes_a_prior(public: Path) -> None:
     assert us.plan(SCHEMA, epsilon=1.0, prior=public).method == "rake"
+
+
+def test_larger_tables_of_an_earlier_release_are_evidence_too(tmp_path: Path) -> None:
+    first = us.synthesize(us.open(TABLE, SCHEMA), epsilon=5.0, method="marginals", marginals=[["a", "b", "c", "d"]])
+    release = released(first.save(tmp_path / "first"))
+    assert ("a", "b", "c", "d") in {t.columns for t in release.prior.tables}
+    assert us.replay(release.save(tmp_path / "release")).rows

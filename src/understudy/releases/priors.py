@@ -27,7 +27,7 @@ from understudy.errors import CheckFailed, InputError, ReleaseError, TableError,
 from understudy.inference.discovery import provisional
 from understudy.inference.noisy_table import NoisyTable
 from understudy.methods.method import POLYA
-from understudy.methods.parts.prior import EARLIER, PUBLIC, Prior
+from understudy.methods.parts.prior import EARLIER, MOST_COLUMNS, PUBLIC, Prior
 from understudy.methods.parts.resolution import Resolutions
 from understudy.releases.certificate import Certificate
 from understudy.releases.observation import tables_of
@@ -137,7 +137,7 @@ def _earlier_tables(
     fit = {name for name, usable in known.items() if usable}
     record = [a for a in read_record(content) if (asked := a.question.get("columns")) and fit.issuperset(asked)]
     found = tables_of(record, then, frozenset(), certificate.asked.capacity.mechanism)
-    tables = [t for t in found if len(t.columns) <= 3 and t.counts.size <= 10 * MOST_CELLS]
+    tables = [t for t in found if len(t.columns) <= MOST_COLUMNS and t.counts.size <= 10 * MOST_CELLS]
     merged: dict[Any, NoisyTable] = {}
     for table in (NoisyTable(t.columns, t.counts, t.variance, t.groups).sorted_by(now.names) for t in tables):
         key = table.columns, tuple(g.tobytes() for g in table.groups)

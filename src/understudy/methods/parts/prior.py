@@ -4,7 +4,7 @@ A prior never meets a private row. It is compared with what the release itself h
 
 - Counts of single columns of an earlier release are averaged with the new ones by inverse variance, column by column,
   where both differ by no more than their noise.
-- Its tables of pairs and triples are further evidence where they agree, up to noise, with the pairs that were measured
+- Its tables of several columns are further evidence where they agree, up to noise, with the pairs that were measured
   anew. Where they don't, they are taken for a public table.
 - Counts of single columns of a public table are averaged with the noisy ones, too. How far they are off beyond chance
   is estimated column by column from the noisy counts, so that a column that is another one here has next to no weight.
@@ -33,6 +33,8 @@ SURE = 3.0
 """Standard deviations. What noise explains within these is taken for noise; what it doesn't, for a difference."""
 LARGEST_REMAINDER = 0.5
 """The part of the dependence found in measured pairs that a prior may leave unexplained: with more it is left out."""
+MOST_COLUMNS = 8
+"""Of a table of a prior: `rake` measures no larger ones."""
 LEAST_PART = 1e-3
 """Of what independent columns would give: what a cell keeps in which the public table has no row."""
 
@@ -47,7 +49,7 @@ class Prior:
     sha256: str
     """Of the file; of an earlier release its certificate, which holds the hashes of all else."""
     tables: tuple[NoisyTable, ...]
-    """Those of single columns, then pairs, then triples. Counts of public rows have no noise: their variance is 0."""
+    """Of single columns, then of pairs, then larger ones. Counts of public rows have no noise: their variance is 0."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What the certificate says besides."""
 
@@ -81,7 +83,9 @@ class Prior:
 
 def _fits(table: NoisyTable, domain: Domain) -> bool:
     names = table.columns
-    if not 1 <= len(names) <= 3 or list(names) != sorted(set(names) & set(domain.names), key=domain.names.index):
+    if not 1 <= len(names) <= MOST_COLUMNS or list(names) != sorted(
+        set(names) & set(domain.names), key=domain.names.index
+    ):
         return False
     shape = tuple(int(g.max(initial=-1)) + 1 for g in table.groups)
     sizes = [g.shape for g in table.groups] == [(domain.size(c),) for c in names]

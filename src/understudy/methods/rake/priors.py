@@ -39,7 +39,7 @@ def join(state: RakeState, prior: Prior) -> None:
 
 def _take_as_measured(state: RakeState, prior: Prior) -> None:
     """Noisy counts of the same rows are evidence like those of this release, each with its own noise."""
-    tables = [*prior.of(2), *prior.of(3)]
+    tables = [t for t in prior.tables if len(t.columns) > 1]
     state.readings += tables
     state.agree()
     for table in tables:
