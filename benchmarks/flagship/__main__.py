@@ -3,18 +3,19 @@
 Each release is made in a process of its own, by the command that a user would give, with real noise: a seed is the
 number of a repetition. It is scored by the shared scorers where they lie, and kept in benchmarks/.results/flagship.json
 at once: a run that was stopped goes on where it was, and measures again what was measured with other code. The tables
-and the list of what was wanted go to benchmarks/results/flagship.md, and a short table to the README. Times are of
-one process at a time; two runs side by side (say, with different --only) share the results but not idle cores.
+and the list of what was wanted go to benchmarks/results/flagship.md, and a short table to the README.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from marginals.case import OURS
 
-from .case import Cache, Case, tool_of
+from .case import Cache, Case
 from .measurement import measure, prepare_table
 from .plan import Asked
 from .report import publish, render
@@ -39,12 +40,16 @@ def _run(cases: Sequence[Case], cache: Cache, said: argparse.Namespace) -> None:
     missing = [case for case in cases if not cache.has(case) or (said.retry and "failed" in cache.results[case])]
     for name in dict.fromkeys(case.table for case in missing):
         prepare_table(name)
-    for number, case in enumerate(missing, start=1):
-        limit = said.limit or (LIMIT if tool_of(case.method) == OURS else RIVAL_LIMIT)
-        result = measure(case, limit)
+    left = itertools.count(len(missing) - 1, -1)
+
+    def work(case: Case) -> None:
+        result = measure(case, said.limit or (LIMIT if case.tool == OURS else RIVAL_LIMIT))
         cache.add(case, result)
         shown = ("failed", "seconds", "peak_mb", "tv2", "tv3", "gbm_auc", "accuracy", "correlation", "nist")
-        print(f"{number}/{len(missing)} {case}:", *(f"{k} {result[k]}" for k in shown if k in result), flush=True)
+        print(f"{case}:", *(f"{k} {result[k]}" for k in shown if k in result), f"({next(left)} left)", flush=True)
+
+    with ThreadPoolExecutor(said.jobs) as pool:
+        list(pool.map(work, missing))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -62,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=int, default=SEEDS, help="repetitions of ours (default 10)")
     parser.add_argument("--rival-seeds", type=int, default=RIVAL_SEEDS, help="repetitions of other tools (default 1)")
     parser.add_argument("--limit", type=float, help="seconds for a release (default 900, of other tools 2400)")
+    parser.add_argument("--jobs", type=int, default=1, help="releases side by side; times are of one alone (default 1)")
     parser.add_argument("--retry", action="store_true", help="measure again what failed")
     parser.add_argument("--any-code", action="store_true", help="keep what was measured with other code")
     return parser
