@@ -202,6 +202,8 @@ class RakeState:
     particles: Particles
     readings: list[NoisyTable] = field(default_factory=list)
     links: list[tuple[LogFactor, Callable[[], NoisyTable]]] = field(default_factory=list)
+    rounds: int = 0
+    """How many were run."""
     doublings: int = 0
     """How often there were too few particles to follow what was learned."""
     guesses: priors.Guesses = field(default_factory=dict)
@@ -294,10 +296,13 @@ class RakeState:
             self.learn(option, reading)
         self.particles.rake(self.tuning.passes, sampling=not self.whole)
         self.refresh(self.count, self.tuning.refresh_passes)
+        self.rounds += 1
 
     def _pick(self, schedule: Schedule, amount: Amount, triples: bool) -> list[Option]:
         """The sets to measure in this round; where they are few, first of all pairs with a target."""
-        sets, picked = [*self.sets(triples), *self.larger_sets()], list[Option]()
+        sets, picked = self.sets(triples), list[Option]()
+        if self.rounds < self.tuning.most_larger_rounds:
+            sets += self.larger_sets()
         asked = [(sets, schedule.per_round)]
         wanted = [s for s in sets if self._is_aimed(s)]
         measured = sum(self._is_aimed(r.columns) for r in self.readings)

@@ -79,6 +79,9 @@ class Tuning:
     time."""
     larger_sets: int = 40
     """Sets of four columns and more that each round offers, drawn at random. Decision 18."""
+    most_larger_rounds: int = 6
+    """After so many rounds what is left is for pairs and triples: with a large budget rounds are many, and larger sets
+    would take most of them. Decision 18."""
     fewest_others: int = 3
     """Columns of such a set, besides a target."""
     most_others: int = 6
