@@ -257,7 +257,7 @@ class Particles:
                 odds += theta[cells_of(other, columns, block.groups)] - theta[cells_of(now, columns, block.groups)]
         return odds
 
-    def fit_columns(self, counts: Mapping[str, Floats], passes: int = 30) -> None:
+    def fit_columns(self, counts: Mapping[str, Floats], passes: int = 30, close: float = CLOSE) -> None:
         """Weights that add up to these counts of single columns; a value that no particle has stays without."""
         for _ in range(passes):
             misfit = 0.0
@@ -270,7 +270,7 @@ class Particles:
                 ratio = np.divide(least, found, out=np.ones(len(wanted)), where=found > 0)
                 kernels.rescale(self.weights, cells, ratio)
             self.weights *= self.total / self.weights.sum()
-            if misfit < CLOSE * self.total:
+            if misfit < close * self.total:
                 break
 
     def loss(self) -> float:
