@@ -199,9 +199,16 @@ def small_rake(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def test_what_rake_asks_follows_from_answers_alone(
     relation: str, wish: str, hostile: str, cells: int, small_rake: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Drawn particles, or the whole domain; targets, weights and triples; a rule of the schema; both relations."""
+    """Drawn particles, or the whole domain; targets, weights, triples, larger sets; a schema rule; both relations.
+
+    A set of four columns is offered where an average cell of its coarsest grid holds twice the noise: with the larger
+    noise of replace-one it does not, and neither with all classes of a target.
+    """
     tune(small_rake, "rake", whole_domain=cells)
-    assert pinned_differences(relation, wish, hostile, tmp_path) == ([], 2 if wish == "pairs" else 3)
+    largest = 2 if wish == "pairs" else 3
+    if relation == "add-remove" and wish != "two targets":
+        largest = 4
+    assert pinned_differences(relation, wish, hostile, tmp_path) == ([], largest)
 
 
 def test_the_same_check_finds_an_exact_row_count_in_the_scores(small_rake: pytest.MonkeyPatch, tmp_path: Path) -> None:
