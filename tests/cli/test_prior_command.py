@@ -42,6 +42,8 @@ def test_what_is_no_prior_is_refused(desk: Path, refused: Refused) -> None:
     assert "the private table itself" in refused(*SYNTH, "--prior", "people.csv")
     (desk / "link.csv").symlink_to(desk / "people.csv")
     assert "the private table itself" in refused(*SYNTH, "--prior", "link.csv")
+    (desk / "same.csv").hardlink_to(desk / "people.csv")
+    assert "the private table itself" in refused(*SYNTH, "--prior", "same.csv")
 
 
 @pytest.mark.parametrize("method", ["mst", "aim", "independent", "dp-arf", "dp-select"])

@@ -292,3 +292,14 @@ def test_larger_tables_of_an_earlier_release_are_evidence_too(tmp_path: Path) ->
     release = released(first.save(tmp_path / "first"))
     assert ("a", "b", "c", "d") in {t.columns for t in release.prior.tables}
     assert us.replay(release.save(tmp_path / "release")).rows
+
+
+def test_larger_tables_of_other_rows_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # No pair is in both releases, so that nothing but the margins can tell. Without them the model believes that there
+    # are nearly five times as many rows.
+    other = pa.concat_tables([TABLE] * 5)
+    first = us.synthesize(us.open(other, SCHEMA), epsilon=5.0, method="marginals", marginals=[["a", "b", "c", "d"]])
+    folder = first.save(tmp_path / "first")
+    assert abs(released(folder).certificate.rows - TABLE.num_rows) < 0.2 * TABLE.num_rows
+    monkeypatch.setattr(joining, "margins_agree", lambda table, columns: True)
+    assert released(folder).certificate.rows > 2 * TABLE.num_rows

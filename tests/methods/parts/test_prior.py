@@ -13,7 +13,17 @@ from understudy.errors import MethodError
 from understudy.inference.grouping import Grouping, sum_by_group
 from understudy.inference.noisy_table import NoisyTable
 from understudy.methods.parts import prior as module
-from understudy.methods.parts.prior import EARLIER, PUBLIC, Judgement, Margins, Prior, expected_of, guess_of, judge
+from understudy.methods.parts.prior import (
+    EARLIER,
+    PUBLIC,
+    Judgement,
+    Margins,
+    Prior,
+    expected_of,
+    guess_of,
+    judge,
+    margins_agree,
+)
 
 SIZES = {"a": 6, "b": 8}
 EACH = tuple(np.arange(n) for n in SIZES.values())
@@ -85,6 +95,14 @@ def test_an_earlier_release_of_the_same_rows_differs_by_noise_alone(seed: int, g
 
 def test_with_nothing_to_compare_public_pairs_are_left_out() -> None:
     assert not judge(public(truth(PUBLIC_ROWS, 1)), [], MARGINS).useful
+
+
+def test_margins_tell_a_table_of_other_rows_where_no_pair_was_measured_again() -> None:
+    now = {n: NoisyTable((n,), MARGINS.weights[n], np.full(SIZES[n], NOISE**2)) for n in SIZES}
+    for groups in (EACH, COARSE):
+        assert margins_agree(noisy(REAL, 5, groups), now)
+        assert not margins_agree(noisy(2 * REAL, 5, groups), now)
+        assert not margins_agree(noisy(REAL[::-1], 5, groups), now)
 
 
 def test_the_finest_common_groups_merge_whole_groups_of_both() -> None:
@@ -164,6 +182,7 @@ GOOD = NoisyTable(("a", "b"), REAL.astype(float), 1.0, EACH)
         replace(GOOD, counts=GOOD.counts[:, :7]),
         replace(GOOD, counts=np.where(GOOD.counts > 0, np.nan, 0.0)),
         replace(GOOD, counts=np.full((6, 8), np.inf)),
+        replace(GOOD, counts=np.full((6, 8), 2.0**60)),
         replace(GOOD, variance=-1.0),
         replace(GOOD, variance=np.nan),
         replace(GOOD, columns=("b", "a")),

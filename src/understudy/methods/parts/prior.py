@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from understudy.boundary.privacy.mechanisms.score import MOST_EXPECTED
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.errors import MethodError
 from understudy.inference.grouping import Floats, Groups, coarser, merged, sum_by_group
@@ -91,7 +92,8 @@ def _fits(table: NoisyTable, domain: Domain) -> bool:
     sizes = [g.shape for g in table.groups] == [(domain.size(c),) for c in names]
     # Every group has a code: a cell that none can fall into would hold counts that nothing could fit.
     whole = all(np.array_equal(np.unique(g), np.arange(n)) for g, n in zip(table.groups, shape, strict=True))
-    numbers = bool(np.isfinite(table.counts).all()) and 0.0 <= float(table.variance) < np.inf
+    # No score could be exact beside larger counts, and that would be found out after the budget is spent.
+    numbers = bool((np.abs(table.counts) <= MOST_EXPECTED).all()) and 0.0 <= float(table.variance) < np.inf
     return sizes and whole and shape == table.counts.shape and numbers
 
 
@@ -247,6 +249,22 @@ def _differ_by_noise(both: Sequence[tuple[NoisyTable, NoisyTable]]) -> bool:
         squares += float(((first - second) ** 2 / (one + other)).sum())
         cells += first.size
     return squares <= cells + SURE * float(np.sqrt(2.0 * cells))
+
+
+def margins_agree(table: NoisyTable, columns: Mapping[str, NoisyTable]) -> bool:
+    """Whether each margin of an earlier table differs by no more than noise from what is known of its column now.
+
+    It needs no pair that both have, and covers tables of any size. A table has up to eight margins, of which some have
+    two groups only, so that twice as much is allowed as where all cells are tested together.
+    """
+    for name, groups in zip(table.columns, table.groups, strict=True):
+        old, new = table.margin(name), columns[name]
+        variance = np.broadcast_to(np.asarray(new.variance, dtype=np.float64), new.counts.shape)
+        noise = sum_by_group(groups, variance) + old.variance
+        squares = (sum_by_group(groups, new.counts) - old.counts) ** 2 / noise
+        if not float(squares.sum()) <= squares.size + 2.0 * SURE * float(np.sqrt(2.0 * squares.size)):
+            return False
+    return True
 
 
 def _coarsest(first: Groups, second: Groups) -> Groups:

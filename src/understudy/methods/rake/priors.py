@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.inference.particles.particles import LogFactor
-from understudy.methods.parts.prior import EARLIER, Margins, Prior, guess_of, judge
+from understudy.methods.parts.prior import EARLIER, Margins, Prior, guess_of, judge, margins_agree
 
 if TYPE_CHECKING:
     from understudy.methods.rake.rake import RakeState
@@ -38,8 +38,13 @@ def join(state: RakeState, prior: Prior) -> None:
 
 
 def _take_as_measured(state: RakeState, prior: Prior) -> None:
-    """Noisy counts of the same rows are evidence like those of this release, each with its own noise."""
-    tables = [t for t in prior.tables if len(t.columns) > 1]
+    """Noisy counts of the same rows are evidence like those of this release, each with its own noise.
+
+    Few of them, or none, are of pairs that were measured anew; so each has to agree in its margins at least.
+    """
+    tables = [t for t in prior.tables if len(t.columns) > 1 and margins_agree(t, state.columns)]
+    if not tables:
+        return
     state.readings += tables
     state.agree()
     for table in tables:
