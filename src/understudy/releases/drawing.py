@@ -117,8 +117,9 @@ def _sampled(model: Model | None, domain: Domain, given: Evidence, rng: np.rando
         codes = model.complete(dict(given.codes), rng)
     else:
         codes = model.sample(given.rows, rng)
-    # A given value stays as it is; decoding its code would draw another one from the same bin.
-    return decode(codes, domain, rng, uniform=model is None) | dict(given.values)
+    # A given value stays as it is; decoding its code would draw another one from the same bin. And rows that are alike
+    # in what is given fill few bins: how these compare tells nothing of the density inside them.
+    return decode(codes, domain, rng, uniform=model is None or bool(given.codes)) | dict(given.values)
 
 
 def _obedient_completions(

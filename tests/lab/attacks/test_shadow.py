@@ -201,8 +201,9 @@ def test_hardly_any_noise_is_seen(setting):
 
 
 def test_the_same_seed_finds_the_same(setting):
-    first, again, other = (found_of(setting, "independent", 1.0, s) for s in (3, 3, 4))
-    assert first == again and first != other
+    first, again, *others = (found_of(setting, "independent", 1.0, s) for s in (3, 3, 4, 5, 6))
+    # Eight runs to test with have few outcomes, so that two seeds may agree by chance.
+    assert first == again and any(first != other for other in others)
 
 
 @pytest.mark.parametrize(("given", "verdict"), [(SCHEMA, ADVANTAGE), (REPLACED, NO_ADVANTAGE)])
