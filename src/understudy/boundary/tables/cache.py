@@ -25,6 +25,9 @@ MOST_CELLS = 1 << 26
 MOST_GRID_CELLS = 1 << 21
 """Grids over columns with more cells than that are counted from the rows."""
 
+MOST_GRID_COLUMNS = 3
+"""The same for grids of more columns, and their counts are not remembered: such sets are seldom asked for twice."""
+
 MOST_CODE_BYTES = 1 << 27
 """Codes of more rows than that are made again for every ask."""
 
@@ -106,7 +109,7 @@ class CachedTable:
 
     def _count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
         """Grids are summed up from the counts of their columns, which many resolutions share; others are counted."""
-        grids = [p for p in partitions if isinstance(p, Grid) and domain.cells(p.columns) <= MOST_GRID_CELLS]
+        grids = [p for p in partitions if isinstance(p, Grid) and _is_shared(domain, p)]
         whole = dict(zip([g.columns for g in grids], self.count_by(domain, [g.columns for g in grids]), strict=True))
         # By identity, while `partitions` holds them: to compare large trees takes long.
         counted = {id(g): _merged(whole[g.columns], g) for g in grids}
@@ -221,6 +224,11 @@ class _Codes:
             self._known = dict(batches[0])  # as it is: one batch need not be copied
         elif batches:
             self._known = {c: np.concatenate([b[c] for b in batches]) for c in columns}
+
+
+def _is_shared(domain: Domain, grid: Grid) -> bool:
+    """Whether it is summed up from the counts of its columns, which are remembered."""
+    return len(grid.columns) <= MOST_GRID_COLUMNS and domain.cells(grid.columns) <= MOST_GRID_CELLS
 
 
 def _merged(counts: NDArray[np.int64], grid: Grid) -> NDArray[np.int64]:
