@@ -1,9 +1,9 @@
 """`rake`: adaptive marginals at several resolutions, fitted by particles.
 
-AIM's loop with two changes. Candidates have *resolutions*: each pair, and each triple with a target, is offered with
-its columns merged into 2, 3, 4, … groups, so that noise is spent on cells that can carry it. And the model is a set of
-weighted rows, raked softly to every measurement, so that a set of columns is never too large to be measured. It starts
-from a forest of the strongest pairs, whose rows are drawn exactly.
+AIM's loop with two changes. Candidates have *resolutions*: each pair, each triple with a target, and in the first
+rounds some random larger set, is offered with its columns merged into 2, 3, 4, … groups, so that noise is spent on
+cells that can carry it. And the model is a set of weighted rows, raked softly to every measurement, so that a set of
+columns is never too large to be measured. It starts from a forest of the strongest pairs, whose rows are drawn exactly.
 
 Every question goes through the curator: histograms over public grids, and exponential mechanisms whose scores compare
 counts with what the model (earlier answers) expects. Groups, shrinkage, raking, Gibbs sampling and the choice of rows

@@ -78,7 +78,7 @@ class Tuning:
     """Pairs that a round offers, and triples as well; of more (64 columns have that many) a part each time. A limit of
     time."""
     larger_sets: int = 40
-    """Sets of four columns and more that each round offers, drawn at random. Decision 18."""
+    """Sets of four columns and more that each of the first rounds offers, drawn at random. Decision 18."""
     most_larger_rounds: int = 6
     """After so many rounds what is left is for pairs and triples: with a large budget rounds are many, and larger sets
     would take most of them. Decision 18."""
