@@ -18,9 +18,9 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
-from understudy.boundary.privacy.budget import Budget, Cost
+from understudy.boundary.privacy.budget import Budget, Cost, covers
 from understudy.boundary.privacy.facts import PrivacyUnit
-from understudy.boundary.privacy.ledger.allowance import fits, share_fits
+from understudy.boundary.privacy.ledger.allowance import share_fits
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.errors import BudgetExhausted, UnderstudyError
 
@@ -82,7 +82,7 @@ def complaints(ledger: Ledger, told: dict[str, dict]) -> list[str]:
     said = {(i, name) for name, report in told.items() for i in report["accepted"]}
     if said != {(i, entry.analyst) for i, entry in entries.items()}:
         found.append("the ledger's debits are not those that the analysts were told of")
-    if not fits(LIMIT, ledger.spent()):
+    if not covers(LIMIT, ledger.spent()):
         found.append("the limit is overspent")
     shares = {s.analyst: s.share for s in ledger.shares()}
     found += [

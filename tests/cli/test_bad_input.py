@@ -246,6 +246,10 @@ def test_private_values_need_a_delta(desk: Path, refused: Refused):
         ("budget", "set", "people.csv", "--epsilon", "nan"),
         ("budget", "set", "people.csv", "--epsilon", "1", "--delta", "1"),
         ("budget", "set", "people.csv", "--epsilon", "1", "--neighbours", "swap"),
+        ("budget", "set", "people.csv", "--epsilon", "1", "--failure-delta", "1e-6"),
+        ("budget", "set", "people.csv", "--epsilon", "1", "--training-epsilon", "1"),
+        ("budget", "set", "people.csv", "--epsilon", "1", "--training-epsilon", "nan"),
+        ("budget", "set", "people.csv", "--epsilon", "1", "--delta", "0", "--failure-delta", "0"),
         ("budget", "set", "people.csv", "--epsilon", "1", "--ledger", "people.csv"),
     ],
 )

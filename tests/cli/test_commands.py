@@ -307,6 +307,49 @@ def test_budget_of_a_data_set(desk: Path, understudy, refused):
     assert "already spent" in told
 
 
+def test_the_parts_of_a_limit(desk: Path, understudy, refused, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    text = (desk / "people.toml").read_text().replace('["clerk", "cook", "nurse"]', '"private"')
+    (desk / "private.toml").write_text(text)
+    said = understudy("budget", "set", "people.csv", "--epsilon", 3)
+    assert "is settled by the first release; or give --failure-delta and --training-epsilon" in said.out
+    assert "kept        what is kept for private values" in understudy("budget", "show", "people.csv").out
+    parts = ("failure_delta", "failure_delta_left", "training_epsilon", "training_epsilon_left")
+    told = json.loads(understudy("budget", "show", "people.csv", "--json").out)
+    assert [told[name] for name in parts] == [None] * 4
+
+    ask = ("query", "people.csv", "SELECT job, count(*) FROM people GROUP BY job", "--schema", "private.toml")
+    assert understudy(*ask, "--epsilon", 0.2, "--delta", 4e-7).code == 0
+    told = json.loads(understudy("budget", "show", "people.csv", "--json").out)
+    assert [told[name] for name in parts] == pytest.approx([5e-7, 3e-7, 0, 0])
+    shown = understudy("budget", "show", "people.csv").out
+    assert "delta left  3e-07 of 5e-07; private values and trainings use it up for good" in shown
+    assert "trainings   no epsilon is kept for them" in shown
+    told = refused(*ask, "--epsilon", 0.3, "--delta", 8e-7, code=3)
+    assert "(4e-07) must be at most the 2.999e-07 left of the delta 5e-07 that the limit" in told
+    assert told.endswith("or divide the limit anew with `understudy budget set` and --failure-delta 6e-07.")
+
+    said = understudy("budget", "set", "people.csv", "--epsilon", 3, "--failure-delta", 6e-7, "--training-epsilon", 1)
+    assert "of it, delta 6e-07 is kept for private values and trainings, and epsilon 1 for trainings" in said.out
+    assert "it is a strict guarantee only if their answers had no part in choosing it" in said.out
+    assert understudy(*ask, "--epsilon", 0.3, "--delta", 8e-7).code == 0
+    assert "trainings   epsilon 1 left of 1" in understudy("budget", "show", "people.csv").out
+    assert "3 at 1e-06, of it 1 at 6e-07 kept" in understudy("budget", "history", "people.csv").out
+    assert understudy("budget", "export", "people.csv", "history.csv").code == 0
+    first, limit = (desk / "history.csv").read_text().splitlines()[:2]
+    assert first.endswith(",failure_delta,training_epsilon") and limit.endswith(",5e-07,0.0")
+    told = refused("budget", "set", "people.csv", "--epsilon", 3, "--failure-delta", 5e-7)
+    assert "failure delta (5e-07) must be at least the 6e-07 already spent" in told
+
+
+def test_a_limit_that_keeps_no_epsilon_for_trainings_refuses_them(desk: Path, understudy, refused):
+    assert understudy("budget", "set", "people.csv", "--epsilon", 3).code == 0
+    assert understudy("synth", "people.csv", "--epsilon", 1, "--method", "independent", "--out", "first").code == 0
+    told = refused("synth", "people.csv", "--epsilon", 1, "--method", "dp-gan", "--out", "second", code=3)
+    assert told.startswith("training epsilon (0.85) must be 0, since the limit (epsilon 3 at delta 1e-06) in ledger")
+    assert "`understudy budget set` and --failure-delta 9e-07 --training-epsilon 0.85" in told
+
+
 def test_a_limit_has_the_unit_of_the_schema(desk: Path, understudy, refused, monkeypatch: pytest.MonkeyPatch):
     by_name = (desk / "people.toml").read_text().replace("[columns.name]", '[unit]\ncolumn = "name"\n\n[columns.name]')
     (desk / "persons.toml").write_text(by_name)

@@ -42,3 +42,12 @@ def old_ledger(path: Path, version: int, *, limit: float | None = None, debits: 
         database.execute(f"PRAGMA user_version = {version}")
         database.execute("COMMIT")
     return path
+
+
+def before_divisions(path: Path) -> Path:
+    """The ledger of today in this file as a program of the third version wrote it: its limits have no division."""
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("DROP TABLE divisions")
+        database.execute("PRAGMA user_version = 3")
+        database.commit()
+    return path

@@ -452,6 +452,12 @@ def budget_set(
     data: Data,
     epsilon: Annotated[float, _option("The epsilon that all releases together may reach.")],
     delta: Annotated[float, typer.Option(help="The delta of the limit; 0 allows pure releases only.")] = DEFAULT_DELTA,
+    failure_delta: Annotated[
+        float | None, _option("The part of delta for private values and trainings \\[default: by the first release].")
+    ] = None,
+    training_epsilon: Annotated[
+        float | None, _option("The part of epsilon for trainings \\[default: by the first release].")
+    ] = None,
     neighbours: Annotated[str | None, _option("add-remove or replace-one \\[default: that of the schema].")] = None,
     ledger: LedgerPath = None,
     schema: SchemaPath = None,
@@ -459,7 +465,10 @@ def budget_set(
     """Set the budget of a data set, from now on, for the unit of its schema."""
     from understudy.cli.budget_commands import set_limit
 
-    set_limit(data, Budget(epsilon, delta), neighbours, ledger=ledger, schema=schema)
+    set_limit(
+        data, Budget(epsilon, delta), neighbours, failure_delta=failure_delta, training_epsilon=training_epsilon,
+        ledger=ledger, schema=schema,
+    )  # fmt: skip
 
 
 @budget_app.command("unit")

@@ -6,12 +6,12 @@ import csv
 import io
 import json
 from dataclasses import asdict
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.facts import PrivacyUnit
+from understudy.boundary.privacy.ledger.division import Division, plain, rest_of
 from understudy.boundary.privacy.ledger.entries import Account
 from understudy.boundary.privacy.ledger.ledger import NEIGHBOURS, Ledger, Standing, is_server
 from understudy.boundary.schema.schema import ADD_REMOVE, Schema
@@ -20,6 +20,11 @@ from understudy.cli.screen import bar, print_facts, print_json, print_table
 from understudy.errors import InputError
 from understudy.files import write_atomically
 from understudy.parameters import one_of
+
+_UNDIVIDED = "what is kept for private values and trainings is settled by the first release"
+_KNOWN_ANSWERS = (
+    "releases came before this limit: it is a strict guarantee only if their answers had no part in choosing it"
+)
 
 
 def show_budget(data: str, path: Path | None, as_json: bool) -> None:
@@ -31,6 +36,8 @@ def show_budget(data: str, path: Path | None, as_json: bool) -> None:
         told = _without_cost(asdict(standing)) | {"unit": unit, "analysts": accounts}
         # How a limit is added up is the ledger's affair: the file says it with each debit.
         told["limit"] = limit and {"epsilon": limit.epsilon, "delta": limit.delta}
+        del told["division"]
+        told |= _parts(standing)
         print_json({"ledger": str(ledger), **told})
         return
     facts = [
@@ -50,12 +57,39 @@ def show_budget(data: str, path: Path | None, as_json: bool) -> None:
             # Not the limit less what was spent: g adds up (or ρ), and not ε, so that one more release may have more.
             ("left", f"one more release of epsilon {standing.left or 0:.4g} at delta {standing.limit.delta:g}"),
         ]
-        if standing.spent.delta:
-            # In fractions, as the ledger adds: of two numbers that are nearly the same, floats would lose the rest.
-            rest = Fraction(standing.limit.delta) - standing.spent.delta
-            facts.append(("delta left", f"{float(rest):.4g}; private values and trainings use it up for good"))
+        if not standing.limit.pure:
+            facts += _part_facts(standing)
     print_facts(facts)
     _print_accounts(ledger)
+
+
+def _parts(standing: Standing) -> dict[str, float | None]:
+    """What the limit keeps for failures and for trainings, and what is left of it; null where nothing is settled."""
+    division, spent = standing.division, standing.spent
+    if division is None:
+        return dict.fromkeys(("failure_delta", "failure_delta_left", "training_epsilon", "training_epsilon_left"))
+    return {
+        "failure_delta": plain(division.failure_delta),
+        "failure_delta_left": plain(rest_of(division.failure_delta, spent.delta)),
+        "training_epsilon": plain(division.training_epsilon),
+        "training_epsilon_left": plain(rest_of(division.training_epsilon, spent.direct)),
+    }
+
+
+def _part_facts(standing: Standing) -> list[tuple[str, str]]:
+    division, spent = standing.division, standing.spent
+    if division is None:
+        return [("kept", _UNDIVIDED)]
+    # In fractions, as the ledger adds: of two numbers that are nearly the same, floats would lose the rest.
+    rest = plain(rest_of(division.failure_delta, spent.delta))
+    kept = f"{rest:.4g} of {plain(division.failure_delta):.4g}; private values and trainings use it up for good"
+    facts = [("delta left", kept if division.failure_delta else "none is kept for private values and trainings")]
+    if division.training_epsilon:
+        rest = plain(rest_of(division.training_epsilon, spent.direct))
+        facts.append(("trainings", f"epsilon {rest:.4g} left of {plain(division.training_epsilon):.4g}"))
+    else:
+        facts.append(("trainings", "no epsilon is kept for them"))
+    return facts
 
 
 def _unit_words(standing: Standing) -> str:
@@ -118,7 +152,7 @@ def _csv(rows: list[dict[str, Any]]) -> str:
     flat = [{**r, **{f"cost_{k}": v for k, v in r.get("cost", {}).items()}} for r in rows]
     flat = [{**r, "unit": _unit_text(r.get("unit"))} for r in flat]
     heads = ["kind", "id", "time", "neighbours", "unit", "epsilon", "delta", "analyst", "share", "purpose"]
-    heads += ["cost_gdp", "cost_rho", "cost_epsilon", "cost_delta"]
+    heads += ["cost_gdp", "cost_rho", "cost_epsilon", "cost_delta", "failure_delta", "training_epsilon"]
     out = io.StringIO()
     # An extra is the nested cost, whose parts have columns of their own.
     writer = csv.DictWriter(out, heads, extrasaction="ignore", lineterminator="\n")
@@ -128,24 +162,50 @@ def _csv(rows: list[dict[str, Any]]) -> str:
 
 
 def set_limit(
-    data: str, limit: Budget, neighbours: str | None = None, *, ledger: Path | None = None, schema: Path | None = None
+    data: str,
+    limit: Budget,
+    neighbours: str | None = None,
+    *,
+    failure_delta: float | None = None,
+    training_epsilon: float | None = None,
+    ledger: Path | None = None,
+    schema: Path | None = None,
 ) -> None:
     """The relation and the unit are those of the schema, where there is one; releases under it are held to both."""
+    # Refused before a ledger is made.
     if neighbours is not None:
-        one_of("neighbours", neighbours, NEIGHBOURS)  # before a ledger is made
+        one_of("neighbours", neighbours, NEIGHBOURS)
+    Division.stated(limit, failure_delta, training_epsilon)
     where = Path(data.partition("::")[0])
     if ledger is None and not where.exists():
         raise InputError(f"{str(where)!r} does not exist; give the data, or a ledger with --ledger", data)
     known = _known_schema(data, schema)
     relation, unit = _protected(known, neighbours)
     book = Ledger.open(ledger_of(data, ledger))
-    book.set_limit(limit, relation, unit)
+    book.set_limit(limit, relation, unit, failure_delta=failure_delta, training_epsilon=training_epsilon)
     may = f"{book}: all releases together may reach {limit}, neighbours {relation}, unit"
     if unit is not None:
         print(f"{may} {unit.who}")
     else:
         print(f"{may} of the first release")
         print("no schema was found beside the data, so the unit will be that of the first release; or give --schema")
+    standing = book.standing()
+    if not limit.pure:
+        print(_division_words(standing.division))
+    if standing.entries:
+        print(_KNOWN_ANSWERS)
+
+
+def _division_words(division: Division | None) -> str:
+    if division is None:
+        return f"{_UNDIVIDED}; or give --failure-delta and --training-epsilon"
+    trainings = "no epsilon"
+    if division.training_epsilon:
+        trainings = f"epsilon {plain(division.training_epsilon):.4g}"
+    return (
+        f"of it, delta {plain(division.failure_delta):.4g} is kept for private values and trainings, and {trainings} "
+        "for trainings"
+    )
 
 
 def _known_schema(data: str, given: Path | None) -> Schema | None:
@@ -208,7 +268,10 @@ def _amount(row: dict[str, Any]) -> str:
         return f"stated of debits 1 to {row['debits']}"
     if row["kind"] == "share":
         return f"{100 * row['share']:g} % of it"
-    return f"{row['epsilon']:g} at {row['delta']:g}"
+    amount = f"{row['epsilon']:g} at {row['delta']:g}"
+    if row.get("failure_delta") is None:
+        return amount
+    return f"{amount}, of it {row['training_epsilon']:.4g} at {row['failure_delta']:.4g} kept"
 
 
 def _existing(data: str, path: Path | None) -> Ledger:

@@ -452,7 +452,8 @@ class Meter:
 
     The budget is a filter: each spend may depend on all earlier answers, and (ε, δ) still holds as long as the sum
     stays within it (Smith & Thakurta 2022 for Gaussian differential privacy; Feldman & Zrnic 2021 for Rényi
-    divergences; Whitehouse, Ramdas, Rogers & Wu 2023 with failures).
+    divergences; Whitehouse, Ramdas, Rogers & Wu 2023 with failures). Where failures or trainings add up, too, each sum
+    needs a ceiling of its own: the curator holds them to `PublicFacts.whole`, fixed before the first answer.
 
     >>> meter = Meter(Budget(1.0, 0.0))
     >>> meter.debit([Spend("exponential", "root split", sensitivity=1.0, scale=0.25)])
@@ -553,6 +554,9 @@ def total(costs: Iterable[Cost]) -> Cost:
 
 def covers(budget: Budget, cost: Cost) -> bool:
     """Whether a composed cost is within a budget, decided in exact arithmetic.
+
+    That is one ceiling for all sums of a cost, and no filter where answers decide which of them grows: see
+    `ledger.division`.
 
     >>> covers(Budget(1.0, 0.0), Cost(Fraction(1, 2), Fraction(1), Fraction(0)))
     True

@@ -131,7 +131,7 @@ def test_decimal_parts_fill_a_decimal_limit(limit, part):
 
 def test_a_limit_is_a_limit_on_the_sum_of_g():
     ledger = Ledger.memory()
-    ledger.set_limit(GAUSSIAN, "add-remove")
+    ledger.set_limit(GAUSSIAN, "add-remove", failure_delta=0.0)
     whole = gdp_from_epsilon(1.0, 1e-6)
     spend(ledger, gaussian(whole / 2))
     with pytest.raises(BudgetExhausted, match="left of the limit"):
@@ -244,7 +244,8 @@ def test_a_refusal_names_what_ran_out_in_numbers_that_are_true(limit, delta, key
         spend(ledger, *asked_with_keys(3 * limit, delta, keys))
     said = str(refusal.value)
     if said.startswith("delta"):
-        pays, room = map(float, re.findall(r"\((\S+)\) must be less than the delta (\S+) left", said)[0])
+        bound = r"\((\S+)\) must be (?:less than|at most) the (?:delta )?(\S+) (?:left )?of"
+        pays, room = map(float, re.findall(bound, said)[0])
         assert keys and pays >= room * (1 - 1e-3)
         for smaller in (1e-9, 1e-3, 1.0):
             with pytest.raises(BudgetExhausted, match=r"^delta"):
@@ -265,9 +266,10 @@ def test_delta_that_ran_out_is_not_told_as_epsilon():
     with pytest.raises(BudgetExhausted) as refusal:
         spend(ledger, *asked_with_keys(0.1, 1e-6, 1))
     assert str(refusal.value) == (
-        "delta (1e-06) is too large: what it pays for private values or a training (5e-07) must be less than the delta "
-        "4.999e-07 left of the limit (epsilon 10 at delta 1e-06) in ledger in memory; ask with a smaller delta, or "
-        "raise the limit."
+        "delta (1e-06) is too large: what it pays for private values or a training (5e-07) must be at most the 0 left "
+        "of the delta 5e-07 that the limit (epsilon 10 at delta 1e-06) in ledger in memory keeps for these; ask with a "
+        "smaller delta, or raise the limit, its delta above 1e-06, with `understudy budget set` and --failure-delta "
+        "1e-06."
     )
     spend(ledger, *asked_with_keys(0.1, 1e-6, 0))
 
@@ -516,10 +518,10 @@ def test_what_is_no_ledger_is_refused_and_left_alone(tmp_path):
     database.close()
     Ledger.open(later)
     with sqlite3.connect(later) as database:
-        database.execute("PRAGMA user_version = 4")
+        database.execute("PRAGMA user_version = 5")
     database.close()
     before = [digest(path) for path in (text, foreign, later)]
-    for path, reason in ((text, "isn't a ledger"), (foreign, "isn't a ledger"), (later, "version 4")):
+    for path, reason in ((text, "isn't a ledger"), (foreign, "isn't a ledger"), (later, "version 5")):
         with pytest.raises(InputError, match=reason):
             Ledger.open(path)
     assert [digest(path) for path in (text, foreign, later)] == before
@@ -655,9 +657,9 @@ print(accepted, flush=True)
 # The mutant checks first and writes later, under two locks instead of one.
 CARELESS = """
 ledger = module.Ledger.open(path)
-fits = module.allowance.fits(ledger.limit(), ledger.spent() + cost)
+fits = module.allowance.fits(ledger.limit(), None, ledger.spent() + cost)
 meet("ready")
-module.allowance.fits = lambda limit, spent: fits
+module.allowance.fits = lambda limit, division, spent: fits
 print(int(fits and bool(ledger.debit(cost, budget, "add-remove", "race", unit=row))), flush=True)
 """
 
@@ -697,7 +699,7 @@ def race(script: str, path: Path, asked: Budget, runners: int = 6) -> int:
 @pytest.mark.parametrize("asked", [Budget(0.1, 0.0), Budget(0.3, 1e-6)])
 def test_processes_cant_overspend_together(path, asked):
     ledger, limit = Ledger.open(path), Budget(1.0, asked.delta)
-    ledger.set_limit(limit, "add-remove")
+    ledger.set_limit(limit, "add-remove", failure_delta=None if asked.pure else 0.0)
     affordable = 10 if asked.pure else int(limit.capacity.value / asked.capacity.value)
     assert 0 < affordable < 24
     assert race(HONEST, path, asked) == affordable

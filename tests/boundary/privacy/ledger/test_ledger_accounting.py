@@ -59,7 +59,7 @@ def test_squares_of_mu_add_up(gaussian):
 
 
 def test_a_limit_is_a_filter_on_their_sum(gaussian):
-    gaussian.set_limit(Budget(1.0, 1e-6), "add-remove")
+    gaussian.set_limit(Budget(1.0, 1e-6), "add-remove", failure_delta=0.0)
     debit(gaussian, 0.8, GDP)
     # 0.64 + 0.36 of about the square of epsilon: a little more fits than the roots say, and nothing beyond it.
     left = gaussian.standing().left
@@ -105,7 +105,7 @@ def test_a_ledger_keeps_what_it_was_begun_with(old):
 
 
 def test_its_limit_stays_a_limit_on_the_sum_of_rho(old):
-    old.set_limit(Budget(1.0, 1e-6), "add-remove")
+    old.set_limit(Budget(1.0, 1e-6), "add-remove", failure_delta=0.0)
     left = rho_from_epsilon(1.0, 1e-6) - old.spent().rho
     for cost in (Cost(left + QUANTUM, None, Fraction(0)), Cost(left + QUANTUM, None, Fraction(0), gdp=left + QUANTUM)):
         with pytest.raises(BudgetExhausted, match="left of the limit"):

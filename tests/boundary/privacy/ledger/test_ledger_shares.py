@@ -74,6 +74,7 @@ def test_a_share_is_a_part_of_the_limit():
 def test_a_share_is_a_part_of_g():
     """Four quarters fill the limit, although four times a quarter of ε would not."""
     ledger, whole = shared(GAUSSIAN, a=0.25, b=0.25, c=0.25, d=0.25), gdp_from_epsilon(1.0, 1e-6)
+    ledger.set_limit(GAUSSIAN, "add-remove", failure_delta=0.0)
     quarter = gaussian(whole / 4)
     for name in "abcd":
         with pytest.raises(BudgetExhausted, match="of the share"):
@@ -99,6 +100,29 @@ def test_all_together_are_bounded_by_the_limit():
     with pytest.raises(BudgetExhausted, match="left of the limit"):
         ask(ledger, "bob", 0.3)
     ask(ledger, "bob", 0.2)
+
+
+@pytest.mark.parametrize("limit", [Budget(2.0, 1e-5), Budget(1.0, 1e-6), Budget(8.0, 1e-6)])
+def test_what_is_left_of_a_share_beside_a_training_can_be_spent_and_hardly_more(limit: Budget):
+    """The ε of a training adds to that of all counts together: g of the share that is not used yet buys less."""
+    ledger, zero = shared(limit, ada=0.5), Fraction(0)
+    ledger.set_limit(limit, "add-remove", failure_delta=limit.delta / 2, training_epsilon=limit.epsilon / 4)
+    training = Cost(zero, None, round_up(limit.delta / 9), round_up(limit.epsilon / 4), gdp=zero)
+    ledger.debit(training, limit, "add-remove", "a training", "ada", unit=PrivacyUnit())
+    ask(ledger, "ada", limit.epsilon / 20, limit.delta)
+    (account,) = ledger.accounts()
+    assert account.left is not None and 0 < account.left < 0.6 * limit.epsilon
+    with pytest.raises(BudgetExhausted, match=r"must be less, since with it 10\d.* % of the share .* would be used up"):
+        ask(ledger, "ada", 1.03 * account.left, limit.delta)
+    ask(ledger, "ada", account.left, limit.delta)
+
+
+def test_of_all_of_the_limit_the_limit_speaks():
+    """Nobody can be given more than all of it."""
+    ledger = shared(GAUSSIAN, ada=1.0)
+    with pytest.raises(BudgetExhausted, match=r"left of the limit .*or raise the limit\.$"):
+        ask(ledger, "ada", 1.1, 1e-6)
+    ask(ledger, "ada", 1.0, 1e-6)
 
 
 @pytest.mark.parametrize(("name", "said"), [("eve", "(eve)"), ("", "(nobody is named)")])
@@ -181,7 +205,7 @@ def test_an_old_ledger_gets_shares_when_it_needs_them(tmp_path: Path):
     Ledger.open(path).set_share("ada", 0.25)
     assert Ledger.open(path).accounts()[0].left == pytest.approx(0.25)
     database = sqlite3.connect(path)
-    assert database.execute("PRAGMA user_version").fetchone() == (3,)
+    assert database.execute("PRAGMA user_version").fetchone() == (4,)
     for attempt in (
         "UPDATE shares SET share = 1",
         "DELETE FROM shares",

@@ -20,10 +20,10 @@ from typing import Any
 from understudy.errors import InputError
 
 _APPLICATION_ID = 0x55445354  # "UDST": how `file` and we tell a ledger from any other SQLite file
-FIRST_VERSION, SHARED_VERSION, VERSION = 1, 2, 3
-"""Shares came second, units third. An older ledger is read as it is and brought to the newest version with the first
-limit, share or debit that is written to it, in the same transaction. From then on it is closed to older programs, which
-would ignore units.
+FIRST_VERSION, SHARED_VERSION, UNIT_VERSION, VERSION = 1, 2, 3, 4
+"""Shares came second, units third, divisions of limits fourth. An older ledger is read as it is and brought to the
+newest version with the first limit, share or debit that is written to it, in the same transaction. From then on it is
+closed to older programs, which would ignore units and divisions.
 """
 _BUSY_SECONDS = 60.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.03
@@ -51,11 +51,18 @@ CREATE TABLE identity (id INTEGER PRIMARY KEY, time TEXT NOT NULL, value TEXT NO
 _UNIT_COLUMNS = ("ALTER TABLE limits ADD COLUMN unit TEXT", "ALTER TABLE debits ADD COLUMN unit TEXT")
 """For ledgers from before. Null stands for "not recorded"; no row is rewritten."""
 
+_DIVISIONS = """
+CREATE TABLE divisions (
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, divided INTEGER NOT NULL UNIQUE, failure_delta TEXT NOT NULL,
+    training_epsilon TEXT NOT NULL);
+"""
+
 # REPLACE deletes without firing DELETE triggers, so the collision itself is refused: what would replace a row is its
 # clash. Whatever is put beside an identity would replace it.
 _CLASHES = {"limits": "id = NEW.id", "debits": "id = NEW.id", "answers": "id = NEW.id OR question = NEW.question"}
 _SHARE_CLASHES = {"shares": "id = NEW.id"}
 _UNIT_CLASHES = {"units": "id = NEW.id", "identity": "1"}
+_DIVISION_CLASHES = {"divisions": "id = NEW.id OR divided = NEW.divided"}
 GUARD = """
 CREATE TRIGGER {table}_update BEFORE UPDATE ON {table} BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END;
 CREATE TRIGGER {table}_delete BEFORE DELETE ON {table} BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END;
@@ -128,7 +135,11 @@ class LedgerDatabase:
             # Asked under the lock, where SQLite has made a first page: has nobody put anything into this file yet?
             if pragma(database, "application_id") or database.execute("SELECT 1 FROM sqlite_master").fetchone():
                 return
-            make(database, _TABLES + _SHARES + _UNITS, _CLASHES | _SHARE_CLASHES | _UNIT_CLASHES)
+            make(
+                database,
+                _TABLES + _SHARES + _UNITS + _DIVISIONS,
+                _CLASHES | _SHARE_CLASHES | _UNIT_CLASHES | _DIVISION_CLASHES,
+            )
             _identify(database)
             database.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             database.execute(f"PRAGMA user_version = {VERSION}")
@@ -189,10 +200,12 @@ def migrate(database: sqlite3.Connection) -> None:
         return
     if version < SHARED_VERSION:
         make(database, _SHARES, _SHARE_CLASHES)
-    for statement in _UNIT_COLUMNS:
-        database.execute(statement)
-    make(database, _UNITS, _UNIT_CLASHES)
-    _identify(database)
+    if version < UNIT_VERSION:
+        for statement in _UNIT_COLUMNS:
+            database.execute(statement)
+        make(database, _UNITS, _UNIT_CLASHES)
+        _identify(database)
+    make(database, _DIVISIONS, _DIVISION_CLASHES)
     database.execute(f"PRAGMA user_version = {VERSION}")
 
 

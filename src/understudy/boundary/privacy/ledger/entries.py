@@ -15,7 +15,8 @@ from typing import Any
 from understudy.boundary.privacy.accountant import QUANTUM, round_up
 from understudy.boundary.privacy.budget import ACCOUNTING, GDP, ZCDP, Budget, Cost
 from understudy.boundary.privacy.facts import PrivacyUnit
-from understudy.boundary.privacy.ledger.database import SHARED_VERSION, VERSION, pragma
+from understudy.boundary.privacy.ledger.database import SHARED_VERSION, UNIT_VERSION, VERSION, append, pragma
+from understudy.boundary.privacy.ledger.division import Division, plain
 from understudy.errors import InputError
 
 _DIRECT = "+"
@@ -34,6 +35,8 @@ class Limit:
     neighbours: str
     unit: PrivacyUnit | None = None
     """None where it was not said: then it is that of the debits."""
+    division: Division | None = None
+    """None for a pure limit, and where the next debit settles it."""
 
     def to_dict(self) -> dict[str, Any]:
         """For exports."""
@@ -45,6 +48,8 @@ class Limit:
             "unit": self.unit and self.unit.to_dict(),
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
+            "failure_delta": self.division and plain(self.division.failure_delta),
+            "training_epsilon": self.division and plain(self.division.training_epsilon),
         }
 
 
@@ -126,7 +131,9 @@ class Standing:
     """Where a data set stands: all releases together are (`epsilon`, `delta`)-DP for one unit.
 
     The unit is None where nothing was debited yet, and where the units of old debits are not known.
-    `left` is the largest ε that a single further release at the limit's δ could still have; None without a limit.
+    `left` is the largest ε that a single further release at the limit's δ could still have, without private values or a
+    training; None without a limit. What is left for those follows from the `division` of the limit, which is None where
+    the limit is pure, or where the first debit will settle it.
     """
 
     limit: Budget | None
@@ -137,6 +144,7 @@ class Standing:
     delta: float
     left: float | None
     unit: PrivacyUnit | None = None
+    division: Division | None = None
 
 
 @dataclass(frozen=True)
@@ -181,12 +189,32 @@ def accounting_of(database: sqlite3.Connection) -> str:
 
 
 def limits_of(database: sqlite3.Connection) -> list[Limit]:
-    accounting = accounting_of(database)
+    accounting, divisions = accounting_of(database), _divisions_of(database)
     rows = database.execute(f"SELECT id, time, epsilon, delta, neighbours, {unit_of(database)} FROM limits ORDER BY id")
     return [
-        Limit(row, time, Budget(epsilon, delta, accounting), relation, read_unit(unit))
+        Limit(row, time, Budget(epsilon, delta, accounting), relation, read_unit(unit), divisions.get(row))
         for row, time, epsilon, delta, relation, unit in rows
     ]
+
+
+def _divisions_of(database: sqlite3.Connection) -> dict[int, Division]:
+    if pragma(database, "user_version") < VERSION:
+        return {}
+    rows = database.execute("SELECT divided, failure_delta, training_epsilon FROM divisions")
+    return {limit: Division(*(_quanta(text) * QUANTUM for text in parts)) for limit, *parts in rows}
+
+
+def division_of(limit: Limit, spent: Cost) -> Division | None:
+    """What a limit with debits is held to: its division, or in a ledger from before divisions, the one to come."""
+    if limit.division is not None or limit.budget.pure or spent == Cost.zero():
+        return limit.division
+    return Division.following(limit.budget, spent)
+
+
+def divide(database: sqlite3.Connection, limit: int, division: Division) -> None:
+    """Settles the division of a limit, once."""
+    parts = {"failure_delta": _text(division.failure_delta), "training_epsilon": _text(division.training_epsilon)}
+    append(database, "divisions", divided=limit, **parts)
 
 
 def newest_limit(database: sqlite3.Connection) -> Limit | None:
@@ -195,7 +223,7 @@ def newest_limit(database: sqlite3.Connection) -> Limit | None:
 
 
 def identity_of(database: sqlite3.Connection) -> str | None:
-    if pragma(database, "user_version") < VERSION:
+    if pragma(database, "user_version") < UNIT_VERSION:
         return None
     row = database.execute("SELECT value FROM identity").fetchone()
     return None if row is None else str(row[0])
@@ -203,7 +231,7 @@ def identity_of(database: sqlite3.Connection) -> str | None:
 
 def unit_of(database: sqlite3.Connection) -> str:
     """The column of units, or null for all rows of a ledger that has none yet."""
-    return "unit" if pragma(database, "user_version") >= VERSION else "NULL"
+    return "unit" if pragma(database, "user_version") >= UNIT_VERSION else "NULL"
 
 
 def read_unit(text: str | None) -> PrivacyUnit | None:
@@ -215,7 +243,7 @@ def read_unit(text: str | None) -> PrivacyUnit | None:
 
 def debit_units_of(database: sqlite3.Connection) -> list[PrivacyUnit]:
     """Every unit that a debit has, recorded or stated; without reading the debits one by one, which may be many."""
-    if pragma(database, "user_version") < VERSION:
+    if pragma(database, "user_version") < UNIT_VERSION:
         return []
     recorded = database.execute("SELECT unit FROM debits WHERE unit IS NOT NULL GROUP BY unit ORDER BY max(id) DESC")
     return [unit for (text,) in recorded if (unit := read_unit(text))] + [s.unit for s in statements_of(database)]
@@ -238,7 +266,7 @@ def held_unit(database: sqlite3.Connection) -> PrivacyUnit | None:
 
 
 def statements_of(database: sqlite3.Connection) -> list[UnitStatement]:
-    if pragma(database, "user_version") < VERSION:
+    if pragma(database, "user_version") < UNIT_VERSION:
         return []
     rows = database.execute("SELECT id, time, debits, unit FROM units ORDER BY id")
     return [UnitStatement(row, time, debits, PrivacyUnit.from_text(unit)) for row, time, debits, unit in rows]

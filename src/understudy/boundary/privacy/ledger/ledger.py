@@ -1,6 +1,7 @@
 """The ledger of one data set: an SQLite file in which every release is written down before its noise is drawn.
 
     limits    the (ε, δ) that all releases together may reach; the newest row counts
+    divisions what a limit keeps for failures and for trainings; one row for each limit (see `division`)
     shares    how much of the limit an analyst may use up; the newest row of a name counts
     debits    one row per release: its cost, what was asked, by whom, what for, and whom it protects
     answers   the replies to questions already paid for
@@ -28,6 +29,7 @@ from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.ledger import allowance, claims
 from understudy.boundary.privacy.ledger import entries as stored
 from understudy.boundary.privacy.ledger.database import LedgerDatabase, append, migrate
+from understudy.boundary.privacy.ledger.division import Division
 from understudy.boundary.privacy.ledger.entries import Account, Entry, Limit, Receipt, Share, Standing, UnitStatement
 from understudy.boundary.tables.table import Table, source_of
 from understudy.errors import BudgetExhausted, InputError
@@ -97,10 +99,20 @@ class Ledger:
         with self._database.reading() as database:
             return stored.limits_of(database)
 
-    def set_limit(self, budget: Budget, neighbours: str, unit: PrivacyUnit | None = None) -> None:
+    def set_limit(
+        self,
+        budget: Budget,
+        neighbours: str,
+        unit: PrivacyUnit | None = None,
+        *,
+        failure_delta: float | None = None,
+        training_epsilon: float | None = None,
+    ) -> None:
         """Sets the limit from now on; refused when it is below what is already spent.
 
-        Without a `unit` it is the one of the earlier rows, or of the first debit.
+        Without a `unit` it is the one of the earlier rows, or of the first debit. The two parts of the division that
+        are named here are kept for failures and for trainings; where neither is, the first debit settles both, or what
+        is spent where there are debits.
         """
         _demand_relation(neighbours)
         with self._database.writing() as database:
@@ -110,15 +122,28 @@ class Ledger:
                 self._demand_units_known(database)
                 self._demand_unit(unit, stored.debit_units_of(database))
             spent = total(stored.totals_of(database).values())
-            if not allowance.fits(replace(budget, accounting=spent.accounting), spent):
-                raise InputError(
-                    f"limit ({budget}) must be at least what is already spent, epsilon "
-                    f"{claim(spent, budget.delta, spent.accounting):.6g} at that delta, in ledger {self}.",
-                    budget,
-                )
+            limit = replace(budget, accounting=spent.accounting)
+            division = Division.stated(limit, failure_delta, training_epsilon)
+            if spent != Cost.zero():
+                division = self._dividing(limit, division, spent)
             stated = unit or stored.held_unit(database)
             asked = {"epsilon": budget.epsilon, "delta": budget.delta, "neighbours": neighbours}
-            append(database, "limits", **asked, unit=stated and stated.to_text())
+            row = append(database, "limits", **asked, unit=stated and stated.to_text())
+            if division is not None:
+                stored.divide(database, row, division)
+
+    def _dividing(self, limit: Budget, stated: Division | None, spent: Cost) -> Division | None:
+        """The division of a limit that is set when answers are known: as stated, or by what is spent."""
+        following = None if limit.pure else Division.following(limit, spent)
+        if not allowance.fits(limit, following, spent):
+            raise InputError(
+                f"limit ({limit}) must be at least what is already spent, epsilon "
+                f"{claim(spent, limit.delta, limit.accounting):.6g} at that delta, in ledger {self}.",
+                limit,
+            )
+        if stated is not None and not stated.covers(limit, spent):
+            raise InputError(f"{stated.shortage(spent)} in ledger {self}; divide the limit otherwise.", stated)
+        return stated or following
 
     def state_unit(self, unit: PrivacyUnit) -> int:
         """States which unit the debits had that were written before units were recorded; returns how many.
@@ -173,7 +198,8 @@ class Ledger:
             asked = database.execute("SELECT max(asked_delta) FROM debits").fetchone()[0]
         budget = limit.budget if limit else None
         delta = budget.delta if budget else asked or 0.0
-        left = allowance.limit_left(budget, total(spent.values())) if budget else None
+        everything = total(spent.values())
+        left = allowance.limit_left(limit.budget, stored.division_of(limit, everything), everything) if limit else None
         accounts = []
         for name in sorted({*spent, *shares}):
             own, share, used, rest = spent.get(name, Cost.zero()), shares.get(name), None, left
@@ -223,12 +249,28 @@ class Ledger:
             # A share only narrows: the limit below holds for all together, whatever the shares add up to.
             if limit and shares:
                 self._demand_share(limit.budget, shares, spent.get(analyst, Cost.zero()), cost, budget, analyst)
-            if limit and not allowance.fits(limit.budget, everything + cost):
-                raise BudgetExhausted(allowance.refusal(cost, budget, limit.budget, everything, str(self)), cost)
+            if limit:
+                self._demand_room(database, limit, cost, budget, everything)
             entry = append(database, "debits", **asked, rho=rho, epsilon=epsilon, delta=delta)
             if journal:
                 claims.put(database, entry, claims.HEAD, journal)
             return entry
+
+    def _demand_room(self, database: sqlite3.Connection, limit: Limit, cost: Cost, asked: Budget, spent: Cost) -> None:
+        """Refuses what the limit has no room for, and settles its division with the first debit that it admits.
+
+        Under the lock of the only writer, in the transaction of the debit: of two first debits one settles it.
+        """
+        if cost == Cost.zero():  # has room wherever it comes, and settles nothing: what costs is still to come
+            return
+        first = spent == Cost.zero()
+        division = stored.division_of(limit, cost if first else spent)
+        if not allowance.fits(limit.budget, division, spent + cost):
+            raise BudgetExhausted(
+                allowance.refusal(cost, asked, limit.budget, division=division, spent=spent, ledger=str(self)), cost
+            )
+        if division is not None and limit.division is None:
+            stored.divide(database, limit.id, division)
 
     def claim(self, entry: int, place: int, digest: str) -> None:
         """Claims the next place of a release's journal, on the disk; of two who try, the second is refused."""
@@ -255,16 +297,25 @@ class Ledger:
             limit, entries = stored.newest_limit(database), stored.entries_of(database)
             unit = None if stored.unknown_units_of(database)[0] else stored.held_unit(database)
         spent = total(entry.cost for entry in entries)
-        budget, left = None, None
+        budget, left, division = None, None, None
         relation = next((entry.neighbours for entry in entries), None)
         # Without a limit the claim of all is told at the largest δ that anybody asked with.
         delta = max((entry.asked.delta for entry in entries), default=0.0)
         if limit:
             budget, relation, delta = limit.budget, limit.neighbours, limit.budget.delta
-            left = allowance.limit_left(budget, spent)
+            division = stored.division_of(limit, spent)
+            left = allowance.limit_left(budget, division, spent)
         epsilon = claim(spent, delta, spent.accounting)
         return Standing(
-            budget, relation, entries=len(entries), spent=spent, epsilon=epsilon, delta=delta, left=left, unit=unit
+            budget,
+            relation,
+            entries=len(entries),
+            spent=spent,
+            epsilon=epsilon,
+            delta=delta,
+            left=left,
+            unit=unit,
+            division=division,
         )
 
     def export(self) -> list[dict[str, Any]]:
@@ -335,8 +386,8 @@ class Ledger:
             raise BudgetExhausted(
                 f"{who} must be one of those who have a share in ledger {self}: {known}; ask for one.", analyst
             )
-        impure = limit.pure and not cost.pure  # refused by the limit itself, with a better sentence
-        if not impure and not allowance.share_fits(limit, share, spent + cost):
+        by_limit = share == 1 or (limit.pure and not cost.pure)  # which refuses it with a better sentence
+        if not by_limit and not allowance.share_fits(limit, share, spent + cost):
             whole = f"share ({100 * share:g} % of {limit}) of {analyst} in ledger {self}"
             raise BudgetExhausted(allowance.share_refusal(cost, asked, limit, share, spent, whole), cost)
 
