@@ -19,20 +19,22 @@ from numpy.typing import NDArray
 from understudy.boundary.privacy.queryable import BudgetView
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.inference.noisy_table import NoisyTable, agree
+from understudy.methods.parts.one_ways import measure_columns
 from understudy.methods.rake import rake
+from understudy.methods.rake.schedule import Schedule
 from understudy.methods.rake.tuning import TUNING
 from understudy.methods.registry import METHODS
 
 Floats = NDArray[np.float64]
-ALL_LEVELS, WHOLE_SCHEDULE = rake.RakeState._levels, rake.Schedule.of
+ALL_LEVELS, WHOLE_SCHEDULE = rake.RakeState._levels, Schedule.of
 NEVER = 10**9
 
 
-def finest_level(raking: rake.RakeState, columns: ColumnSet, schedule: rake.Schedule) -> list[int]:
+def finest_level(raking: rake.RakeState, columns: ColumnSet, schedule: Schedule) -> list[int]:
     return ALL_LEVELS(raking, columns, schedule)[-1:]
 
 
-def rounds_alone(total: float, curator: BudgetView, columns: int, **more: Any) -> rake.Schedule:
+def rounds_alone(total: float, curator: BudgetView, columns: int, **more: Any) -> Schedule:
     """As many picks as with a forest, all of them in rounds."""
     schedule = WHOLE_SCHEDULE(total, curator, columns, **more)
     extra = round(schedule.edges / schedule.per_round)
@@ -40,7 +42,7 @@ def rounds_alone(total: float, curator: BudgetView, columns: int, **more: Any) -
     return replace(schedule, edges=0, rounds=rounds)
 
 
-def plant_nothing(raking: rake.RakeState, schedule: rake.Schedule) -> None:
+def plant_nothing(raking: rake.RakeState, schedule: Schedule) -> None:
     """Particles from independent columns."""
     raking.start()
     raking.particles.rake(raking.tuning.passes, sampling=not raking.whole)
@@ -87,7 +89,10 @@ ABLATIONS = {
     "": Variant(),
     "no resolutions": Variant({"methods.rake.rake.RakeState._levels": finest_level}),
     "no forest start": Variant(
-        {"methods.rake.rake.Schedule.of": rounds_alone, "methods.rake.rake.RakeState.start_from_forest": plant_nothing}
+        {
+            "methods.rake.schedule.Schedule.of": rounds_alone,
+            "methods.rake.rake.RakeState.start_from_forest": plant_nothing,
+        }
     ),
     "no coarser copies": Variant(constants={"coarser": ()}),
     "no dependence shrinkage": Variant({"inference.shrinkage._posterior": raw_factors}),
@@ -100,6 +105,10 @@ ABLATIONS = {
     "no exchange of rows": Variant(constants={"exchange_rounds": 0}),
     "no cost of noise": Variant(constants={"penalty": 0.0, "threshold": 0.0}),
     "cost by what is expected": Variant(constants={"penalty": 0.6, "threshold": 0.0}),
+    "no larger sets": Variant(constants={"larger_sets": 0}),
+    "no moments": Variant(constants={"most_moments_share": 0.0}),
+    "columns in steps": Variant({"methods.rake.rake.measure_columns": measure_columns}),
+    "rounds as planned": Variant(constants={"power_of_cells": 0.0}),
     "with target": Variant(target=True),
     "with target, no triples": Variant(constants={"first_triple_round": NEVER}, target=True),
     "with target, no pairs for it": Variant({"methods.rake.rake.RakeState._is_aimed": aimed_at_nothing}, target=True),
@@ -120,7 +129,8 @@ CONSTANTS = {
     "ONE_WAY_SPREAD": RAKE,
     "LARGEST_SPREAD": "inference.particles.particles",
     "SMALLEST_SPREAD": "inference.particles.particles",
-    "FIRST_SHARE": "methods.parts.one_ways",
+    "POWER_OF_CELLS": RAKE,
+    "SHARE_PER_ERROR": "methods.rake.single_columns",
 }
 """The constants that matter, and the modules that they are in."""
 

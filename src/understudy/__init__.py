@@ -7,6 +7,11 @@ release = us.synthesize(table, epsilon=1.0, target="income")
 release.save("out/")
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from understudy.boundary.privacy.budget import Amount, Budget, Spend
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.ledger.ledger import Ledger
@@ -27,25 +32,54 @@ from understudy.errors import (
     TableError,
     UnderstudyError,
 )
-from understudy.lab.attacks.attacks import Attacks, attack
-from understudy.lab.audits.audit import audit, audit_mutants
-from understudy.lab.audits.result import Audit
-from understudy.lab.evaluation.evaluation import Evaluation, evaluate
-from understudy.lab.evaluation.measures.anonymity import anonymity
 from understudy.lab.specimens.all_specimens import specimen
-from understudy.lab.studies.method_comparison import compare
-from understudy.lab.studies.study import Study
 from understudy.methods.registry import METHODS
-from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
-from understudy.queries.answer import Answer
-from understudy.queries.query import query
 from understudy.releases.certificate import Certificate
 from understudy.releases.checking import replay, verify
 from understudy.releases.planning import plan
 from understudy.releases.release import Release
 from understudy.releases.synthesis import synthesize
 
+if TYPE_CHECKING:
+    from understudy.lab.attacks.attacks import Attacks, attack
+    from understudy.lab.audits.audit import audit, audit_mutants
+    from understudy.lab.audits.result import Audit
+    from understudy.lab.evaluation.evaluation import Evaluation, evaluate
+    from understudy.lab.evaluation.measures.anonymity import anonymity
+    from understudy.lab.studies.method_comparison import compare
+    from understudy.lab.studies.study import Study
+    from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
+    from understudy.queries.answer import Answer
+    from understudy.queries.query import query
+
 __version__ = "0.2.0"
+
+_LATE = {
+    "lab.attacks.attacks": ("Attacks", "attack"),
+    "lab.audits.audit": ("audit", "audit_mutants"),
+    "lab.audits.result": ("Audit",),
+    "lab.evaluation.evaluation": ("Evaluation", "evaluate"),
+    "lab.evaluation.measures.anonymity": ("anonymity",),
+    "lab.studies.method_comparison": ("compare",),
+    "lab.studies.study": ("Study",),
+    "predictors.classifiers": ("PrivateDecisionTree", "PrivateForest", "PrivateGreedyTree"),
+    "queries.answer": ("Answer",),
+    "queries.query": ("query",),
+}
+"""Imported when they are first asked for: a release needs none of them."""
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _LATE.items():
+        if name in names:
+            globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
+            return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "METHODS",

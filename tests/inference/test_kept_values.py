@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from understudy.boundary.privacy.measurement import Measurement
+from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.schema import Schema
+from understudy.inference.marginal_model import MarginalModel
+from understudy.inference.network import IndependentModel
 from understudy.inference.noisy_table import LEAST_ROWS, SHARE_OF_LEAST, keep_every_value, project_to_simplex
 from understudy.inference.particles.particles import LogFactor, Particles
 from understudy.inference.particles.rounding import DUE, choose_rows
+from understudy.methods.parts.compression import Compression
 
 COUNTS = st.lists(st.floats(-500, 5_000), min_size=1, max_size=40).map(np.array)
 
@@ -32,6 +38,40 @@ def test_counts_that_are_large_enough_are_as_before(counts):
     counts = np.abs(counts) + 200.0
     total = float(counts.sum())
     assert np.allclose(keep_every_value(counts, total, 4.0), counts)
+
+
+def test_where_nothing_is_hidden_counts_are_the_very_same():
+    """So that releases made before the rule are rebuilt to the last digit."""
+    counts, total = np.array([700.3, 250.1, 61.7]), 1000.0
+    assert np.array_equal(keep_every_value(counts, total, 4.0), project_to_simplex(counts, total))
+
+
+HIDDEN = np.array([1400, 560, 9, -7, -12, 30])
+"""Noisy counts of six values, two of them below 0."""
+
+
+def one_way(column):
+    return Measurement((column,), HIDDEN, "rounded-gaussian", 10.0)
+
+
+def test_single_columns_by_themselves_hold_every_value():
+    model = IndependentModel.fit([one_way("a"), one_way("b")])
+    for codes in model.sample(2_000, np.random.default_rng(0)).values():
+        assert np.bincount(codes, minlength=len(HIDDEN)).min() >= 1
+
+
+def test_marginals_of_single_columns_hold_every_value():
+    domain = Domain.of(Schema.loads('[columns.a]\ntype = "categorical"\nvalues = [1, 2, 3, 4, 5, 6]\n'))
+    model = MarginalModel.fit(domain, [one_way("a")])
+    assert np.bincount(model.sample(2_000, np.random.default_rng(0))["a"], minlength=len(HIDDEN)).min() >= 1
+
+
+def test_a_merged_group_is_opened_to_every_value():
+    """Of the four rare values that share a group, two have a noisy count below 0."""
+    compression = Compression.of([one_way("a")], 2_000.0)
+    assert compression.groups["a"].labels == (0, 1, 2, 2, 2, 2)
+    opened = compression.expand({"a": np.full(40, 2)}, np.random.default_rng(0))["a"]
+    assert set(opened) == {2, 3, 4, 5}
 
 
 def test_without_noise_a_count_of_none_is_none():

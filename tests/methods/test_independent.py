@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import understudy as us
+from understudy.inference.noisy_table import LEAST_ROWS
 
 SCHEMA = us.Schema.loads(
     """
@@ -46,15 +47,15 @@ def counts(table: pa.Table, column: str) -> Counter:
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("rows", [None, 100, 997, 5000])
 def test_one_way_counts_are_kept(silent, rows: int | None, delta: float):
-    """A systematic draw gives each value its expected count, rounded up or down."""
+    """A systematic draw gives each value its expected count, rounded up or down; one that noise may have hidden, as
+    the pilots that there are none of, gets about a row."""
     original = people()
     made = silent(original, SCHEMA, "independent", rows=rows, delta=delta).table
     share = made.num_rows / original.num_rows
     assert made.num_rows == (rows or 997)
     for column in SCHEMA.names:
         real, drawn = counts(original, column), counts(made, column)
-        assert all(abs(drawn[v] - share * real[v]) < 1 + 1e-9 for v in real | drawn)
-        assert set(drawn) <= set(real)
+        assert all(abs(drawn[v] - share * real[v]) < 1 + LEAST_ROWS * share + 1e-9 for v in real | drawn)
 
 
 def test_columns_are_unrelated(silent):

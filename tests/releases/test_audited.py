@@ -12,7 +12,6 @@ import pytest
 
 import understudy as us
 from understudy.cli import run as run_command
-from understudy.cli import synth
 from understudy.lab.audits.result import FAILED, PASSED, SKIPPED, WHITE_BOX, Audit, AuditStep, Bound, Check, Claim
 
 SCHEMA = us.Schema.loads('[columns.age]\ntype = "integer"\nmin = 0\nmax = 9\n[columns.ill]\ntype = "boolean"')
@@ -104,7 +103,7 @@ def test_the_command_audits_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         asked.append((method, epsilon, setting))
         return made(FAILED if len(asked) == 1 else PASSED)
 
-    monkeypatch.setattr(synth, "audit", audited)
+    monkeypatch.setattr("understudy.lab.audits.audit.audit", audited)
     assert run_command(arguments) == 1
     assert sorted(p.name for p in tmp_path.iterdir()) == before
     assert run_command(arguments) == 0

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from understudy.boundary.privacy.ledger.ledger import is_server
 from understudy.boundary.schema.schema import Schema
@@ -17,8 +17,6 @@ from understudy.cli.locations import beside, ledger_of, schema_of
 from understudy.cli.screen import print_facts, print_json, progress, sparkline
 from understudy.errors import InputError, MethodError, ReleaseError
 from understudy.files import write_atomically
-from understudy.lab.audits.audit import audit
-from understudy.lab.audits.result import Audit
 from understudy.lab.specimens.all_specimens import SPECIMENS, specimen
 from understudy.methods.params import parse_options
 from understudy.methods.parts.workload import parse_weight
@@ -30,6 +28,9 @@ from understudy.releases.release import CERTIFICATE, FORMATS, Release, check_wri
 from understudy.releases.report_figures import curve_of
 from understudy.releases.synthesis import MOST_ROWS, STEPS, Plan, synthesize
 from understudy.releases.synthetic_table import csv_bytes, parquet_bytes
+
+if TYPE_CHECKING:
+    from understudy.lab.audits.result import Audit
 
 BYTES_PER_VALUE = 12  # what one takes in a CSV file, roughly: it only reserves room
 NO_LIMIT = "none is set: the ledger records, and refuses nothing; set one with `understudy budget set`"
@@ -114,6 +115,8 @@ def _parsed(wishes: dict[str, Any]) -> dict[str, Any]:
 
 def _audited(plan: Plan, setting: str, begin: Listener) -> Audit:
     """An audit of the method. A violation ends the command here, before anything is spent."""
+    from understudy.lab.audits.audit import audit  # a release without an audit need not wait for it
+
     return audit(
         plan.choice.method.name,
         epsilon=plan.budget.epsilon,

@@ -19,7 +19,7 @@ from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.inference.conditional import ConditionalTable, product, resample
 from understudy.inference.graphical.graphical_model import GraphicalModel, marginalise, spread, unflatten
 from understudy.inference.model import CodeColumns
-from understudy.inference.noisy_table import estimate_total, project_to_simplex
+from understudy.inference.noisy_table import estimate_total, keep_every_value
 from understudy.inference.sampling import draw_given, draw_rows
 
 CONSISTENCY_ROUNDS = 3
@@ -46,7 +46,7 @@ class MarginalModel:
         # In turn, as PriView does (Qardaji, Yang & Li 2014): each step undoes a little of the other.
         for _ in range(CONSISTENCY_ROUNDS):
             make_consistent(tables, variances)
-            tables = {columns: project_to_simplex(t, total) for columns, t in tables.items()}
+            tables = {columns: keep_every_value(t, total, variances[columns]) for columns, t in tables.items()}
         return cls(domain, tables, total)
 
     def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:

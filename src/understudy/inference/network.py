@@ -14,7 +14,7 @@ from understudy.boundary.schema.domain import ColumnSet
 from understudy.inference.conditional import LIMITS, ConditionalTable, ConditioningLimits, product, resample
 from understudy.inference.graphical.graphical_model import GraphicalModel, flat_cells
 from understudy.inference.model import CodeColumns
-from understudy.inference.noisy_table import estimate_total, project_to_simplex
+from understudy.inference.noisy_table import estimate_total, keep_every_value
 from understudy.inference.sampling import draw_given, draw_rows
 
 
@@ -70,7 +70,8 @@ class IndependentModel:
     def fit(cls, measurements: Sequence[Measurement]) -> IndependentModel:
         """From one-way measurements, and a public row count if there is one among them."""
         total = estimate_total(measurements)
-        return cls({m.columns[0]: project_to_simplex(m.counts, total) for m in measurements if m.columns}, total)
+        counted = [m for m in measurements if m.columns]
+        return cls({m.columns[0]: keep_every_value(m.counts, total, m.variance) for m in counted}, total)
 
     def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:
         return {column: draw_rows(weights, rows, rng) for column, weights in self.weights.items()}

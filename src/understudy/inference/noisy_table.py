@@ -153,11 +153,11 @@ def keep_every_value(
     >>> keep_every_value(np.array([900.0, 110.0, -10.0]), 1000, 25.0).round(2).tolist()
     [894.47, 104.47, 1.05]
     """
-    size, least = np.asarray(counts).size, LEAST_ROWS
+    size, plain = np.asarray(counts).size, project_to_simplex(counts, total)
     # With noise of less than a row, a count of none is none.
-    if np.mean(variance) < 1.0 or least * size > SHARE_OF_LEAST * total:
-        least = 0.0
-    return project_to_simplex(counts - least, total - least * size) + least
+    if np.mean(variance) < 1.0 or LEAST_ROWS * size > SHARE_OF_LEAST * total or plain.min() >= LEAST_ROWS:
+        return plain
+    return project_to_simplex(counts - LEAST_ROWS, total - LEAST_ROWS * size) + LEAST_ROWS
 
 
 def settled(table: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -30,7 +30,8 @@ from understudy.methods.params import Params, parameter
 from understudy.methods.parts.networks import Report, Watch
 from understudy.methods.parts.one_ways import measure_columns, public_rows
 from understudy.methods.rake import rake
-from understudy.methods.rake.rake import CalibratedRake, Rake, RakeState, Schedule
+from understudy.methods.rake.rake import CalibratedRake, Rake, RakeState
+from understudy.methods.rake.schedule import Schedule
 from understudy.methods.rake.tuning import FEW_COLUMNS, Tuning
 
 POOL_SHARE = 0.3

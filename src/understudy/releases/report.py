@@ -311,7 +311,7 @@ def _part(spend: Spend, single: set[str]) -> str:
         return "training a network"
     if spend.asked in single:
         return "single columns"
-    if kind in (asks.Marginals, asks.Partitions):
+    if kind in (asks.Marginals, asks.Partitions, asks.Moments):
         return "columns together"
     return "other questions"
 

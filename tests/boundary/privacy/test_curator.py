@@ -16,7 +16,7 @@ import pytest
 import understudy as us
 from helpers.randomness import BestRandomness, SilentRandomness
 from helpers.tables import CountedOnce, SpyTable, UnreadableTable
-from understudy.boundary.privacy.asks import Keys, Marginals, Partitions, Quantile, Select, Total
+from understudy.boundary.privacy.asks import Keys, Marginals, Moments, Partitions, Quantile, Select, Total
 from understudy.boundary.privacy.asks.checks import MOST_CELLS
 from understudy.boundary.privacy.budget import Amount, Budget, total
 from understudy.boundary.privacy.curator import Curator
@@ -27,6 +27,7 @@ from understudy.boundary.privacy.mechanisms.noise import LARGEST_SCALE
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.privacy.mechanisms.score import STEP, Candidate
 from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.moment import Moment
 from understudy.boundary.schema.partition import Grid
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import BudgetExhausted, CheckFailed, MethodError, SchemaError, TableError
@@ -78,6 +79,7 @@ Ask = Callable[[Curator, Amount], Any]
 ASKS: dict[str, Ask] = {
     "measure": lambda c, amount: c.ask(Marginals(domain(c.schema), [("age",), ("age", "city")], amount, [1.0, 2.0])),
     "partition": lambda c, amount: c.ask(Partitions(domain(c.schema), [GRID], amount)),
+    "moment": lambda c, amount: c.ask(Moments(domain(c.schema), [Moment(GRID, (1, 0, -1, 1))], amount)),
     "total": lambda c, amount: c.ask(Total(amount)),
     "select": lambda c, amount: c.ask(Select(domain(c.schema), CANDIDATES, amount, k=2)),
     "quantile": lambda c, amount: c.ask(Quantile(domain(c.schema), "age", 0.5, amount)),
@@ -86,6 +88,7 @@ ASKS: dict[str, Ask] = {
 READS = {
     "measure": "count_by",
     "partition": "count_by",
+    "moment": "count_by",
     "total": "count_rows",
     "select": "count_by",
     "quantile": "count_by",
@@ -133,6 +136,8 @@ def declared(relation: str, ask: str, pure: bool) -> float:
             return ROWS_PER_UNIT[relation] * (1.0 if relation == "replace-one" else 0.5)
         case "total" if relation == "replace-one":
             return 0.0
+        case "moment" if relation == "replace-one":
+            return 2.0  # from −1 to 1
     return L1[relation] if pure and ask != "keys" else L2[relation]
 
 

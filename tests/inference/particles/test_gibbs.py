@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from understudy.inference.particles.gibbs import CHUNK, GRID, _draw_groups, sweep
+from understudy.inference.particles import threads
+from understudy.inference.particles.gibbs import GRID, _draw_groups, sweep
 from understudy.inference.particles.particles import LogFactor, Particles, cells_of
+from understudy.inference.particles.vectorised import CHUNK
 
 SIZES = {"a": 2, "b": 4, "c": 3}
 SHAPE = tuple(SIZES.values())
@@ -116,6 +118,16 @@ def test_the_same_seed_gives_the_same_rows():
         found.append(cells(particles))
         assert {v.dtype for v in particles.codes.values()} == {np.dtype(np.int32)}
     assert np.array_equal(found[0], found[1]) and not np.array_equal(found[0], found[2])
+
+
+def test_the_rows_are_the_same_on_any_number_of_processors(monkeypatch: pytest.MonkeyPatch):
+    found = []
+    for processors in (1, 2, 5):
+        monkeypatch.setattr(threads, "processors", lambda count=processors: count)
+        particles = drawn(factors(), 1)
+        sweep(particles, np.random.default_rng(3))
+        found.append(cells(particles))
+    assert np.array_equal(found[0], found[1]) and np.array_equal(found[0], found[2])
 
 
 def test_weights_stay_with_their_rows_and_histograms_follow_them():

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.inference.particles import compiled, gibbs, kernels, vectorised
+from understudy.inference.particles.particles import steps_of
 
 FORMS = [compiled, vectorised]
 each_form = pytest.mark.parametrize("form", FORMS, ids=["compiled", "vectorised"])
@@ -32,8 +33,10 @@ def rows(size: int, cells: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 @each_form
 def test_cells_are_row_major(form: ModuleType) -> None:
-    cells = np.array([0, 1, 2])
-    form.place(cells, np.array([3, 0, 1]), np.array([0, 1, 1, 0]), 2)
+    first, second = steps_of([np.array([0, 1, 2]), np.array([0, 1, 1, 0])])
+    cells = np.zeros(3, np.int32)
+    form.place(cells, np.array([0, 1, 2]), first)
+    form.place(cells, np.array([3, 0, 1]), second)
     assert cells.tolist() == [0 * 2 + 0, 1 * 2 + 0, 2 * 2 + 1]
 
 
@@ -57,10 +60,20 @@ def test_weights_change_in_place(form: ModuleType) -> None:
 def test_a_draw_falls_where_the_cumulated_weights_pass_its_number(form: ModuleType) -> None:
     # Groups weigh 1 : 2 : 1 in the first row's cell; in the second row's only the last one weighs anything.
     logs = np.rint(np.log([[1.0, 2.0, 1.0], [1e-9, 1e-9, 1.0]]) * gibbs.GRID).astype(np.int32)
-    start, cells = np.zeros(3, np.int32), np.array([[0, 0, 0, 0, 1]])
-    drawn = np.empty(5, np.intp)
-    form.draw(start, logs, cells, np.array([0.0, 0.24, 0.26, 0.76, 0.0]), gibbs.EXPONENTIALS, drawn)
+    table = np.concatenate([np.zeros((1, 3), np.int32), logs])
+    # One column, whose two codes are the two rows below the first one of the table.
+    steps, parts, codes = np.array([1, 2], np.int32), np.array([[0, 0, 1]], np.int32), np.array([[0, 0, 0, 0, 1]])
+    uniform = np.array([0.0, 0.24, 0.26, 0.76, 0.0])
+    drawn = form.draw(table, steps, parts, codes.astype(np.int32), uniform, gibbs.EXPONENTIALS)
     assert drawn.tolist() == [0, 0, 1, 2, 2]
+
+
+@each_form
+def test_a_place_falls_where_the_line_of_its_group_passes_its_number(form: ModuleType) -> None:
+    # Two places of the first group weigh 1 : 3, the second group has one place, and in the third the first has nothing.
+    first, line = np.array([0, 2, 3, 5]), np.array([0.0, 1.0, 4.0, 9.0, 9.0, 10.0])
+    groups, uniform = np.array([0, 0, 0, 1, 2]), np.array([0.0, 0.24, 0.26, 0.9, 0.0])
+    assert form.spread(groups, first, line, uniform).tolist() == [0, 0, 1, 2, 4]
 
 
 @each_form
@@ -83,6 +96,17 @@ def test_both_forms_count_and_weigh_alike(size: int, cells: int, seed: int) -> N
         form.rescale(own, places, change)
     np.testing.assert_array_equal(*counts, strict=True)
     np.testing.assert_array_equal(*by_form, strict=True)
+    # In one pass as in two, and by two columns as by the cells of both.
+    others = rows(size, cells, seed + 1)[0]
+    for form, own in zip(FORMS, by_form, strict=True):
+        again = weights.copy()
+        np.testing.assert_array_equal(
+            form.recount(again, places, change, others, cells), form.histogram(others, own, cells)
+        )
+        np.testing.assert_array_equal(again, own, strict=True)
+        steps = steps_of([np.arange(cells), np.arange(cells)])
+        crossed = form.cross(places, steps[0], others, steps[1], weights, cells**2)
+        np.testing.assert_array_equal(crossed, form.histogram(places * cells + others, weights, cells**2))
 
 
 @untimed
@@ -90,11 +114,25 @@ def test_both_forms_count_and_weigh_alike(size: int, cells: int, seed: int) -> N
 def test_both_forms_draw_alike(size: int, groups: int, layers: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     table = rng.integers(-9 * gibbs.GRID, 3 * gibbs.GRID, (12, groups)).astype(np.int32)
-    cells, uniform = rng.integers(0, 12, (layers, size)), rng.random(size)
-    drawn = [np.empty(size, np.intp) for _ in FORMS]
-    for form, own in zip(FORMS, drawn, strict=True):
-        form.draw(table[0], table, cells, uniform, gibbs.EXPONENTIALS, own)
+    # Every second layer by one column, the others by two, of three codes each.
+    ends = [1, 0, 1, 1, 0, 1][: (0, 1, 3, 4, 6)[layers]]
+    parts = [(int(rng.integers(0, 3)), 3 * i, end) for i, end in enumerate(ends)]
+    steps, codes = rng.integers(0, 6, 18).astype(np.int32), rng.integers(0, 3, (3, size)).astype(np.int32)
+    told, uniform = np.array(parts, np.int32).reshape(-1, 3), rng.random(size)
+    drawn = [form.draw(table, steps, told, codes, uniform, gibbs.EXPONENTIALS) for form in FORMS]
     np.testing.assert_array_equal(*drawn, strict=True)
+
+
+@untimed
+@given(sizes=st.lists(st.integers(1, 4), min_size=1, max_size=6), size=sizes, seed=seeds)
+def test_both_forms_spread_alike(sizes: list[int], size: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    first = np.cumsum([0, *sizes])
+    mass = np.where(rng.random(first[-1]) < 0.2, 0.0, np.exp(rng.normal(0, 8, first[-1])))
+    line, groups = np.concatenate([[0.0], np.cumsum(mass)]), rng.integers(0, len(sizes), size)
+    uniform = rng.random(size)
+    found = [form.spread(groups, first, line, uniform) for form in FORMS]
+    np.testing.assert_array_equal(*found, strict=True)
 
 
 def test_summation_in_another_order_would_be_noticed() -> None:

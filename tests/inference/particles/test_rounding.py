@@ -91,10 +91,12 @@ def test_with_too_many_pairs_a_random_choice_of_them_counts(monkeypatch: pytest.
 
     monkeypatch.setattr(rounding, "RowExchange", Spied)
     plain = loss(particles, particles.draw(200, np.random.default_rng(3)))
-    chosen = choose_rows(particles, 200, np.random.default_rng(3), most_cells=10 * 500)
-    assert len(chosen) == 200 and len(set(counted[0])) == 10 and set(counted[0]) < set(pairs(particles))
+    chosen = choose_rows(particles, 200, np.random.default_rng(3), most_cells=13 * 500)
+    assert len(chosen) == 200 and len(set(counted[0])) == 13 and set(counted[0]) < set(pairs(particles))
     assert loss(particles, chosen) < plain
-    assert len(choose_rows(particles, 200, np.random.default_rng(3), most_cells=1)) == 200 and len(counted[-1]) == 1
+    # Fewer pairs than columns would leave some column out.
+    assert len(choose_rows(particles, 200, np.random.default_rng(3), most_cells=11 * 500)) == 200
+    assert counted[-1] == [(c,) for c in particles.sizes]
 
 
 def whole(columns: int = 9, seed: int = 1) -> tuple[Particles, np.ndarray]:

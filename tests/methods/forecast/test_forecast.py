@@ -32,7 +32,7 @@ from understudy.methods.forecast.forecast import (
 )
 from understudy.methods.forecast.spending import Public
 from understudy.methods.method import Options
-from understudy.methods.rake.rake import Schedule
+from understudy.methods.rake.schedule import Schedule
 from understudy.methods.registry import AUTO, METHODS, choose, spoken_seconds
 
 ONE = '[columns.only]\ntype = "boolean"'

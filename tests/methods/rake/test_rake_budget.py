@@ -32,7 +32,7 @@ from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import BudgetExhausted
 from understudy.methods.method import Options
-from understudy.methods.rake import rake
+from understudy.methods.rake.schedule import Schedule
 from understudy.methods.rake.tuning import TUNING
 from understudy.methods.registry import METHODS
 from understudy.releases.synthesis import Plan, synthesize_with
@@ -146,7 +146,7 @@ def test_picks_that_nothing_was_left_for_are_paid_and_their_measurements_go_to_t
 def test_the_parts_have_the_shares_that_are_documented(
     few: bool, options: dict[str, Any], share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One-ways 30 % (or 60 or 90 % where they are noisy), then a seventh of each step for its selection; a fifth where
+    """One-ways a tenth, since they are of two values; then a seventh of each step for its selection, and a fifth where
     few sets are picked without a target."""
     tune(monkeypatch, "rake", few_picks=10**6 if few else 0)
     curator = run(BINARY, "add-remove", BUDGETS["approximate"], AnyTotal(1, 10**4), options)
@@ -155,14 +155,14 @@ def test_the_parts_have_the_shares_that_are_documented(
         ask: total(s.cost for s in curator.spends if s.asked.startswith(ask)).gdp for ask in ("counts by", "counts of")
     }
     selections = total(s.cost for s in curator.spends if s.mechanism == "exponential").gdp
-    assert float(parts["counts by"] / whole) == pytest.approx(0.3, rel=1e-12)
-    assert float(selections / whole) == pytest.approx(0.7 * share, rel=1e-12)
-    assert float(parts["counts of"] / whole) == pytest.approx(0.7 * (1 - share), rel=1e-12)
+    assert float(parts["counts by"] / whole) == pytest.approx(0.1, rel=1e-12)
+    assert float(selections / whole) == pytest.approx(0.9 * share, rel=1e-12)
+    assert float(parts["counts of"] / whole) == pytest.approx(0.9 * (1 - share), rel=1e-12)
 
 
 def beyond(amount: Amount) -> Fraction:
     """By how much selecting and measuring in one step would take more than the step has."""
-    schedule = rake.Schedule(1, 1, amount, rounds=[], noise=1.0, selection=TUNING.selection_share)
+    schedule = Schedule(1, 1, amount, rounds=[], noise=1.0, selection=TUNING.selection_share)
     return schedule.selecting(amount).value + schedule.measuring(amount).value - amount.value
 
 
@@ -174,8 +174,8 @@ def test_a_step_never_takes_more_than_it_has(quanta: int) -> None:
 
 def test_mutant_parts_by_float_shares_take_more_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """As floats, 0.1 and 1 − 0.1 add up to more than 1: enough for the meter to stop a run at its last question."""
-    monkeypatch.setattr(rake.Schedule, "selecting", lambda self, amount: amount.part(0.1))
-    monkeypatch.setattr(rake.Schedule, "measuring", lambda self, amount: amount.part(1.0 - 0.1))
+    monkeypatch.setattr(Schedule, "selecting", lambda self, amount: amount.part(0.1))
+    monkeypatch.setattr(Schedule, "measuring", lambda self, amount: amount.part(1.0 - 0.1))
     assert beyond(Amount(Fraction(1, 2), pure=False)) > 0
 
 
@@ -195,7 +195,7 @@ def test_with_private_columns_the_delta_of_their_keys_is_spent_too(tmp_path: Pat
 def test_mutant_a_selection_that_is_not_set_aside_is_stopped_by_the_meter(
     budget: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rake.Schedule, "measuring", lambda self, amount: amount)
+    monkeypatch.setattr(Schedule, "measuring", lambda self, amount: amount)
     with pytest.raises(BudgetExhausted):
         run_of("three", "add-remove", BUDGETS[budget], SeededRandomness(1))
 
@@ -203,13 +203,14 @@ def test_mutant_a_selection_that_is_not_set_aside_is_stopped_by_the_meter(
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_mutant_a_round_that_answers_can_cancel_is_refused(budget: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sum of its spends would be less where the table seems small: that is the claim of no theorem."""
-    honest = rake.Schedule.of
+    honest = Schedule.of
 
-    def impatient(total: float, *of: Any, **more: Any) -> rake.Schedule:
+    def impatient(total: float, *of: Any, **more: Any) -> Schedule:
         schedule = honest(total, *of, **more)
         return schedule if total > 1000 else replace(schedule, rounds=schedule.rounds[:-1])
 
-    monkeypatch.setattr(rake.Schedule, "of", impatient)
+    monkeypatch.setattr(Schedule, "of", impatient)
+    monkeypatch.setattr(Schedule, "after", lambda self, *of: self)
     plenty = replace(BUDGETS[budget], epsilon=20.0)  # else single columns would leave little to cancel
     small, large = (run_of("three", "add-remove", plenty, AnyTotal(1, more)) for more in (0, 10**4))
     assert small > 0.05 > UNSPENT >= large >= 0

@@ -369,9 +369,10 @@ def test_draws_follow_the_law_where_fewer_may_be_admissible_than_are_paid_for() 
 
 @pytest.mark.parametrize("mutant", [DoubledExponent, IgnoredScores])
 def test_mutants_of_the_draw_are_refused(mutant: type[MutantRandomness]) -> None:
+    """With weights, whose scores are told apart in the first round as well."""
     randomness = mutant()
     randomness._honest = ExactRandomness.seeded(3)
-    assert refusals("pairs", randomness) == [True, True]
+    assert refusals("weights", randomness) == [True, True]
 
 
 class AllApart(SmallOverlap):

@@ -66,20 +66,33 @@ class Grid:
     columns: ColumnSet
     groups: tuple[tuple[int, ...], ...]
 
-    @property
+    # Kept, as the next ones: a selection asks for them again for each of thousands of grids, in every round.
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.columns, self.groups))
+
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         return tuple(max(g) + 1 for g in self.groups)
 
-    @property
+    @cached_property
     def cells(self) -> int:
-        return int(np.prod(self.shape))
+        return math.prod(self.shape)
 
     def assign(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.intp]:
         merged = [np.take(g, codes[c], mode="clip") for c, g in zip(self.columns, self.groups, strict=True)]
         return np.ravel_multi_index(merged, self.shape)
 
     def fits(self, domain: Domain) -> bool:
-        return tuple(map(len, self.groups)) == domain.shape(self.columns) and all(min(g) >= 0 for g in self.groups)
+        return self._sizes == domain.shape(self.columns)
+
+    @cached_property
+    def _sizes(self) -> tuple[int, ...] | None:
+        """How many codes each column has; none where a group is numbered below 0."""
+        return tuple(map(len, self.groups)) if all(min(g) >= 0 for g in self.groups) else None
 
     def describe(self) -> dict[str, Any]:
         return {"kind": "grid", "columns": list(self.columns), "groups": [list(g) for g in self.groups]}

@@ -18,7 +18,8 @@ from understudy.inference.grouping import Floats, Groups, refine
 from understudy.inference.model import CodeColumns
 from understudy.inference.noisy_table import settled
 from understudy.inference.particles import kernels
-from understudy.inference.particles.particles import CELL, Cells, Particles, cells_of
+from understudy.inference.particles.particles import CELL, Particles, steps_of
+from understudy.inference.particles.threads import by_rows
 
 GRID = 1024
 """Steps of the logarithms; a factor is off by at most half a step, a twentieth of a per cent."""
@@ -26,8 +27,6 @@ DEEPEST = 14 * GRID
 """Below e^-14 of the largest weight there is nothing."""
 EXPONENTIALS = np.rint(np.exp(-np.arange(DEEPEST + 1) / GRID) * (1 << 20)).astype(np.int32)
 EXPONENTIALS[-1] = 0
-CHUNK = 1 << 12
-"""Rows at once: their weights stay in the cache."""
 
 Whole = NDArray[np.int32]
 
@@ -39,9 +38,6 @@ class Layer:
     table: Whole
     columns: ColumnSet
     groups: tuple[Groups, ...]
-
-    def cells(self, codes: CodeColumns, rows: slice) -> Cells:
-        return cells_of({c: codes[c][rows] for c in self.columns}, self.columns, self.groups)
 
 
 def sweep(particles: Particles, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> None:
@@ -72,8 +68,16 @@ def _drawn(
         layers.append(Layer(_on_grid(table), tuple(c for c, _ in others), tuple(g for _, g in others)))
     # Whole numbers from here on: a last digit that differs between processors would change a row (decision 8).
     start = _on_grid(np.log(np.maximum(np.bincount(groups, mass), 1e-30)))
-    drawn = _draw_groups(start, layers, codes, rng.random(len(codes[column])))
-    return _draw_inside(drawn, groups, mass, rng.random(len(drawn))).astype(codes[column].dtype)
+    inside, rows = Inside.of(groups, mass), len(codes[column])
+    among, within = rng.random(rows), rng.random(rows)
+    found = np.empty(rows, dtype=codes[column].dtype)
+
+    def draw(part: slice) -> None:
+        known = {c: codes[c][part] for layer in layers for c in layer.columns}
+        found[part] = inside.draw(_draw_groups(start, layers, known, among[part]), within[part])
+
+    by_rows(draw, rows)
+    return found
 
 
 def _on_grid(logs: Floats) -> Whole:
@@ -82,31 +86,49 @@ def _on_grid(logs: Floats) -> Whole:
 
 def _draw_groups(start: Whole, layers: Sequence[Layer], codes: CodeColumns, uniform: Floats) -> NDArray[np.intp]:
     """For each row a group, in proportion to the exponential of its summed log-weights."""
-    drawn = np.empty(len(uniform), dtype=np.intp)
-    table = start[None, :]
-    if layers:
-        table = np.concatenate([x.table for x in layers])
-    above = np.cumsum([0, *(len(x.table) for x in layers)], dtype=CELL)[:-1, None]
-    for first in range(0, len(uniform), CHUNK):
-        rows = slice(first, first + CHUNK)
-        cells = np.empty((len(layers), len(uniform[rows])), dtype=CELL)
-        for i, layer in enumerate(layers):
-            cells[i] = layer.cells(codes, rows)
-        cells += above
-        kernels.draw(start, table, cells, uniform[rows], EXPONENTIALS, drawn[rows])
-    return drawn
+    columns = list(dict.fromkeys(c for layer in layers for c in layer.columns))
+    table = np.concatenate([start[None, :], *(x.table for x in layers)])
+    steps, parts = _addresses(layers, columns)
+    stacked = np.empty((len(columns), len(uniform)), dtype=CELL)
+    for row, column in zip(stacked, columns, strict=True):
+        row[:] = codes[column]
+    return kernels.draw(table, steps, parts, stacked, uniform, EXPONENTIALS)
 
 
-def _draw_inside(drawn: NDArray[np.intp], groups: Groups, mass: Floats, uniform: Floats) -> NDArray[np.intp]:
-    """For each row a value of its group, in proportion to the values' mass."""
-    order = np.argsort(groups, kind="stable")
-    line = np.concatenate([[0.0], np.cumsum(mass[order])])
-    first = np.searchsorted(groups[order], np.arange(groups.max() + 2))
-    place = first[drawn]
-    several = np.flatnonzero((np.diff(first) > 1)[drawn])  # a group of one value leaves nothing to draw
-    if several.size:
-        group = drawn[several]
-        low, high = line[first[group]], line[first[group + 1]]
-        inside = np.searchsorted(line, low + uniform[several] * (high - low), side="right") - 1
-        place[several] = np.clip(inside, first[group], first[group + 1] - 1)
-    return order[place]
+def _addresses(layers: Sequence[Layer], columns: Sequence[str]) -> tuple[Whole, Whole]:
+    """Where a row finds what the layers say to it, in a table that holds all of them below each other.
+
+    For each column of each layer: what its codes add to the number of the row in the table; and in which place the
+    column is, where its codes begin, and whether it is the last one of its layer.
+    """
+    steps, parts, above, begin = list[Whole](), list[tuple[int, int, bool]](), 1, 0
+    for layer in layers:
+        for i, (column, added) in enumerate(zip(layer.columns, steps_of(layer.groups), strict=True)):
+            steps.append(added + above if i == 0 else added)
+            parts.append((columns.index(column), begin, i + 1 == len(layer.columns)))
+            begin += len(added)
+        above += len(layer.table)
+    none = np.zeros(0, dtype=CELL)
+    return np.concatenate([none, *steps]), np.array(parts, dtype=CELL).reshape(-1, 3)
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What values weigh inside their groups."""
+
+    values: NDArray[np.intp]
+    """By group."""
+    first: NDArray[np.intp]
+    """Where each group begins among them, and the last one ends."""
+    line: Floats
+    """Their mass, cumulated."""
+
+    @classmethod
+    def of(cls, groups: Groups, mass: Floats) -> Inside:
+        order = np.argsort(groups, kind="stable")
+        line = np.concatenate([[0.0], np.cumsum(mass[order])])
+        return cls(order, np.searchsorted(groups[order], np.arange(groups.max() + 2)), line)
+
+    def draw(self, groups: NDArray[np.intp], uniform: Floats) -> NDArray[np.intp]:
+        """For each row a value of its group, in proportion to the values' mass."""
+        return self.values[kernels.spread(groups, self.first, self.line, uniform)]

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from understudy.inference.particles.vectorised import draw, histogram, place, rescale, score
+    from understudy.inference.particles.vectorised import cross, draw, histogram, place, recount, rescale, score, spread
 
     COMPILED: bool
 
-__all__ = ["COMPILED", "draw", "histogram", "place", "rescale", "score"]
+__all__ = ["COMPILED", "cross", "draw", "histogram", "place", "recount", "rescale", "score", "spread"]
 
 
 def __getattr__(name: str) -> Any:

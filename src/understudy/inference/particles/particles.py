@@ -8,6 +8,7 @@ resolution, form one block: it is counted once per pass, over the common refinem
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -144,14 +145,24 @@ class Block:
     def theta(self) -> Floats:
         return np.sum([self.opened(f.theta, i) for i, f in enumerate(self.factors)], axis=0)
 
-    def rake(self, codes: CodeColumns, weights: Floats, noise: float) -> None:
-        table, change = self.histogram(codes, weights), np.ones(self.shape)
+    @property
+    def evident(self) -> bool:
+        """Whether anything was measured of these columns, which raking could follow."""
+        return any(f.seen is not None for f in self.factors)
+
+    def step(self, table: Floats, noise: float) -> Floats:
+        """Moves all evidence one step, given weighted counts; returns the factor by which each cell changes."""
+        table, change = table.reshape(self.shape), np.ones(self.shape)
         for i, factor in enumerate(self.factors):
             if factor.seen is not None:
                 ratio = self.opened(factor.step(self.merged(table, i), noise), i)
                 table *= ratio
                 change *= ratio
-        kernels.rescale(weights, self.cells(codes), change.ravel())
+        return change.ravel()
+
+    def rake(self, codes: CodeColumns, weights: Floats, noise: float) -> None:
+        """One step of this block alone."""
+        kernels.rescale(weights, self.cells(codes), self.step(self.histogram(codes, weights), noise))
 
     def losses(self, codes: CodeColumns, weights: Floats, noise: float) -> list[float]:
         """For each piece of evidence the mean squared error of its cells, in units of their noise and chance."""
@@ -168,11 +179,23 @@ def _places(maps: tuple[Groups, ...], shape: tuple[int, ...]) -> NDArray[np.intp
 
 def cells_of(codes: CodeColumns, columns: ColumnSet, groups: Sequence[Groups]) -> Cells:
     """The row-major cell number of each row, by groups."""
-    # In 32 bits, as codes are: no grid has more cells, and less is read and held than in 64.
-    cells = np.take(groups[0].astype(CELL), codes[columns[0]], mode="clip")
-    for column, group in zip(columns[1:], groups[1:], strict=True):
-        kernels.place(cells, np.asarray(codes[column], dtype=CELL), group.astype(CELL), int(group.max()) + 1)
+    if len(columns) == 1 and np.array_equal(groups[0], np.arange(len(groups[0]))):
+        return np.asarray(codes[columns[0]], dtype=CELL)  # every code is a cell: no copy
+    steps = steps_of(groups)
+    cells = np.take(steps[0], codes[columns[0]], mode="clip")
+    for column, step in zip(columns[1:], steps[1:], strict=True):
+        kernels.place(cells, np.asarray(codes[column], dtype=CELL), step)
     return cells
+
+
+def steps_of(groups: Sequence[Groups]) -> list[Cells]:
+    """For each column what its codes add to the row-major number of a cell."""
+    # In 32 bits, as codes are: no grid has more cells, and less is read and held than in 64.
+    steps, below = list[Cells](), 1
+    for group in reversed(groups):
+        steps.append((group * below).astype(CELL))
+        below *= int(group.max()) + 1
+    return steps[::-1]
 
 
 def scattered(rows: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -216,15 +239,32 @@ class Particles:
     def histogram(self, columns: ColumnSet, groups: Sequence[Groups]) -> Floats:
         """Weighted counts of some columns by group."""
         shape = tuple(int(g.max()) + 1 for g in groups)
-        return kernels.histogram(cells_of(self.codes, columns, groups), self.weights, math.prod(shape)).reshape(shape)
+        if len(columns) == 1:
+            return kernels.histogram(cells_of(self.codes, columns, groups), self.weights, shape[0])
+        first, second = (np.asarray(self.codes[c], dtype=CELL) for c in (columns[0], columns[-1]))
+        steps = steps_of(groups)
+        if len(columns) > 2:
+            first = cells_of(self.codes, columns[:-1], groups[:-1])
+            steps[0] = np.arange(math.prod(shape[:-1]), dtype=CELL) * CELL(shape[-1])
+        return kernels.cross(first, steps[0], second, steps[-1], self.weights, math.prod(shape)).reshape(shape)
 
     def rake(self, passes: int, *, sampling: bool = True) -> None:
         """Some passes over all evidence; without `sampling` the particles are taken to be as good as the domain."""
+        blocks = [b for b in self.blocks.values() if b.evident]
         for _ in range(passes):
-            noise = self.total / self.effective if sampling else 0.0
-            for block in self.blocks.values():
-                block.rake(self.codes, self.weights, noise)
+            if blocks:
+                self._follow(blocks, self.total / self.effective if sampling else 0.0)
             self.weights *= self.total / self.weights.sum()
+
+    def _follow(self, blocks: Sequence[Block], noise: float) -> None:
+        """One step of each block. The weights change by one as they are counted for the next."""
+        cells = blocks[0].cells(self.codes)
+        table = kernels.histogram(cells, self.weights, math.prod(blocks[0].shape))
+        for block, after in itertools.pairwise(blocks):
+            others = after.cells(self.codes)
+            table = kernels.recount(self.weights, cells, block.step(table, noise), others, math.prod(after.shape))
+            cells = others
+        kernels.rescale(self.weights, cells, blocks[-1].step(table, noise))
 
     def populate(self, counts: Mapping[str, Floats], rng: np.random.Generator) -> None:
         """Particles for values that should have a row or more and that none has: those that can take them best."""

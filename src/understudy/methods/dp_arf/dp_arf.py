@@ -34,7 +34,8 @@ from understudy.methods.params import Params, parameter
 from understudy.methods.parts.one_ways import measure_columns, public_rows
 from understudy.methods.parts.workload import Workload
 from understudy.methods.rake import rake
-from understudy.methods.rake.rake import CalibratedRake, RakeState, Schedule
+from understudy.methods.rake.rake import CalibratedRake, RakeState
+from understudy.methods.rake.schedule import Schedule
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,12 @@ from understudy.boundary.privacy.queryable import BudgetView
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.inference.discovery import provisional
-from understudy.methods.parts.one_ways import FIRST_SHARE, MORE_SHARE, error_weights, further_share
+from understudy.methods.parts.one_ways import (
+    FIRST_SHARE,
+    MORE_SHARE,
+    error_weights,
+    further_share,
+)
 
 Floats = NDArray[np.float64]
 
@@ -91,7 +96,12 @@ def after_columns(public: Public, most: bool = True) -> tuple[Amount, Amount]:
     further = further_share(error, len(public.domain.names))
     if not most:
         further = min(further, MORE_SHARE)
-    first = public.amount.part(FIRST_SHARE + further)
+    return parted(public, FIRST_SHARE + further)
+
+
+def parted(public: Public, share: float) -> tuple[Amount, Amount]:
+    """A share of the budget, and the rest."""
+    first = public.amount.part(share)
     return first, replace(public.amount, value=public.amount.value - first.value)
 
 

@@ -18,7 +18,7 @@ from understudy.boundary.schema.domain import ColumnSet
 from understudy.boundary.schema.partition import Grid
 from understudy.inference.grouping import Grouping
 from understudy.inference.model import CodeColumns, Model
-from understudy.inference.noisy_table import NoisyTable, project_to_simplex
+from understudy.inference.noisy_table import NoisyTable, keep_every_value
 from understudy.inference.sampling import CODE, draw_rows
 from understudy.inference.structural_zeros import Mask, Zeros
 
@@ -38,7 +38,7 @@ class Compression:
     @classmethod
     def of(cls, one_ways: Sequence[Measurement], total: float) -> Compression:
         groups = {m.columns[0]: _groups(m) for m in one_ways}
-        return cls(groups, {m.columns[0]: project_to_simplex(m.counts, total) for m in one_ways})
+        return cls(groups, {m.columns[0]: keep_every_value(m.counts, total, m.variance) for m in one_ways})
 
     @property
     def sizes(self) -> dict[str, int]:

@@ -47,16 +47,13 @@ def measure_columns(
         return measure_each(domain, curator, amount)
     # Spent in two steps, so that the second can go elsewhere where the first was good enough.
     one_ways = measure_each(domain, curator, amount.part(FIRST_SHARE))
-    # The mean total variation that noise alone puts between a column's measured and true distribution. 0.4 is about
-    # ½·√(2/π): half of the L1 distance, and the mean absolute value of Gaussian noise in each cell.
-    total = estimate_total([*rows, *one_ways])
-    error = float(np.mean([0.4 * m.counts.size * m.deviation / total for m in one_ways]))
+    error = error_of(one_ways, rows)
     # The error follows from noisy counts alone, so that it may decide what is paid next (adaptive composition).
     further = further_share(error, len(domain.names))
     if not further:
         return one_ways
     again = measure_each(domain, curator, amount.part(further))
-    return [_averaged(a, b) for a, b in zip(one_ways, again, strict=True)]
+    return [averaged(a, b) for a, b in zip(one_ways, again, strict=True)]
 
 
 def further_share(error: float, columns: int) -> float:
@@ -73,6 +70,13 @@ def further_share(error: float, columns: int) -> float:
     if error <= VERY_NOISY * sooner:
         return MORE_SHARE
     return MOST_SHARE
+
+
+def error_of(one_ways: Sequence[Measurement], rows: Sequence[Measurement]) -> float:
+    """The mean total variation that noise alone puts between a column's measured and true distribution."""
+    # 0.4 is about ½·√(2/π): half of the L1 distance, and the mean absolute value of Gaussian noise in each cell.
+    total = estimate_total([*rows, *one_ways])
+    return float(np.mean([0.4 * m.counts.size * m.deviation / total for m in one_ways]))
 
 
 def public_rows(curator: Queryable) -> list[Measurement]:
@@ -99,7 +103,7 @@ def denoised(counts: NDArray[np.float64], variance: float | NDArray[np.float64],
     return np.concatenate([line, counts[coding.levels :]])
 
 
-def _averaged(a: Measurement, b: Measurement) -> Measurement:
+def averaged(a: Measurement, b: Measurement) -> Measurement:
     """Two measurements of one column as one, by inverse variance; rounded, since a measurement is of whole counts."""
     # Called Gaussian whatever both were: only the variance is read from now on, and σ² is that of a Gaussian.
     weight = b.variance / (a.variance + b.variance)

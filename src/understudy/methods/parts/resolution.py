@@ -29,6 +29,9 @@ class Resolutions:
     _grids: dict[tuple[ColumnSet, int], Grid] = field(default_factory=dict, repr=False)
     _matrices: dict[tuple[str, int, int], Floats | None] = field(default_factory=dict, repr=False)
     _ladders: dict[ColumnSet, dict[int, int]] = field(default_factory=dict, repr=False)
+    _rungs: dict[tuple[ColumnSet, tuple[int, ...]], list[tuple[Grid, list[Floats | None]]]] = field(
+        default_factory=dict, repr=False
+    )
     _levels: dict[tuple[str, int], int] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -77,6 +80,13 @@ class Resolutions:
         if key not in self._grids:
             self._grids[key] = Grid(columns, tuple(g.labels for g in self._at(columns, level)))
         return self._grids[key]
+
+    def ladder(self, columns: ColumnSet, levels: tuple[int, ...]) -> list[tuple[Grid, list[Floats | None]]]:
+        """For each of these levels its grid, and what sums a table at the last, finest one up to it."""
+        key = (columns, levels)
+        if key not in self._rungs:
+            self._rungs[key] = [(self.grid(columns, x), self.matrices(columns, levels[-1], x)) for x in levels]
+        return self._rungs[key]
 
     def levels(self, columns: ColumnSet, most_cells: float, most_groups: float = math.inf) -> list[int]:
         """The levels, coarse to fine, at which a table of these columns is small enough; each shape once."""

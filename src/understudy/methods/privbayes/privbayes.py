@@ -27,7 +27,7 @@ from understudy.inference.graphical.estimation import GraphicalEstimator
 from understudy.inference.grouping import Grouping
 from understudy.inference.model import Model
 from understudy.inference.network import IndependentModel
-from understudy.inference.noisy_table import NoisyTable, estimate_total, project_to_simplex
+from understudy.inference.noisy_table import NoisyTable, estimate_total, keep_every_value
 from understudy.methods.forecast.spending import Public, Spending, after_columns, spend_equally
 from understudy.methods.method import CHOOSES_SEVERAL, Method, Variant
 from understudy.methods.params import Params, parameter
@@ -241,7 +241,7 @@ class PrivBayesState:
             for c in table.columns:
                 margins[c].append(table.margin(c))
         return {
-            c: project_to_simplex(denoised(sharpened(o, margins[c]), o.variance, self.domain[c]), self.total)
+            c: keep_every_value(denoised(sharpened(o, margins[c]), o.variance, self.domain[c]), self.total, o.variance)
             for c, o in self.columns.items()
         }
 

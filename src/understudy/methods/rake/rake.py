@@ -26,7 +26,7 @@ from understudy.boundary.privacy.asks import Partitions, Select
 from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.mechanisms.score import Candidate
-from understudy.boundary.privacy.queryable import BudgetView, Queryable
+from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
 from understudy.boundary.schema.partition import Partition
 from understudy.inference.graphical.estimation import LOG_OF_ZERO
@@ -40,15 +40,17 @@ from understudy.inference.particles.rounding import ParticleModel
 from understudy.inference.sampling import CODE
 from understudy.inference.shrinkage import dependence
 from understudy.inference.structural_zeros import structural_zeros
-from understudy.methods.forecast.spending import PlannedBudget, Public, Spending, after_columns
+from understudy.methods.forecast.spending import PlannedBudget, Public, Spending
 from understudy.methods.method import CHOOSES_SEVERAL, Method, Traits, Variant
-from understudy.methods.parts.one_ways import denoised, measure_columns, public_rows
+from understudy.methods.parts.one_ways import denoised, public_rows
 from understudy.methods.parts.prior import Prior
 from understudy.methods.parts.resolution import Resolutions
 from understudy.methods.parts.select_measure import Acyclic
 from understudy.methods.parts.workload import PAIRS, Stated, Workload, check_target_triples, triples_with
-from understudy.methods.rake import priors
+from understudy.methods.rake import moments, priors
 from understudy.methods.rake.offer import offered
+from understudy.methods.rake.schedule import Schedule
+from understudy.methods.rake.single_columns import measure_columns, plan_columns
 from understudy.methods.rake.tuning import TUNING, Tuning
 
 
@@ -98,81 +100,17 @@ class CalibratedRake:
         if len(self.domain.names) > 1:
             # With a target, most of few picks are out of its pairs: among so few it is easier to choose.
             columns, keen = len(self.domain.names), not self.targets
-            schedule = Schedule.of(state.total, curator, columns, keen=keen, tuning=self.tuning)
+            share = moments.share_of(self.domain, state.total, curator, self.tuning)
+            schedule = Schedule.of(state.total, curator, columns, keen, self.tuning, moments=share)
             state.start_from_forest(schedule)
             if self.prior is not None:
                 priors.join(state, self.prior)
+            if schedule.moments is not None:
+                moments.learn(state, schedule.moments)
+            schedule = schedule.after([reading.counts.size for reading in state.readings], curator, self.tuning)
             for number, amount in enumerate(schedule.rounds):
                 state.run_round(schedule, amount, triples=number >= self.tuning.first_triple_round)
         return state.finish()
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """How many sets are picked, when, and with what: settled by the noisy rows, the columns and the budget."""
-
-    edges: int
-    per_round: int
-    forest: Amount
-    rounds: list[Amount]
-    noise: float
-    """The standard deviation that each cell will be measured with."""
-    selection: float
-    """The share of each amount that is spent on selecting."""
-
-    @classmethod
-    def of(
-        cls, total: float, curator: BudgetView, columns: int, keen: bool = False, tuning: Tuning = TUNING
-    ) -> Schedule:
-        """`keen`: where few sets are picked, more is spent on choosing them."""
-        left = curator.remaining()
-        signal = total / left.noise_scale(curator.count_sensitivity(left))
-        pairs = columns * (columns - 1) // 2
-        wanted = max(_worthwhile(signal, columns, left.pure, tuning), tuning.fewest_picks)
-        picks = min(wanted, tuning.most_picks, tuning.picks_per_pair * pairs)
-        few = picks < tuning.few_picks
-        many = max(tuning.many_in_round, columns // tuning.columns_per_pick)
-        per_round = min(tuning.few_in_round if few else many, pairs)
-        edges = min(columns - 1, round(tuning.edges_per_pick * picks))
-        later = tuning.round_picks_per_pick * picks - max(0.0, edges - tuning.free_edges_per_pick * picks)
-        rounds = max(1, round(later / per_round))
-        # How many steps there are follows from noisy rows; what they cost together does not, since all that is left is
-        # split here, once (docs/mechanisms/rake.md, Composition).
-        forest, *each = left.split([float(edges), *[float(per_round)] * rounds])
-        share = tuning.selection_share
-        if keen and few:
-            share = tuning.keen_selection_share
-        # Laplace noise of scale b has a standard deviation of √2·b.
-        scale = measuring(forest, share).split([1.0] * edges)[0].noise_scale(curator.count_sensitivity(left))
-        noise = scale * math.sqrt(2.0) if left.pure else scale
-        return cls(edges, per_round, forest, rounds=each, noise=noise, selection=share)
-
-    def selecting(self, amount: Amount) -> Amount:
-        """The part of a step's amount that its selection takes."""
-        return amount.split([self.selection, 1.0 - self.selection])[0]
-
-    def measuring(self, amount: Amount) -> Amount:
-        """The part that its measurements take: split, not multiplied, so that both add up to what there is."""
-        return measuring(amount, self.selection)
-
-
-def measuring(amount: Amount, selection: float) -> Amount:
-    return amount.split([selection, 1.0 - selection])[1]
-
-
-def _worthwhile(signal: float, columns: int, pure: bool, tuning: Tuning = TUNING) -> float:
-    """How many sets to measure where all of the budget, spent on one count of all rows, errs by 1/signal of them.
-
-    With Gaussian noise, k sets err by a·√k/signal each, and what is not measured by b·columns/k^1.5: in sum least at a
-    multiple of √(signal·columns), and tables of all sizes were best at 0.7·√signal for 14 columns. Laplace noise of k
-    sets is a·√2·k/signal; with the same a and b that is least at 0.5·signal^0.4 for 14 columns, and ten sets are as
-    noisy as elsewhere where the signal is √20 times as large.
-    """
-    wide = signal * columns / tuning.usual_columns
-    if pure:
-        enough = tuning.signal_of_a_pick * math.sqrt(2.0 * tuning.usual_picks)
-        return max(tuning.pure_picks_per_signal * wide**tuning.pure_power, min(tuning.usual_picks, signal / enough))
-    return max(tuning.picks_per_signal * math.sqrt(wide), min(tuning.usual_picks, signal / tuning.signal_of_a_pick))
 
 
 @dataclass(frozen=True)
@@ -257,7 +195,12 @@ class RakeState:
         With fewer than rows, chance moves a cell of m rows by more than √m, and a good measurement is lost in it.
         """
         usual = min(max(self.total, self.tuning.particles), self.tuning.most_particles)
-        return round(min(usual * 2**self.doublings, max(usual, self.tuning.most_doubled)))
+        return round(min(usual * 2**self.doublings, max(usual, min(self.tuning.most_doubled, self._affordable))))
+
+    @property
+    def _affordable(self) -> float:
+        """How many particles memory has room for."""
+        return self.tuning.most_values / len(self.plan.domain.names)
 
     @property
     def whole(self) -> bool:
@@ -335,7 +278,7 @@ class RakeState:
         if not self.particles.count:
             self.start()
         tuning = self.tuning
-        most = max(tuning.final_particles, 2.0 * self.count)
+        most = max(min(max(tuning.final_particles, 2.0 * self.count), self._affordable), self.count)
         count = round(min(max(tuning.final_per_row * self.total, self.count), most))
         for _ in range(tuning.final_refreshes):
             self.refresh(count, tuning.refresh_passes)
@@ -369,7 +312,7 @@ class RakeState:
         """
         names, targets = self.plan.domain.names, self.plan.targets
         found = dict[ColumnSet, None]()
-        for i in range(self.tuning.larger_sets):
+        for i in range(round(self.tuning.larger_sets * min(1.0, self.tuning.rows_of_larger_sets / self.total))):
             others, kept = list(names), set[str]()
             if targets:
                 kept = {targets[i % len(targets)]}
@@ -416,11 +359,9 @@ class RakeState:
             if not levels:
                 continue
             table = expected(columns, self.resolutions.groups(columns, levels[-1]))
-            for level in levels:
-                estimate = summed(table, self.resolutions.matrices(columns, levels[-1], level))
+            for level, (grid, matrices) in zip(levels, self.resolutions.ladder(columns, tuple(levels)), strict=True):
                 options.append(Option(columns, level))
-                grid = self.resolutions.grid(columns, level)
-                candidates.append(self.scored(grid, estimate, schedule.noise, weight))
+                candidates.append(self.scored(grid, summed(table, matrices), schedule.noise, weight))
         return options, candidates
 
     def scored(self, grid: Partition, estimate: NDArray[np.float64], noise: float, weight: float = 1.0) -> Candidate:
@@ -534,7 +475,7 @@ class RakeState:
         """
         if self.whole:
             return
-        restore, loss = self.snapshot(), self.particles.loss()
+        restore = self.snapshot()
         # CoverType at ε = 10: with one sweep, refreshes were taken back, and pairs erred by .041 and .026 in two runs;
         # with several, by .0178 (decision 8).
         for redraws in range(self.tuning.most_redraws):
@@ -549,8 +490,14 @@ class RakeState:
                 break
         healthy = self.particles.effective >= self.tuning.fewest_effective * count
         # A loss below 1 is less than the noise: nothing is lost by a larger one, as long as it is about that small.
-        if not (healthy and self.particles.loss() <= self.tuning.most_loss * max(loss, 1.0)):
-            restore()
+        loss, most = self.particles.loss(), self.tuning.most_loss
+        if healthy and loss <= most:
+            return
+        keep = self.snapshot()
+        restore()
+        if healthy and loss <= most * self.particles.loss():
+            keep()
+        else:
             self.doublings += 1
 
     def sweep_particles(self) -> None:
@@ -591,7 +538,9 @@ def _clean(column: NoisyTable, coding: Coding) -> NDArray[np.float64]:
 
 
 def spending(public: Public) -> Spending:
-    return spend_by_schedule(public, *after_columns(public), keen=True)
+    first, left = plan_columns(public)
+    share = moments.share_of(public.domain, public.rows, PlannedBudget(left, public.change), TUNING)
+    return spend_by_schedule(public, first, left.part(1.0 - share), keen=True)
 
 
 def spend_by_schedule(public: Public, first: Amount, left: Amount, keen: bool) -> Spending:
@@ -605,7 +554,7 @@ METHOD = Method(
     name="rake",
     guarantee="pure ε with delta = 0, else Gaussian differential privacy",
     good_for="the best table: pairs at the resolution that their noise allows, and prediction of a target",
-    limits="half a minute; beyond a hundred columns minutes",
+    limits="some ten seconds; half a minute with 120 columns, minutes with 500",
     build=lambda options, params: Rake(options.targets, options.weights, options.workload, prior=options.prior),
     # A forecast is that of a typical table, and two of them differ by chance. This method erred least in nearly all
     # measured releases (`scripts/bench marginals`), so another one must be expected to err less by a quarter.

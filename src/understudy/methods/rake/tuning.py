@@ -39,6 +39,10 @@ class Tuning:
     """A limit of time; with 14 columns it is reached at a signal of 29,000."""
     picks_per_pair: float = 3.0
     """A table of few columns has few pairs: to measure one of them ever again would only split its budget."""
+    usual_cells: float = 40.0
+    """The cells of a pair of the first forest, on average, for which the factors above hold as they are."""
+    power_of_cells: float = 0.25
+    """How many sets are worth measuring goes down by this power of these cells, once they are known. Decision 21."""
     few_picks: float = 20.0
     """Below so many picks rounds are small and selections keen. Decision 13."""
     few_in_round: int = 3
@@ -58,6 +62,17 @@ class Tuning:
     """Of these, so many come on top; each further one takes the place of a pick in a round. Decision 14."""
     round_picks_per_pick: float = 1.2
     """Sets in rounds per pick. Study: half as many err 12 % more, twice as many the same."""
+
+    moment_error: float = 0.03
+    """What a correlation of two numbers may err by from the noise of its moment. Decision 19."""
+    most_moments_share: float = 0.25
+    """Of what single columns leave, at most so much is spent on moments; and nothing where that would let correlations
+    err by more than twice as much. Decision 19."""
+    most_moments: int = 400
+    """With more pairs of numbers than that there are none: each takes as long in every pass as a set that was measured,
+    and 100 numbers have 4,950."""
+    least_moments_share: float = 0.02
+    """Where they would get less there are so many rows that grids know as much. Decision 19."""
 
     threshold: float = 0.3
     """The share of its noise that a measurement costs in cells where an error is found: estimation shrinks the rest.
@@ -79,6 +94,8 @@ class Tuning:
     time."""
     larger_sets: int = 40
     """Sets of four columns and more that each of the first rounds offers, drawn at random. Decision 18."""
+    rows_of_larger_sets: float = 5e5
+    """Rows up to which so many are offered; of more rows fewer, since a set is counted row by row. A limit of time."""
     most_larger_rounds: int = 6
     """After so many rounds what is left is for pairs and triples: with a large budget rounds are many, and larger sets
     would take most of them. Decision 18."""
@@ -103,6 +120,10 @@ class Tuning:
     """The most of them, where they suffice: a limit of time."""
     most_doubled: int = 300_000
     """The most of them where they did not."""
+    most_values: int = 200_000_000
+    """The most values that particles hold in all columns, where that leaves as many of them as rows: a limit of memory.
+    With 500 columns it is reached by 400,000; with half as many of these, all refreshes of a generated table were taken
+    back."""
     final_particles: int = 150_000
     """The most of them at the end. Ablation: with 50,000 the error on Adult is 4 % larger at ε = 1."""
     final_per_row: float = 8.0

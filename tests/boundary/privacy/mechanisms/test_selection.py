@@ -173,6 +173,15 @@ def test_keys_a_rounding_apart_are_ordered_exactly():
     assert careless > 0
 
 
+def test_many_keys_are_put_into_the_order_of_the_exact_ones():
+    """All of them, as under a rule, and the first few; the float bounds alone tell them apart."""
+    words, scores = SeededEntropy(5).words(300), np.linspace(-4.0, 0.0, 300)
+    keys = [exact_key(int(word) >> 1, Decimal(score)) for word, score in zip(words, scores.tolist(), strict=True)]
+    order = sorted(range(300), key=lambda i: keys[i], reverse=True)
+    for k in (1, 7, 299, 300):
+        assert exponential(scores, 1.0, Script(words.tolist()), k) == order[:k]
+
+
 def test_the_float_bounds_hold_the_exact_key():
     words = SeededEntropy(4).words(200)
     shifts = -np.geomspace(1e-9, 1e9, 200)

@@ -11,16 +11,17 @@ from typing import Any
 
 from understudy.boundary.privacy.asks.ask import Ask
 from understudy.boundary.privacy.asks.choices import Quantile, Ranks, Select
-from understudy.boundary.privacy.asks.counts import Draws, Keys, Marginals, Partitions, Tally, Total
+from understudy.boundary.privacy.asks.counts import Draws, Keys, Marginals, Moments, Partitions, Tally, Total
 from understudy.boundary.privacy.asks.learning import Consult, Train
 from understudy.boundary.privacy.budget import Spend
 
 Kind = type[Ask[Any]]
-ASKS: tuple[Kind, ...] = (Marginals, Partitions, Total, Select, Quantile, Ranks, Keys, Tally, Draws, Train, Consult)
+ASKS: tuple[Kind, ...] = (Marginals, Partitions, Total, Select, Quantile, Ranks, Keys, Tally, Moments, Draws)
+ASKS += (Train, Consult)
 """All of them: nothing else comes out of a curator."""
 
-__all__ = ["ASKS", "Ask", "Consult", "Draws", "Keys", "Marginals", "Partitions", "Quantile", "Ranks", "Select"]
-__all__ += ["Tally", "Total", "Train", "kind_of", "kind_of_spend", "table_of_asks"]
+__all__ = ["ASKS", "Ask", "Consult", "Draws", "Keys", "Marginals", "Moments", "Partitions", "Quantile", "Ranks"]
+__all__ += ["Select", "Tally", "Total", "Train", "kind_of", "kind_of_spend", "table_of_asks"]
 
 _BY_NAME = {ask.name: ask for ask in ASKS}
 # Certificates made before name the mechanism and say in words what was asked, and nothing else: so neither the names
@@ -36,6 +37,7 @@ _BY_WORDS: dict[str, Kind] = {
     "counts of ": Partitions,
     "number of rows": Total,
     "sum of ": Tally,
+    "moment of ": Moments,
     "quantile ": Quantile,
     "rank ": Ranks,
 }

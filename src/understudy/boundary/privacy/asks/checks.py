@@ -11,6 +11,7 @@ from understudy.boundary.privacy.mechanisms.score import GRID_BITS, Candidate, D
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.expression import Predicate
 from understudy.boundary.schema.grouped_sums import PersonCount, RowCount, ValueSum
+from understudy.boundary.schema.moment import Moment
 from understudy.boundary.schema.partition import Bundle, Crossed, CrossTable, Grid, Partition, Tree
 from understudy.errors import InternalError, MethodError
 
@@ -20,7 +21,7 @@ MOST_SUMMED = 2.0 ** (63 - GRID_BITS)
 """Rows that the noise of one marginal may add up to: a score counts them in steps of 2^-20 rows, in 64 bits."""
 
 OWN_KINDS: tuple[type, ...] = (Grid, Tree, Crossed, CrossTable, Bundle, Candidate, Dependence, Departure, OneOfEach)
-OWN_KINDS += (Rank, RowCount, PersonCount, ValueSum, Predicate)
+OWN_KINDS += (Rank, RowCount, PersonCount, ValueSum, Predicate, Moment)
 OUTSIDE_KINDS = {
     "understudy.inference.polya.dyadic.Dyadic": "nodes by a formula, where a grid would list millions of codes",
     "understudy.predictors.decision_tree.DecisionTree": "the very tree that predicts says which leaf a row is in",
@@ -45,9 +46,10 @@ def check_cells(columns: Sequence[str], cells: int) -> None:
 
 
 def is_known(kind: type) -> bool:
+    if kind in OWN_KINDS:
+        return True
     name = f"{kind.__module__}.{kind.__qualname__}"
-    listed = name in OUTSIDE_KINDS and getattr(sys.modules[kind.__module__], kind.__qualname__, None) is kind
-    return listed or kind in OWN_KINDS
+    return name in OUTSIDE_KINDS and getattr(sys.modules[kind.__module__], kind.__qualname__, None) is kind
 
 
 def check_kinds(*values: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ class Select(Ask[list[int]]):
         "[several picks](../mechanisms/exponential.md#several-picks-by-a-rule)",
     )
 
-    @property
+    @cached_property
     def choices(self) -> int:
         return sum(c.choices for c in self.candidates)
 

@@ -23,6 +23,7 @@ from understudy.boundary.privacy.mechanisms.training import Keep, at_once
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.grouped_sums import GroupedSums, Summand, SumNeighbours
+from understudy.boundary.schema.moment import Moment
 from understudy.boundary.schema.partition import Partition
 from understudy.boundary.tables.table import Table
 from understudy.errors import InternalError, MethodError
@@ -241,6 +242,59 @@ class Tally(NoisyCounts[list[Measurement]]):
 
     def answer(self, values: Arrays, price: Price) -> list[Measurement]:
         return [Measurement(self.sums.by, n, s.mechanism, s.scale) for n, s in zip(values, price.spends, strict=True)]
+
+
+@dataclass(frozen=True)
+class Moments(NoisyCounts[list[Measurement]]):
+    """Noisy totals of numbers that public grids give to their cells, in one pass; one number where a grid has many.
+
+    A moment proves its own sensitivity (`schema.moment`).
+    """
+
+    domain: Domain
+    moments: Sequence[Moment]
+    amount: Amount
+
+    name = "moment"
+    description = Description(
+        "sums of a public whole number per cell of a grid",
+        "L1 and L2 of a sum, from the largest number",
+        "integer noise in every total",
+        "[moments](../mechanisms/moments.md)",
+    )
+
+    def spends(self, facts: PublicFacts) -> list[Spend]:
+        spends = []
+        for moment, part in zip(self.moments, self.amount.split([1.0] * len(self.moments)), strict=True):
+            check_kinds(moment)
+            check_partition(self.domain, moment.grid)
+            # With a unit, one put in place of another may have no row that counts.
+            filtered = facts.schema.unit is not None
+            l1, l2 = moment.sensitivity(SumNeighbours(facts.rows, facts.replaced, moment.totals, filtered))
+            sensitivity = l1 if part.pure else l2
+            asked = f"moment of {', '.join(moment.grid.columns)}"
+            if sensitivity == 0:
+                raise InternalError("a moment must tell some cells apart.", moment)
+            scale = part.noise_scale(sensitivity)
+            check_scale(asked, scale)
+            spends.append(Spend(part.mechanism, asked, sensitivity, scale, cells=moment.totals))
+        return spends
+
+    def questions(self, price: Price) -> list[Question]:
+        return [
+            {"ask": self.name, **moment.describe(), "scale": spend.scale}
+            for moment, spend in zip(self.moments, price.spends, strict=True)
+        ]
+
+    def exact(self, table: Table) -> list[Counts]:
+        counted = table.count_cells(self.domain, [m.grid for m in self.moments])
+        return [m.sums(n) for m, n in zip(self.moments, counted, strict=True)]
+
+    def answer(self, values: Arrays, price: Price) -> list[Measurement]:
+        return [
+            Measurement(m.grid.columns, n, s.mechanism, s.scale)
+            for m, n, s in zip(self.moments, values, price.spends, strict=True)
+        ]
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,10 @@ def exponential(scores: Floats, exponent: float, entropy: Entropy, k: int = 1, *
     best = float(scores.max())
     uniforms = LazyUniforms.draw(scores.size, bits, entropy)
     low, high = _key_bounds(_shifted(scores, best, exponent), uniforms)
+    order = np.argsort(-high, kind="stable")
+    # Almost always the bounds of neighbours are apart, and the order of the first k + 1 is certain as it is.
+    if bool((low[order[:k]][: order.size - 1] > high[order[1 : k + 1]]).all()):
+        return [int(i) for i in order[:k]]
     # The k-th largest lower end: whoever can't reach it is surely beaten by k others, whatever its further digits are.
     bar = np.partition(low, low.size - k)[low.size - k]
     keys = [

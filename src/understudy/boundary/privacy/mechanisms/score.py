@@ -84,13 +84,14 @@ class Candidate(OneChoice):
     def __post_init__(self) -> None:
         # A copy: whoever made the estimate may go on working on it, and what is checked here is what must be scored.
         object.__setattr__(self, "estimate", frozen(np.array(self.estimate, dtype=np.float64)))
-        finite = np.isfinite(self.offset) and np.isfinite(self.estimate).all()
+        expected = float(np.abs(self.estimate).sum())  # finite only where every number is
+        finite = math.isfinite(self.offset) and math.isfinite(expected)
         if not (finite and 0 < self.weight <= 1e6 and 0 <= self.threshold <= MOST_THRESHOLD):
             bounds = "finite estimates, a weight in (0, 1e6] and a threshold in [0, 2^40]"
             raise InternalError(f"candidate {self.columns} must have {bounds}", self)
         # Σ |h − e| is at most the rows and Σ |e| together. Beyond this a sum of 64 bits may wrap, or a float round, and
         # one row could move the score far. Estimates are no secret here, so that a refusal tells nothing.
-        reach = max(1.0, self.weight) * float(np.abs(self.estimate).sum()) + abs(self.offset)
+        reach = max(1.0, self.weight) * expected + abs(self.offset)
         if reach > MOST_EXPECTED:
             raise MethodError(
                 f"the expected counts of {', '.join(self.columns)} reach {reach:.4g} rows and must stay below "

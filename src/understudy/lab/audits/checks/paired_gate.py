@@ -210,7 +210,7 @@ def evenly(values: Sequence[Number], most: int) -> list[Number]:
 # The log-likelihood ratio of what one table can't have given: finite, so that several of them can be added up.
 CERTAIN = 1e3
 ALIKE = 100.0  # from this σ on, a rounded Gaussian has the law of a discrete one, up to 10⁻⁵ of its logarithm
-COUNTS = (asks.Marginals, asks.Partitions, asks.Total, asks.Tally)
+COUNTS = (asks.Marginals, asks.Partitions, asks.Total, asks.Tally, asks.Moments)
 CHOICES = (asks.Select, asks.Quantile)
 
 
