@@ -86,6 +86,7 @@ def load() -> list[Cell]:
 
 def _all() -> Iterator[tuple[Key, dict[str, Any]]]:
     yield from _marginals()
+    yield from _flagship()
     yield from _hostile_and_growing()
     yield from _selection()
     yield from _networks()
@@ -104,6 +105,12 @@ def _marginals() -> Iterator[tuple[Key, dict[str, Any]]]:
         if ours and "scores" in e and ("tool" in e or method == "dp-arf"):
             share = 1.0 if e["table"] in WITH_TEST_ROWS else 0.8
             yield Key(e["table"], method, e["epsilon"], DELTA, share), _figures(e, e["scores"]["tv2"])
+
+
+def _flagship() -> Iterator[tuple[Key, dict[str, Any]]]:
+    for e in _read("flagship.json"):
+        if "failed" not in e and e["method"] in METHODS and e["table"] in names():
+            yield Key(e["table"], e["method"], e["epsilon"], DELTA, 1.0), _figures(e, e["tv2"])
 
 
 def _hostile_and_growing() -> Iterator[tuple[Key, dict[str, Any]]]:

@@ -63,7 +63,8 @@ def family_of(table: str) -> str:
     return table.removesuffix("_coded")
 
 
-def fit_error(cells: Sequence[Cell]) -> ErrorFit:
+def fit_error(cells: Sequence[Cell], known: ErrorFit | None = None) -> ErrorFit:
+    """With what is known already, what methods have in common stays as it is, and each is fitted to it."""
     from scipy.optimize import least_squares
 
     methods = sorted({c.method for c in cells})
@@ -75,6 +76,8 @@ def fit_error(cells: Sequence[Cell]) -> ErrorFit:
 
     def misses(numbers: Floats) -> Floats:
         shape, each = numbers[:3], numbers[3:].reshape(-1, 2)
+        if known is not None:
+            shape = known.shape
         waste, unreached = np.exp(each[which]).T[:, :, None]
         z = (np.log(expected_error(stacked, Shape(*shape), related, waste, unreached)) - measured) / OUTLYING
         held = [(shape - SHAPE_BEFORE) / SHAPE_SPREAD, ((each - METHOD_BEFORE) / METHOD_SPREAD).ravel()]
@@ -83,7 +86,8 @@ def fit_error(cells: Sequence[Cell]) -> ErrorFit:
 
     start = np.concatenate([SHAPE_BEFORE, np.tile(METHOD_BEFORE, len(methods))])
     numbers = least_squares(misses, start).x
-    return ErrorFit(numbers[:3], dict(zip(methods, numbers[3:].reshape(-1, 2), strict=True)), relations(cells))
+    shape, related = (numbers[:3], relations(cells)) if known is None else (known.shape, known.related)
+    return ErrorFit(shape, dict(zip(methods, numbers[3:].reshape(-1, 2), strict=True)), related)
 
 
 def relations(cells: Sequence[Cell]) -> tuple[float, float]:
