@@ -34,9 +34,9 @@ def finest_level(raking: rake.RakeState, columns: ColumnSet, schedule: Schedule)
     return ALL_LEVELS(raking, columns, schedule)[-1:]
 
 
-def rounds_alone(total: float, curator: BudgetView, columns: int, **more: Any) -> Schedule:
-    """As many picks as with a forest, all of them in rounds."""
-    schedule = WHOLE_SCHEDULE(total, curator, columns, **more)
+def rounds_alone(total: float, curator: BudgetView, *settings: Any, **named: Any) -> Schedule:
+    """As many picks as with a forest, all of them in rounds; moments, if any, are left out of the comparison."""
+    schedule = replace(WHOLE_SCHEDULE(total, curator, *settings, **named), moments=None)
     extra = round(schedule.edges / schedule.per_round)
     rounds = curator.remaining().split([1.0] * (len(schedule.rounds) + extra))
     return replace(schedule, edges=0, rounds=rounds)
