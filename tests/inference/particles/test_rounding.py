@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 from understudy.inference.particles import rounding
 from understudy.inference.particles.particles import LogFactor, Particles, cells_of
-from understudy.inference.particles.rounding import ParticleModel, RowExchange
+from understudy.inference.particles.rounding import ParticleModel, RowExchange, price_of
 
 ALPHA = 1e-9
 PARTICLES = 3000
@@ -32,13 +32,14 @@ def pairs(particles: Particles) -> list[tuple[str, ...]]:
 
 
 def loss(particles: Particles, chosen: np.ndarray) -> float:
-    """Σ (count − weighted count)² over the cells of all pairs, by brute force."""
+    """Σ (count − weighted count)² over the cells of all pairs, each at its price, by brute force."""
     found = 0.0
     for pair in pairs(particles):
         shape = tuple(particles.sizes[c] for c in pair)
         cells = np.ravel_multi_index([particles.codes[c] for c in pair], shape)
         wanted = np.bincount(cells, particles.weights, int(np.prod(shape))) * len(chosen) / particles.total
-        found += float(((np.bincount(cells[chosen], minlength=int(np.prod(shape))) - wanted) ** 2).sum())
+        excess = np.bincount(cells[chosen], minlength=int(np.prod(shape))) - wanted
+        found += float((excess**2 * price_of(wanted)).sum())
     return found
 
 
