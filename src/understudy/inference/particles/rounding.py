@@ -111,6 +111,7 @@ class RowExchange:
             here, price = slice(starts[i], starts[i + 1]), np.rint(ROW * price_of(wanted))
             self._price[here], self._excess[here] = price, np.rint(excess * price)
             self._cells[:, i] = cells + starts[i]
+        self._price_of_row = kernels.score(self._price, self._cells, np.arange(particles.count))
 
     @property
     def loss(self) -> float:
@@ -119,14 +120,14 @@ class RowExchange:
 
     def improve(self, most: int, rng: np.random.Generator) -> None:
         """Exchanges the rows that lie in the fullest cells for particles that lie in the emptiest."""
-        places = rng.integers(0, len(self.chosen), min(LOOKED_AT, len(self.chosen)))
-        places = np.unique(places)
+        places = np.sort(rng.integers(0, len(self.chosen), min(LOOKED_AT, len(self.chosen))))
+        places = places[np.diff(places, prepend=-1) > 0]  # as `np.unique` in less time
         fresh = self._proposed(len(places), rng)
         # With price p and excess e of its cells, a row that leaves changes the loss by Σp − 2Σpe, one that comes by
         # Σp + 2Σpe.
-        leaving_rows = self.chosen[places]
-        full = 2 * self._score(leaving_rows) - self._prices(leaving_rows)
-        empty = 2 * self._score(fresh) + self._prices(fresh)
+        here = self.chosen[places]
+        full = 2 * self._score(here) - self._price_of_row[here]
+        empty = 2 * self._score(fresh) + self._price_of_row[fresh]
         leaving, coming = np.argsort(-full), np.argsort(empty)
         gain = full[leaving] - empty[coming]
         count = min(most, int(np.searchsorted(-gain, 0)))
@@ -151,9 +152,6 @@ class RowExchange:
 
     def _score(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         return kernels.score(self._excess, self._cells, rows)
-
-    def _prices(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        return kernels.score(self._price, self._cells, rows)
 
 
 def price_of(wanted: NDArray[np.floating]) -> NDArray[np.floating]:
