@@ -72,6 +72,11 @@ def no_sweep(particles: object, rng: object) -> None:
     pass
 
 
+def same_price(wanted: Floats) -> Floats:
+    """A row too many costs as much in every cell."""
+    return np.ones_like(wanted)
+
+
 def aimed_at_nothing(raking: rake.RakeState, columns: ColumnSet) -> bool:
     return False
 
@@ -103,6 +108,7 @@ ABLATIONS = {
     "no Gibbs sampling": Variant({"methods.rake.rake.sweep": no_sweep}),
     "few final particles": Variant(constants={"final_particles": 50_000}),
     "no exchange of rows": Variant(constants={"exchange_rounds": 0}),
+    "rows by squares": Variant({"inference.particles.rounding.price_of": same_price}),
     "no cost of noise": Variant(constants={"penalty": 0.0, "threshold": 0.0}),
     "cost by what is expected": Variant(constants={"penalty": 0.6, "threshold": 0.0}),
     "no larger sets": Variant(constants={"larger_sets": 0}),
