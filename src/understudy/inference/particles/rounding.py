@@ -91,7 +91,7 @@ class RowExchange:
     """A choice of rows, and by how much each cell of each set of columns holds too many of them.
 
     Excess is counted in parts of a row, times what a row too many costs in its cell: the less, the more are expected,
-    about as chance would have it. Squares alone would spend all exchanges on the fullest cells (decision 23).
+    about as chance would have it. Squares alone would spend all exchanges on the fullest cells (decision 22).
     """
 
     def __init__(self, particles: Particles, sets: list[ColumnSet], chosen: NDArray[np.intp]) -> None:
