@@ -260,6 +260,39 @@ def test_a_cell_without_particles_is_not_raised_by_a_little_noise():
     assert theta_of_an_empty_cell(1000.0, 0.1) > 2.0
 
 
+def bits(columns: int, count: int) -> Particles:
+    """Fair coins, with a strong relation to learn between each and the next."""
+    names = [f"x{i}" for i in range(columns)]
+    codes = dict(zip(names, np.random.default_rng(5).integers(0, 2, (columns, count)), strict=True))
+    particles = Particles(dict.fromkeys(names, 2), TOTAL, codes, np.full(count, TOTAL / count))
+    every = (np.arange(2), np.arange(2))
+    linked = TOTAL * np.array([[0.4, 0.1], [0.1, 0.4]])
+    for pair in itertools.pairwise(names):
+        particles.add(LogFactor.evidence(NoisyTable(pair, linked, 1.0, every), spread=4.0))
+    return particles
+
+
+def visits(particles: Particles) -> list[bool]:
+    """Of which blocks the factor has moved."""
+    return [bool(block.factors[0].theta.any()) for block in particles.blocks.values()]
+
+
+def test_raking_ends_where_too_few_particles_are_effective_and_goes_on_from_there(monkeypatch):
+    monkeypatch.setattr(module, "STRETCH", 2)
+    particles, all_at_once = bits(columns=41, count=5_000), bits(columns=41, count=5_000)
+    particles.rake(1, fewest=0.2)
+    first = sum(visits(particles))
+    assert 0 < first < 40 and visits(particles) == [True] * first + [False] * (40 - first)
+    assert particles.visited == first
+    # As after a refresh: equal weights again.
+    particles.resample(5_000, np.random.default_rng(1))
+    particles.rake(1, fewest=0.2)
+    assert sum(visits(particles)) > first and particles.weights.sum() == pytest.approx(TOTAL)
+    # In one go next to nothing is left of them.
+    all_at_once.rake(1)
+    assert all_at_once.effective < 0.02 * 5_000 and all(visits(all_at_once)) and all_at_once.visited == 0
+
+
 # --- Hostile counts ---------------------------------------------------------------------------------------------------
 
 HOSTILE = {

@@ -120,7 +120,7 @@ class LeafyParticles(Particles):
         leaves.factors.append((every, LogFactor(partition.columns, (every,), theta)))
         return leaves
 
-    def rake(self, passes: int, *, sampling: bool = True) -> None:
+    def rake(self, passes: int, *, sampling: bool = True, fewest: float = 0.0) -> None:
         """Leaves first: what grids say of single columns is known best, and has the last word."""
         for _ in range(passes):
             noise = self.total / self.effective if sampling else 0.0
@@ -128,7 +128,9 @@ class LeafyParticles(Particles):
             # error of mushroom .0490 instead of .0466 (docs/concepts/forests.md).
             for leaves in self.leaves:
                 leaves.rake(self.codes, self.weights, noise)
-            super().rake(1, sampling=sampling)
+            super().rake(1, sampling=sampling, fewest=fewest)
+            if self.effective < fewest * self.count:
+                return
 
     def loss(self) -> float:
         noise = self.total / self.effective

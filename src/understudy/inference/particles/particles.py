@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -39,6 +40,9 @@ LEAST_SHARE = 1e-12
 """Of the rows: what a value keeps that should have none."""
 CLOSE = 1e-3
 """Of the rows: columns that are off by no more need no further fit."""
+
+STRETCH = 64
+"""Blocks that are raked between two looks at how many particles are still effective."""
 
 CELL = np.int32
 Cells: TypeAlias = NDArray[np.int32]
@@ -215,6 +219,8 @@ class Particles:
     codes: CodeColumns
     weights: Floats
     blocks: dict[ColumnSet, Block] = field(default_factory=dict)
+    visited: int = 0
+    """The block that raking goes on with, where it ended early."""
 
     @property
     def count(self) -> int:
@@ -248,13 +254,25 @@ class Particles:
             steps[0] = np.arange(math.prod(shape[:-1]), dtype=CELL) * CELL(shape[-1])
         return kernels.cross(first, steps[0], second, steps[-1], self.weights, math.prod(shape)).reshape(shape)
 
-    def rake(self, passes: int, *, sampling: bool = True) -> None:
-        """Some passes over all evidence; without `sampling` the particles are taken to be as good as the domain."""
-        blocks = [b for b in self.blocks.values() if b.evident]
-        for _ in range(passes):
-            if blocks:
-                self._follow(blocks, self.total / self.effective if sampling else 0.0)
+    def rake(self, passes: int, *, sampling: bool = True, fewest: float = 0.0) -> None:
+        """Some passes over all evidence; without `sampling` the particles are taken to be as good as the domain.
+
+        Where fewer than the share `fewest` of them stay effective it ends early: weights that degenerate carry no more.
+        The next call, after particles were drawn anew, goes on with the block that would have been next.
+        """
+        blocks = deque(b for b in self.blocks.values() if b.evident)
+        blocks.rotate(-self.visited)
+        left = passes * len(blocks)
+        while left > 0:
+            stretch = list(itertools.islice(blocks, min(STRETCH, left)))
+            self._follow(stretch, self.total / self.effective if sampling else 0.0)
             self.weights *= self.total / self.weights.sum()
+            blocks.rotate(-len(stretch))
+            left -= len(stretch)
+            if self.effective < fewest * self.count:
+                self.visited = (self.visited - left) % len(blocks)
+                return
+        self.weights *= self.total / self.weights.sum()
 
     def _follow(self, blocks: Sequence[Block], noise: float) -> None:
         """One step of each block. The weights change by one as they are counted for the next."""

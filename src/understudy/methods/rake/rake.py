@@ -237,7 +237,10 @@ class RakeState:
         priors.settle(self, [o.columns for o in picked])
         for option, reading in zip(picked, self.readings[first:], strict=True):
             self.learn(option, reading)
-        self.particles.rake(self.tuning.passes, sampling=not self.whole)
+        # Many new sets at once can leave next to no particle any weight. They are taken in part by part then, and
+        # particles are drawn anew in between.
+        fewest = 0.0 if self.whole else self.tuning.fewest_raked
+        self.particles.rake(self.tuning.passes, sampling=not self.whole, fewest=fewest)
         self.refresh(self.count, self.tuning.refresh_passes)
         self.rounds += 1
 
@@ -482,7 +485,7 @@ class RakeState:
             self.particles.resample(count, self.rng)
             self.sweep_particles()
             drift = self.particles.loss()
-            self.particles.rake(passes)
+            self.particles.rake(passes, fewest=self.tuning.fewest_raked)
             bearable = self.tuning.calm
             if redraws + 1 >= self.tuning.usual_redraws:
                 bearable = self.tuning.stormy
