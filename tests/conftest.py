@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,20 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("the public tables are not in ../shared/data beside the repository")
     return SHARED_DATA
+
+
+# --- The state folder -------------------------------------------------------------------------------------------------
+
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="understudy-tests-")
+"""For what is made for several tests; the user's own is never touched, by the processes that tests start neither."""
+
+
+@pytest.fixture(autouse=True)
+def state_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty state folder for each test: what it makes of ledgers is forgotten with it."""
+    home = tmp_path_factory.mktemp("state")
+    monkeypatch.setenv("XDG_STATE_HOME", str(home))
+    return home
 
 
 # --- Randomness -------------------------------------------------------------------------------------------------------

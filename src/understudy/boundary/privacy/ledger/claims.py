@@ -7,8 +7,7 @@ record that stands there, and whoever comes second is refused before anybody see
     place  n    the n-th record: a noisy answer, or one step of a training
     place -1    the release is finished
 
-The table is made with the first claim. Ledgers of programs that know no claims are therefore left as they are, and such
-programs may go on using one that has claims: they resume nothing, and every release of theirs is debited anew.
+Ledgers of earlier versions have no table for them before their first claim.
 """
 
 from __future__ import annotations
@@ -16,22 +15,10 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
-from understudy.boundary.privacy.ledger.database import make
+from understudy.boundary.privacy.ledger.chain import insert, tables_of
 from understudy.errors import InputError
 
 HEAD, FINISHED = 0, -1
-
-_TABLE = """
-CREATE TABLE claims (
-    id INTEGER PRIMARY KEY, entry INTEGER NOT NULL, place INTEGER NOT NULL, digest TEXT NOT NULL,
-    UNIQUE (entry, place));
-CREATE UNIQUE INDEX claims_head ON claims (digest) WHERE place = 0;
-"""
-# One answer for each place of a release, and one release for each journal, also for SQL that goes round `put`.
-_SAME_PLACE = "entry = NEW.entry AND place = NEW.place"
-_SAME_HEAD = "place = 0 AND NEW.place = 0 AND digest = NEW.digest"
-_CLASH = f"id = NEW.id OR ({_SAME_PLACE}) OR ({_SAME_HEAD})"
-
 
 class Overtaken(InputError):  # noqa: N818 - it is a state of affairs, not a mistake
     """Another process went on with the same release; what this one drew last was seen by nobody."""
@@ -56,18 +43,15 @@ def find(database: sqlite3.Connection, head: str) -> Claimed | None:
 
 def put(database: sqlite3.Connection, entry: int, place: int, digest: str) -> None:
     """Claims the next place of a release. Called under the lock of the only writer, so that the check can't be late."""
-    if not _is_made(database):
-        make(database, _TABLE, {"claims": _CLASH})
     if place != HEAD:
         _demand_next(_of(database, entry), place)
     elif find(database, digest) is not None:
         raise Overtaken("the release of this journal was debited by another process; leave it to that one", digest)
-    database.execute("INSERT INTO claims (entry, place, digest) VALUES (?, ?, ?)", (entry, place, digest))
+    insert(database, "claims", {"entry": entry, "place": place, "digest": digest})
 
 
 def _is_made(database: sqlite3.Connection) -> bool:
-    found = database.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'claims'").fetchone()
-    return found is not None
+    return "claims" in tables_of(database)
 
 
 def _of(database: sqlite3.Connection, entry: int) -> Claimed:

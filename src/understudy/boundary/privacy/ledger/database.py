@@ -2,7 +2,8 @@
 
 Every operation opens the file afresh, so that a ledger survives threads, forks and a file that is moved away, and every
 write is one transaction that is on the disk before the call returns (BEGIN IMMEDIATE, rollback journal, synchronous =
-EXTRA). Triggers abort UPDATE, DELETE and REPLACE.
+EXTRA). Triggers abort UPDATE, DELETE and REPLACE. Each transaction begins with a look at the `chain` of its rows and at
+the `witness` of what was written before: the first one of an object reads all rows, later ones what came since.
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from understudy.errors import InputError
+from understudy.boundary.privacy.ledger import chain, witness
+from understudy.boundary.privacy.ledger.chain import DamagedLedger, Head, damaged
+from understudy.boundary.privacy.ledger.witness import Seen
+from understudy.errors import InputError, located
 
 _APPLICATION_ID = 0x55445354  # "UDST": how `file` and we tell a ledger from any other SQLite file
-FIRST_VERSION, SHARED_VERSION, UNIT_VERSION, VERSION = 1, 2, 3, 4
-"""Shares came second, units third, divisions of limits fourth. An older ledger is read as it is and brought to the
-newest version with the first limit, share or debit that is written to it, in the same transaction. From then on it is
-closed to older programs, which would ignore units and divisions.
+FIRST_VERSION, SHARED_VERSION, UNIT_VERSION, DIVIDED_VERSION, VERSION = 1, 2, 3, 4, 5
+"""Shares came second, units third, divisions of limits fourth, the chain fifth. An older ledger is read as it is and
+brought to the newest version with the first row that is written to it, in the same transaction. From then on it is
+closed to older programs, which would ignore units and divisions, and write rows without their entries in the chain.
 """
 _BUSY_SECONDS = 60.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.03
@@ -57,18 +60,36 @@ CREATE TABLE divisions (
     training_epsilon TEXT NOT NULL);
 """
 
+_RESTORATIONS = """
+CREATE TABLE restorations (id INTEGER PRIMARY KEY, time TEXT NOT NULL, entries INTEGER NOT NULL, digest TEXT NOT NULL);
+"""
+
 # REPLACE deletes without firing DELETE triggers, so the collision itself is refused: what would replace a row is its
 # clash. Whatever is put beside an identity would replace it.
 _CLASHES = {"limits": "id = NEW.id", "debits": "id = NEW.id", "answers": "id = NEW.id OR question = NEW.question"}
 _SHARE_CLASHES = {"shares": "id = NEW.id"}
 _UNIT_CLASHES = {"units": "id = NEW.id", "identity": "1"}
 _DIVISION_CLASHES = {"divisions": "id = NEW.id OR divided = NEW.divided"}
-GUARD = """
-CREATE TRIGGER {table}_update BEFORE UPDATE ON {table} BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END;
-CREATE TRIGGER {table}_delete BEFORE DELETE ON {table} BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END;
-CREATE TRIGGER {table}_replace BEFORE INSERT ON {table} WHEN EXISTS (SELECT 1 FROM {table} WHERE {clash})
-BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END;
+_CHAIN_CLASHES = {"restorations": "id = NEW.id", "chain": chain.CLASH}
+
+CLAIMS = """
+CREATE TABLE claims (
+    id INTEGER PRIMARY KEY, entry INTEGER NOT NULL, place INTEGER NOT NULL, digest TEXT NOT NULL,
+    UNIQUE (entry, place));
+CREATE UNIQUE INDEX claims_head ON claims (digest) WHERE place = 0;
 """
+# One answer for each place of a release, and one release for each journal, also for SQL that goes round `claims.put`.
+_SAME_PLACE = "entry = NEW.entry AND place = NEW.place"
+_SAME_HEAD = "place = 0 AND NEW.place = 0 AND digest = NEW.digest"
+CLAIM_CLASHES = {"claims": f"id = NEW.id OR ({_SAME_PLACE}) OR ({_SAME_HEAD})"}
+
+_ALL_CLASHES = _CLASHES | _SHARE_CLASHES | _UNIT_CLASHES | _DIVISION_CLASHES | CLAIM_CLASHES | _CHAIN_CLASHES
+_GUARDS = (
+    "CREATE TRIGGER {table}_update BEFORE UPDATE ON {table} BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END",
+    "CREATE TRIGGER {table}_delete BEFORE DELETE ON {table} BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END",
+    "CREATE TRIGGER {table}_replace BEFORE INSERT ON {table} WHEN EXISTS (SELECT 1 FROM {table} WHERE {clash})\n"
+    "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END",
+)
 
 _COMPLAINTS = {
     "SQLITE_BUSY": f"stayed locked by another process for {_BUSY_SECONDS:g} s; try again when that one has finished.",
@@ -77,16 +98,19 @@ _COMPLAINTS = {
     "SQLITE_CANTOPEN": "can't be opened; check that the path is an existing file that you may read and write.",
     "SQLITE_FULL": "can't be written to, since the disk is full, and nothing was debited; make room and try again.",
     "SQLITE_IOERR": "can't be read or written; look at the disk, then at the ledger's history, before you try again.",
-    "SQLITE_CORRUPT": "is damaged; restore it from a copy, since what it recorded can't be taken back.",
+    "SQLITE_CORRUPT": "is damaged: SQLite finds its pages broken; {remedy}.",
 }
+_REMEDY = "put a backup in its place with `understudy budget restore`"
 
 
 class LedgerDatabase:
-    """The file of one ledger, or one in memory."""
+    """The file of one ledger, or one in memory; `witnessed` is whether the state folder has a say, and is told."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, witnessed: bool = True) -> None:
         self.path = path
+        self._witnessed = witnessed and path is not None
         self._memory = None if path else _connection(":memory:")
+        self._known: Head | None = None
 
     def __str__(self) -> str:
         return str(self.path) if self.path else "in memory"
@@ -100,28 +124,31 @@ class LedgerDatabase:
         """Makes the file and its tables where there are none, if that is wanted; refuses one that is no ledger."""
         if create:
             self._make_file()
-        with self.reading() as database:
-            empty = pragma(database, "page_count") == 0
-        if empty and create:
-            self.initialise()
-        with self.reading() as database:
-            application, version = pragma(database, "application_id"), pragma(database, "user_version")
-        if application != _APPLICATION_ID:
-            raise InputError(f"ledger ({self}) {_COMPLAINTS['SQLITE_NOTADB']}", self.path)
-        if not FIRST_VERSION <= version <= VERSION:
-            raise InputError(
-                f"ledger ({self}) has version {version}, which must be from {FIRST_VERSION} to {VERSION}; "
-                "use the Understudy that made it.",
-                self.path,
-            )
+        with self._opened() as database:
+            seen = self._seen(database)
+            with _transaction(database, "ROLLBACK"):
+                head = self._check(database, seen)
+            if head.entries:
+                self._tell_witness(database, seen)
 
     def _make_file(self) -> None:
-        """An empty file only its owner can read; a crash here leaves one that the next opening fills."""
+        """A whole ledger under its name, or none: it is built in memory, and the file that holds it is linked there."""
         assert self.path is not None
-        try:
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        except FileExistsError:
+        if os.path.lexists(self.path):
             return
+        known = witness.known_at(self.path)
+        if known is not None:
+            raise DamagedLedger(
+                f"ledger ({self}) is gone, and releases were debited in it; put it back or restore a backup with "
+                "`understudy budget restore`, name another one with --ledger (ledger= in Python), or begin anew, as if "
+                "nothing had been released, with `understudy budget forget`.",
+                self.path,
+            )
+        made = self.path.with_name(f".{self.path.name}.tmp-{secrets.token_hex(8)}")
+        try:
+            put_in_place(_fresh(), made, self.path)
+        except FileExistsError:
+            return  # somebody else was faster, with one as good
         except OSError as error:
             raise InputError(
                 f"ledger ({self}) can't be created ({error.strerror}); name one in a folder that can be written to "
@@ -130,19 +157,9 @@ class LedgerDatabase:
             ) from error
 
     def initialise(self) -> None:
-        """The schema in one transaction; of two processes that create the same ledger, the second finds it done."""
-        with self.writing() as database:
-            # Asked under the lock, where SQLite has made a first page: has nobody put anything into this file yet?
-            if pragma(database, "application_id") or database.execute("SELECT 1 FROM sqlite_master").fetchone():
-                return
-            make(
-                database,
-                _TABLES + _SHARES + _UNITS + _DIVISIONS,
-                _CLASHES | _SHARE_CLASHES | _UNIT_CLASHES | _DIVISION_CLASHES,
-            )
-            _identify(database)
-            database.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            database.execute(f"PRAGMA user_version = {VERSION}")
+        """The schema of a database in which nothing is yet."""
+        with self._opened() as database, _transaction(database, "COMMIT"):
+            initialise(database)
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
@@ -152,42 +169,194 @@ class LedgerDatabase:
                 yield self._memory
                 return
             assert self.path is not None
+            if self.path.is_file() and self.path.stat().st_size == 0:
+                raise DamagedLedger(
+                    f"ledger ({self}) is emptied: it has 0 bytes; {_REMEDY}, or delete it if nothing was ever debited "
+                    "in it.",
+                    self.path,
+                )
             # mode=rw: SQLite would make a missing file, and an empty ledger admits everything.
             with closing(_connection(f"{self.path.absolute().as_uri()}?mode=rw")) as database:
                 yield database
         except sqlite3.Error as error:
-            raise InputError(self._complaint(error), self.path) from error
+            raise self._complaint(error) from error
+        # What no ledger holds: of one without a chain nothing else tells that its bytes were changed.
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            raise damaged(str(self), f"it can't be read ({located(error)})") from error
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """One consistent view; the rollback at the end makes sure that nothing was written."""
-        with self._opened() as database, _transaction(database, "ROLLBACK"):
-            yield database
+        with self._opened() as database:
+            seen = self._seen(database)
+            with _transaction(database, "ROLLBACK"):
+                self._check(database, seen)
+                yield database
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """The only writer among all processes, and everything on the disk at the end, or nothing."""
-        with self._opened() as database, _transaction(database, "COMMIT"):
-            yield database
+        with self._opened() as database:
+            seen = self._seen(database)
+            with _transaction(database, "COMMIT"):
+                self._check(database, seen)
+                migrate(database)
+                yield database
+            self._tell_witness(database, seen)
 
-    def _complaint(self, error: sqlite3.Error) -> str:
+    def _seen(self, database: sqlite3.Connection) -> Seen:
+        """What the witness knows, read before the ledger: others may add to both in between, to the ledger first."""
+        return witness.last_seen(_identity(database)) if self._witnessed else Seen()
+
+    def _tell_witness(self, database: sqlite3.Connection, seen: Seen) -> None:
+        if self._witnessed and self.path is not None:
+            witness.record(database, _identity(database), self.path, seen)
+
+    def _check(self, database: sqlite3.Connection, seen: Seen) -> Head:
+        """Refuses what is no ledger, is damaged, or is an older copy."""
+        if self._memory is not None:
+            return Head()
+        self._demand_ledger(database)
+        head = Head()
+        if chain.is_chained(database):
+            if self._known is None:
+                chain.demand_sound(database, str(self), GUARDS)
+            head = self._known = chain.verified(database, str(self), self._known)
+        elif self._known is None and database.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
+            raise damaged(str(self), "SQLite finds its pages broken")
+        if self._witnessed and self.path is not None:
+            witness.demand_current(database, self.path, head, seen)
+        return head
+
+    def _demand_ledger(self, database: sqlite3.Connection) -> None:
+        application, version = pragma(database, "application_id"), pragma(database, "user_version")
+        if application != _APPLICATION_ID:
+            raise InputError(f"ledger ({self}) {_COMPLAINTS['SQLITE_NOTADB']}", self.path)
+        if not FIRST_VERSION <= version <= VERSION:
+            raise InputError(
+                f"ledger ({self}) has version {version}, which must be from {FIRST_VERSION} to {VERSION}; "
+                "use the Understudy that made it.",
+                self.path,
+            )
+        # Otherwise a chain would be ignored where the version is changed.
+        if chain.is_chained(database) != (version == VERSION):
+            raise damaged(str(self), f"it has version {version}, and {'no' if version == VERSION else 'a'} chain")
+
+    def _complaint(self, error: sqlite3.Error) -> InputError:
         code = getattr(error, "sqlite_errorname", "")
+        assert self.path is not None
+        if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+            missing = _cut_off(self.path)
+            if missing:
+                return DamagedLedger(f"ledger ({self}) is cut off: {missing}; {_REMEDY}.", self.path)
         for prefix, sentence in _COMPLAINTS.items():
             if code.startswith(prefix):
-                return f"ledger ({self}) {sentence}"
-        return f"ledger ({self}) can't be used ({error}); give the path of a ledger that Understudy made."
+                kind = DamagedLedger if prefix == "SQLITE_CORRUPT" else InputError
+                return kind(f"ledger ({self}) {sentence.format(remedy=_REMEDY)}", self.path)
+        # Not what SQLite says, which may quote what the file holds.
+        return InputError(
+            f"ledger ({self}) can't be used ({code or located(error)}); look at the file, and if it is damaged, "
+            f"{_REMEDY}.",
+            self.path,
+        )
+
+
+def initialise(database: sqlite3.Connection, identity: str | None = None) -> None:
+    """The tables of a new ledger, with this identity or one of its own."""
+    statements = _TABLES + _SHARES + _UNITS + _DIVISIONS + CLAIMS + _RESTORATIONS + chain.TABLE
+    make(database, statements, _ALL_CLASHES)
+    _chained(database)
+    append(database, "identity", value=identity or secrets.token_hex(8))
+    database.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+    database.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _fresh() -> bytes:
+    with closing(_connection(":memory:")) as database:
+        with _transaction(database, "COMMIT"):
+            initialise(database)
+        return database.serialize()
+
+
+def put_in_place(content: bytes, made: Path, path: Path) -> None:
+    """Writes a file that only its owner can read under the name `made`, and links it to `path` once it is on the disk.
+
+    Nobody ever sees a part of it, and what is at `path` already stays (FileExistsError).
+    """
+    handle = os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(made, path)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links
+            if os.path.lexists(path):
+                raise FileExistsError(path) from None
+            made.rename(path)
+    finally:
+        made.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """So that a power cut doesn't take the name away again; where folders can't be opened, the system sees to it."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass
+    finally:
+        os.close(handle)
+
+
+def _cut_off(path: Path) -> str:
+    """How much of a file is missing by what its first page says; nothing where that page is missing itself."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(32)
+        size = path.stat().st_size
+    except OSError:
+        return ""
+    if len(head) < 32 or not head.startswith(b"SQLite format 3\0"):
+        return ""
+    page, pages = int.from_bytes(head[16:18], "big"), int.from_bytes(head[28:32], "big")
+    page = 65536 if page == 1 else page
+    return f"it has {size} bytes of {page * pages}" if page and size < page * pages else ""
 
 
 def make(database: sqlite3.Connection, tables: str, clashes: dict[str, str]) -> None:
     """Creates these tables and their guards; what would replace a row of a table is its clash."""
-    guards = "".join(GUARD.format(table=table, clash=clash) for table, clash in clashes.items())
     pending = ""
     # One statement at a time: `executescript` would commit in between.
-    for line in (tables + guards).splitlines(keepends=True):
+    for line in tables.splitlines(keepends=True):
         pending += line
         if sqlite3.complete_statement(pending):
             database.execute(pending)
             pending = ""
+    for guard in _guards(clashes).values():
+        database.execute(guard)
+
+
+def _guards(clashes: dict[str, str]) -> dict[str, str]:
+    texts = [guard.format(table=table, clash=clash) for table, clash in clashes.items() for guard in _GUARDS]
+    return {text.split()[2]: text for text in texts}
+
+
+_CHAIN_GUARDS = {f"{table}_chain": chain.GUARD.format(table=table) for table in chain.COVERED}
+GUARDS = _guards(_ALL_CLASHES) | _CHAIN_GUARDS
+"""Every trigger of a ledger of the newest version."""
+
+
+def _chained(database: sqlite3.Connection) -> None:
+    for guard in _CHAIN_GUARDS.values():
+        database.execute(guard)
 
 
 def migrate(database: sqlite3.Connection) -> None:
@@ -199,18 +368,32 @@ def migrate(database: sqlite3.Connection) -> None:
     if version >= VERSION:
         return
     if version < SHARED_VERSION:
-        make(database, _SHARES, _SHARE_CLASHES)
+        make(database, _SHARES, {})
     if version < UNIT_VERSION:
         for statement in _UNIT_COLUMNS:
             database.execute(statement)
-        make(database, _UNITS, _UNIT_CLASHES)
-        _identify(database)
-    make(database, _DIVISIONS, _DIVISION_CLASHES)
+        make(database, _UNITS, {})
+    if version < DIVIDED_VERSION:
+        make(database, _DIVISIONS, {})
+    if "claims" not in chain.tables_of(database):
+        make(database, CLAIMS, {})
+    make(database, _RESTORATIONS + chain.TABLE, {})
+    # Made anew, in the words by which they are checked from now on.
+    for (trigger,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        database.execute(f'DROP TRIGGER "{trigger}"')
+    make(database, "", _ALL_CLASHES)
+    chain.cover(database)
+    _chained(database)
+    if version < UNIT_VERSION:
+        append(database, "identity", value=secrets.token_hex(8))
     database.execute(f"PRAGMA user_version = {VERSION}")
 
 
-def _identify(database: sqlite3.Connection) -> None:
-    append(database, "identity", value=secrets.token_hex(8))
+def _identity(database: sqlite3.Connection) -> str | None:
+    if "identity" not in chain.tables_of(database):
+        return None
+    row = database.execute("SELECT value FROM identity").fetchone()
+    return None if row is None else str(row[0])
 
 
 def _connection(name: str) -> sqlite3.Connection:
@@ -264,8 +447,5 @@ def pragma(database: sqlite3.Connection, name: str) -> int:
 
 
 def append(database: sqlite3.Connection, table: str, **values: Any) -> int:
-    """Adds a row with these values and the time, and returns its number."""
-    row = {"time": datetime.now(UTC).isoformat(timespec="microseconds"), **values}
-    marks = ", ".join("?" * len(row))
-    added = database.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
-    return int(added.lastrowid or 0)
+    """Adds a row with these values and the time, and its entry in the chain, and returns its number."""
+    return chain.insert(database, table, {"time": chain.now(), **values})

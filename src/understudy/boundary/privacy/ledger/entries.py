@@ -15,7 +15,7 @@ from typing import Any
 from understudy.boundary.privacy.accountant import QUANTUM, round_up
 from understudy.boundary.privacy.budget import ACCOUNTING, GDP, ZCDP, Budget, Cost
 from understudy.boundary.privacy.facts import PrivacyUnit
-from understudy.boundary.privacy.ledger.database import SHARED_VERSION, UNIT_VERSION, VERSION, append, pragma
+from understudy.boundary.privacy.ledger.database import DIVIDED_VERSION, SHARED_VERSION, UNIT_VERSION, append, pragma
 from understudy.boundary.privacy.ledger.division import Division, plain
 from understudy.errors import InputError
 
@@ -198,7 +198,7 @@ def limits_of(database: sqlite3.Connection) -> list[Limit]:
 
 
 def _divisions_of(database: sqlite3.Connection) -> dict[int, Division]:
-    if pragma(database, "user_version") < VERSION:
+    if pragma(database, "user_version") < DIVIDED_VERSION:
         return {}
     rows = database.execute("SELECT divided, failure_delta, training_epsilon FROM divisions")
     return {limit: Division(*(_quanta(text) * QUANTUM for text in parts)) for limit, *parts in rows}

@@ -28,7 +28,7 @@ from understudy.boundary.privacy.budget import Budget, Cost, claim, total
 from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.ledger import allowance, claims
 from understudy.boundary.privacy.ledger import entries as stored
-from understudy.boundary.privacy.ledger.database import LedgerDatabase, append, migrate
+from understudy.boundary.privacy.ledger.database import LedgerDatabase, append
 from understudy.boundary.privacy.ledger.division import Division
 from understudy.boundary.privacy.ledger.entries import Account, Entry, Limit, Receipt, Share, Standing, UnitStatement
 from understudy.boundary.tables.table import Table, source_of
@@ -116,7 +116,6 @@ class Ledger:
         """
         _demand_relation(neighbours)
         with self._database.writing() as database:
-            migrate(database)
             self._demand_unmixed(neighbours, stored.relations_of(database))
             if unit is not None:
                 self._demand_units_known(database)
@@ -151,7 +150,6 @@ class Ledger:
         It is a fact that only the steward knows: it is added to the ledger, once, and changes no row.
         """
         with self._database.writing() as database:
-            migrate(database)
             unknown, last = stored.unknown_units_of(database)
             if not unknown:
                 raise InputError(f"ledger ({self}) has no debit whose unit isn't recorded; there is nothing to state.")
@@ -181,7 +179,6 @@ class Ledger:
         with self._database.writing() as database:
             if stored.newest_limit(database) is None:
                 raise InputError(f"ledger ({self}) must have a limit before anybody gets a share of it.", analyst)
-            migrate(database)
             append(database, "shares", analyst=analyst, share=float(share))
 
     def shares(self) -> list[Share]:
@@ -230,7 +227,6 @@ class Ledger:
         asked: dict[str, Any] = {"purpose": purpose, "analyst": analyst, "neighbours": neighbours}
         asked |= {"asked_epsilon": budget.epsilon, "asked_delta": budget.delta, "unit": unit.to_text()}
         with self._database.writing() as database:
-            migrate(database)
             accounting = stored.accounting_of(database)
             rho, epsilon, delta = stored.texts_of(cost, accounting)
             limit, shares = stored.newest_limit(database), stored.newest_shares(database)
