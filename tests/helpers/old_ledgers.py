@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from understudy.boundary.privacy.ledger.chain import COVERED
 from understudy.boundary.privacy.ledger.database import make
 
 TABLES = """
@@ -44,9 +47,22 @@ def old_ledger(path: Path, version: int, *, limit: float | None = None, debits: 
     return path
 
 
-def before_divisions(path: Path) -> Path:
-    """The ledger of today in this file as a program of the third version wrote it: its limits have no division."""
+def before_chains(path: Path) -> Path:
+    """The ledger of today in this file as a program of the fourth version wrote it; nobody has seen it otherwise."""
     with closing(sqlite3.connect(path)) as database:
+        for table in COVERED:
+            database.execute(f"DROP TRIGGER {table}_chain")
+        for table in ("chain", "restorations"):
+            database.execute(f"DROP TABLE {table}")
+        database.execute("PRAGMA user_version = 4")
+        database.commit()
+    shutil.rmtree(Path(os.environ["XDG_STATE_HOME"]) / "understudy", ignore_errors=True)
+    return path
+
+
+def before_divisions(path: Path) -> Path:
+    """The same as a program of the third version wrote it: its limits have no division."""
+    with closing(sqlite3.connect(before_chains(path))) as database:
         database.execute("DROP TABLE divisions")
         database.execute("PRAGMA user_version = 3")
         database.commit()

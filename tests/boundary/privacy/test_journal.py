@@ -498,11 +498,3 @@ def test_places_are_claimed_in_order():
         ledger.claim(entry, 2, "b")
         found = ledger.claimed("head")
         assert found is not None and (found.entry, found.digests, found.finished) == (entry, ("a", "b"), False)
-
-
-def test_a_release_without_a_journal_makes_no_table_of_claims(tmp_path: Path):
-    path = tmp_path / "ledger"
-    Ledger.open(path).debit(Cost.zero(), BUDGET, "add-remove", "test", unit=PrivacyUnit())
-    assert Ledger.open(path).claimed("head") is None
-    with closing(sqlite3.connect(path)) as database:
-        assert database.execute("SELECT name FROM sqlite_master WHERE name = 'claims'").fetchone() is None

@@ -386,6 +386,7 @@ def test_an_old_ledger_of_zcdp_is_divided_by_rho(path: Path, monkeypatch: pytest
         ledger.set_limit(LIMIT, "add-remove")
         debit(ledger, whole(Budget(1.0, 1e-6, ZCDP)))
     before_divisions(path)
+    ledger = Ledger.open(path)
     limit = ledger.limits()[0].budget
     assert limit.accounting == ZCDP
     debit(ledger, whole(Budget(0.5, 1e-6)))
@@ -401,9 +402,9 @@ def test_older_programs_are_shut_out_once_a_limit_is_divided(path: Path):
     ledger = Ledger.open(path)
     ledger.set_limit(LIMIT, "add-remove")
     before_divisions(path)
-    debit(ledger, whole(ONE))
+    debit(Ledger.open(path), whole(ONE))
     with closing(sqlite3.connect(path)) as database:
-        assert database.execute("PRAGMA user_version").fetchone() == (4,)
+        assert database.execute("PRAGMA user_version").fetchone() == (5,)
 
 
 @pytest.mark.parametrize(
@@ -573,7 +574,7 @@ def test_first_debits_at_once_agree_on_one_division(path: Path, old: bool):
     ledger = Ledger.open(path)
     ledger.set_limit(LIMIT, "add-remove")
     if old:
-        before_divisions(path)
+        ledger = Ledger.open(before_divisions(path))
     costs = [whole(Budget(1.0, 4e-7), *KINDS[kind]) for kind in ("counts", "private values", "a training")]
     racers = []
     for cost in costs:

@@ -27,6 +27,7 @@ from understudy.boundary.privacy.budget import Budget, Cost, covers, pure_cost
 from understudy.boundary.privacy.facts import PrivacyUnit, PublicFacts
 from understudy.boundary.privacy.gaussian_dp import epsilon_from_gdp, gdp_from_epsilon, gdp_from_pure
 from understudy.boundary.privacy.ledger import database as module
+from understudy.boundary.privacy.ledger.chain import insert
 from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import BudgetExhausted, InputError
@@ -423,23 +424,16 @@ def test_a_migrated_ledger_keeps_its_rows_and_its_guards(path):
                 database.execute(attempt)
 
 
-def test_a_debit_of_an_older_program_that_was_still_running_is_noticed(path):
-    """It knows no units, and writes none; what it wrote has to be stated like all that came before."""
+def test_an_older_program_that_was_still_running_is_shut_out(path):
+    """It knows no chain, so that nothing would tell its row from one that somebody put in."""
     ledger = Ledger.open(old_ledger(path, 1, debits=1))
     ledger.state_unit(PERSON)
-    spend(ledger, pure(0.1), PURE, unit=PERSON)
     with closing(sqlite3.connect(path)) as database:
         columns = "time, purpose, analyst, neighbours, rho, epsilon, delta, asked_epsilon, asked_delta"
         values = "'', 'late', '', 'add-remove', '1/2^80', '1/2^80', '0/2^80', 0.1, 0"
-        database.execute(f"INSERT INTO debits ({columns}) VALUES ({values})")
-        database.commit()
-    with pytest.raises(InputError, match="holds 1 debit from before units were recorded"):
-        spend(ledger, pure(0.1), PURE, unit=PERSON)
-    with pytest.raises(InputError, match="must be a person by column 'patient'"):
-        ledger.state_unit(ROW)
-    assert ledger.state_unit(PERSON) == 1
-    spend(ledger, pure(0.1), PURE, unit=PERSON)
-    assert [entry.unit for entry in ledger.entries()] == [PERSON] * 4
+        with pytest.raises(sqlite3.IntegrityError, match="needs its entry in the chain"):
+            database.execute(f"INSERT INTO debits ({columns}) VALUES ({values})")
+    assert len(ledger.entries()) == 1
 
 
 def test_kill_9_within_a_migration_leaves_the_old_ledger(path):
@@ -502,12 +496,23 @@ def test_debits_are_synced_to_the_disk(path):
         assert database.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
-def test_a_crash_while_creating_leaves_a_file_that_the_next_opening_fills(path):
+def test_an_emptied_file_is_never_filled(path):
     path.touch(0o600)
-    with pytest.raises(InputError, match="isn't a ledger"):
-        Ledger.open(path, create=False)
+    for create in (False, True):
+        with pytest.raises(InputError, match=r"is emptied: it has 0 bytes; put a backup in its place"):
+            Ledger.open(path, create=create)
     assert path.stat().st_size == 0
-    assert Ledger.open(path).entries() == []
+
+
+def test_kill_9_while_creating_leaves_no_ledger_or_a_whole_one(path):
+    """At each step: before the file is made, while it has another name, and when it has its own."""
+    for step, made in (("open", False), ("fsync", False), ("link", False), ("unlink", True)):
+        script = f"os.{step} = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)\nmodule.Ledger.open(path)"
+        process = child(script, path, GAUSSIAN)
+        process.communicate(timeout=WATCHDOG)
+        assert process.returncode == -signal.SIGKILL
+        assert path.exists() is made
+    assert spend(Ledger.open(path), gaussian(0.01)) == 1
 
 
 def test_what_is_no_ledger_is_refused_and_left_alone(tmp_path):
@@ -518,10 +523,10 @@ def test_what_is_no_ledger_is_refused_and_left_alone(tmp_path):
     database.close()
     Ledger.open(later)
     with sqlite3.connect(later) as database:
-        database.execute("PRAGMA user_version = 5")
+        database.execute("PRAGMA user_version = 6")
     database.close()
     before = [digest(path) for path in (text, foreign, later)]
-    for path, reason in ((text, "isn't a ledger"), (foreign, "isn't a ledger"), (later, "version 5")):
+    for path, reason in ((text, "isn't a ledger"), (foreign, "isn't a ledger"), (later, "version 6")):
         with pytest.raises(InputError, match=reason):
             Ledger.open(path)
     assert [digest(path) for path in (text, foreign, later)] == before
@@ -602,10 +607,10 @@ def test_rows_are_only_ever_added(path, attempt):
 
 def test_a_doctored_cost_is_refused(path):
     ledger = Ledger.open(path)
-    database = sqlite3.connect(path)
-    database.execute("INSERT INTO debits VALUES (1, '', '', '', 'add-remove', '-5/2^80', NULL, '0/2^80', 1, 0, NULL)")
-    database.commit()
-    database.close()
+    row = {"time": "", "purpose": "", "analyst": "", "neighbours": "add-remove", "rho": "-5/2^80", "delta": "0/2^80"}
+    with closing(sqlite3.connect(path)) as database:
+        insert(database, "debits", row | {"asked_epsilon": 1, "asked_delta": 0})
+        database.commit()
     with pytest.raises(InputError, match=r"cost \(-5/2\^80\)"):
         spend(ledger, gaussian(0.01))
 
@@ -742,11 +747,9 @@ def test_kill_9_before_the_commit_leaves_the_earlier_state(path):
     script = """
 with module.Ledger.open(path)._database.writing() as database:
     database.execute("PRAGMA cache_size = 2")
-    values = "'', ?, '', 'add-remove', '1/2^80', NULL, '0/2^80', 1, 0"
-    columns = "time, purpose, analyst, neighbours, rho, epsilon, delta, asked_epsilon, asked_delta"
-    insert = f"INSERT INTO debits ({columns}) VALUES ({values})"
+    row = dict(purpose="x" * 3000, analyst="", neighbours="add-remove", rho="1/2^80", epsilon=None, delta="0/2^80")
     for _ in range(200):
-        database.execute(insert, ("x" * 3000,))
+        module.append(database, "debits", **row, asked_epsilon=1, asked_delta=0)
     os.kill(os.getpid(), signal.SIGKILL)
 """
     process = child(script, path, GAUSSIAN)

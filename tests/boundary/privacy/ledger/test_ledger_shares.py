@@ -21,6 +21,7 @@ from understudy.boundary.privacy.budget import Budget, Cost, pure_cost
 from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.gaussian_dp import gdp_from_epsilon
 from understudy.boundary.privacy.ledger.allowance import share_fits
+from understudy.boundary.privacy.ledger.chain import insert
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.errors import BudgetExhausted, InputError
 
@@ -205,7 +206,7 @@ def test_an_old_ledger_gets_shares_when_it_needs_them(tmp_path: Path):
     Ledger.open(path).set_share("ada", 0.25)
     assert Ledger.open(path).accounts()[0].left == pytest.approx(0.25)
     database = sqlite3.connect(path)
-    assert database.execute("PRAGMA user_version").fetchone() == (4,)
+    assert database.execute("PRAGMA user_version").fetchone() == (5,)
     for attempt in (
         "UPDATE shares SET share = 1",
         "DELETE FROM shares",
@@ -287,9 +288,10 @@ def test_the_check_finds_out_an_overspent_share(analysts: ModuleType, tmp_path: 
     ledger = analysts.prepared(tmp_path / "ledger", 2)
     whole = cost_of(Budget(1.45, 1e-6))
     assert not share_fits(analysts.LIMIT, 0.75, whole)
-    values = ("", "q", "analyst 0", "add-remove", f"g{round_up(whole.gdp) * 2**80}/2^80", None, "0/2^80", 5.0, 1e-6)
+    row = {"time": "", "purpose": "q", "analyst": "analyst 0", "neighbours": "add-remove", "epsilon": None}
+    row |= {"rho": f"g{round_up(whole.gdp) * 2**80}/2^80", "delta": "0/2^80", "asked_epsilon": 5.0, "asked_delta": 1e-6}
     database = sqlite3.connect(tmp_path / "ledger")
-    database.execute("INSERT INTO debits VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)", values)
+    insert(database, "debits", row)
     database.commit()
     database.close()
     told = {"analyst 0": {"accepted": [1], "refused": 0, "broken": [], "longest": 0.0}}

@@ -101,12 +101,15 @@ def verified(database: sqlite3.Connection, name: str, known: Head | None = None)
 
 def demand_sound(database: sqlite3.Connection, name: str, guards: dict[str, str]) -> None:
     """SQLite's own check, with that of its indexes, and the triggers: those of a ledger, word for word, and no other."""
-    found = database.execute("PRAGMA integrity_check(1)").fetchone()[0]
-    if found != "ok":
+    if not is_intact(database):
         raise damaged(name, "SQLite finds its pages broken")
     triggers = dict(database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall())
     if triggers != guards:
         raise damaged(name, "the triggers that keep its rows from being changed are not as they were made")
+
+
+def is_intact(database: sqlite3.Connection) -> bool:
+    return bool(database.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok")
 
 
 def damaged(name: str, what: str) -> DamagedLedger:

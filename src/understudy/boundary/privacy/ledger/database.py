@@ -222,7 +222,9 @@ class LedgerDatabase:
             if self._known is None:
                 chain.demand_sound(database, str(self), GUARDS)
             head = self._known = chain.verified(database, str(self), self._known)
-        elif self._known is None and database.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
+        elif self._known is not None:
+            raise damaged(str(self), "its chain is gone")
+        elif not chain.is_intact(database):
             raise damaged(str(self), "SQLite finds its pages broken")
         if self._witnessed and self.path is not None:
             witness.demand_current(database, self.path, head, seen)
