@@ -510,6 +510,34 @@ def budget_export(
     export(data, ledger, out)
 
 
+@budget_app.command("backup")
+def budget_backup(
+    data: Data, out: Annotated[Path, _argument("A path where nothing is yet.")], ledger: LedgerPath = None
+) -> None:
+    """Copy the ledger of a data set, once it was verified, to a file."""
+    from understudy.cli.ledger_commands import back_up
+
+    back_up(data, ledger, out)
+
+
+@budget_app.command("restore")
+def budget_restore(
+    data: Data, backup: Annotated[Path, _argument("A backup, or an older copy.")], ledger: LedgerPath = None
+) -> None:
+    """Put a backup in the place of a ledger that is damaged or gone, and debit again what came after it."""
+    from understudy.cli.ledger_commands import restore
+
+    restore(data, ledger, backup)
+
+
+@budget_app.command("forget")
+def budget_forget(data: Data, ledger: LedgerPath = None) -> None:
+    """Begin anew where a ledger is gone, as if nothing had been released; its debits protect nobody any more."""
+    from understudy.cli.ledger_commands import forget
+
+    forget(data, ledger)
+
+
 # --- studies of public tables
 
 

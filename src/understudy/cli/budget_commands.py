@@ -11,10 +11,14 @@ from typing import Any
 
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.facts import PrivacyUnit
+from understudy.boundary.privacy.ledger import state
+from understudy.boundary.privacy.ledger.database import demand_not_gone
 from understudy.boundary.privacy.ledger.division import Division, plain, rest_of
 from understudy.boundary.privacy.ledger.entries import Account
+from understudy.boundary.privacy.ledger.known_rows import demand_unknown, known_for, rows_of
 from understudy.boundary.privacy.ledger.ledger import NEIGHBOURS, Ledger, Standing, is_server
 from understudy.boundary.schema.schema import ADD_REMOVE, Schema
+from understudy.cli.ledger_commands import others, source_of
 from understudy.cli.locations import beside, ledger_of, schema_of
 from understudy.cli.screen import bar, print_facts, print_json, print_table
 from understudy.errors import InputError
@@ -22,6 +26,7 @@ from understudy.files import write_atomically
 from understudy.parameters import one_of
 
 _UNDIVIDED = "what is kept for private values and trainings is settled by the first release"
+_NO_WITNESS = "none, since the state folder can't be written to: an older copy of the ledger would pass for it"
 _KNOWN_ANSWERS = (
     "releases came before this limit: it is a strict guarantee only if their answers had no part in choosing it"
 )
@@ -30,6 +35,7 @@ _KNOWN_ANSWERS = (
 def show_budget(data: str, path: Path | None, as_json: bool) -> None:
     ledger = _existing(data, path)
     standing = ledger.standing()
+    same_rows, witnessed = others(data, ledger), state.usable()
     if as_json:
         accounts = [_without_cost(asdict(a)) for a in ledger.accounts()]
         limit, unit = standing.limit, standing.unit and standing.unit.to_dict()
@@ -38,6 +44,7 @@ def show_budget(data: str, path: Path | None, as_json: bool) -> None:
         told["limit"] = limit and {"epsilon": limit.epsilon, "delta": limit.delta}
         del told["division"]
         told |= _parts(standing)
+        told |= {"same_rows": [str(known.path) for known in same_rows], "witnessed": witnessed}
         print_json({"ledger": str(ledger), **told})
         return
     facts = [
@@ -59,6 +66,9 @@ def show_budget(data: str, path: Path | None, as_json: bool) -> None:
         ]
         if not standing.limit.pure:
             facts += _part_facts(standing)
+    facts += [("same rows", known.notice) for known in same_rows]
+    if not witnessed:
+        facts.append(("witness", _NO_WITNESS))
     print_facts(facts)
     _print_accounts(ledger)
 
@@ -181,7 +191,9 @@ def set_limit(
         raise InputError(f"{str(where)!r} does not exist; give the data, or a ledger with --ledger", data)
     known = _known_schema(data, schema)
     relation, unit = _protected(known, neighbours)
-    book = Ledger.open(ledger_of(data, ledger))
+    place = ledger_of(data, ledger)
+    demand_unknown(rows_of(source_of(data)), place)
+    book = Ledger.open(place)
     book.set_limit(limit, relation, unit, failure_delta=failure_delta, training_epsilon=training_epsilon)
     may = f"{book}: all releases together may reach {limit}, neighbours {relation}, unit"
     if unit is not None:
@@ -278,5 +290,9 @@ def _existing(data: str, path: Path | None) -> Ledger:
     # To look is not to make one: an empty ledger beside the data would seem to say that nothing was ever spent.
     where = ledger_of(data, path)
     if not where.exists():
-        raise InputError(f"{str(where)!r} does not exist: nothing was spent yet, and no limit was set", where)
+        demand_not_gone(where)
+        rows = rows_of(source_of(data))
+        demand_unknown(rows, where)
+        known = "".join(f"; but {known.notice}" for known in known_for(rows))
+        raise InputError(f"{str(where)!r} does not exist: nothing was spent yet, and no limit was set{known}", where)
     return Ledger.open(where, create=False)

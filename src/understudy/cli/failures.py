@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from understudy.boundary.privacy.journal import ENDING, Journal
 from understudy.boundary.privacy.ledger.claims import Overtaken
+from understudy.boundary.privacy.ledger.known_rows import LedgerWarning
 from understudy.errors import InternalError, UnderstudyError, located, without_secrets
 
 BAD_INPUT = 2  # as the argument parser exits
@@ -39,6 +42,23 @@ def report(error: BaseException) -> int:
     # Not what it says, which may quote a cell: errors of other libraries do.
     _say(f"a bug of ours ({located(error)}); report it with what --debug prints, unless that shows a value of the data")
     return BUG
+
+
+@contextmanager
+def notices() -> Iterator[None]:
+    """What is worth a word about a ledger, as one line on standard error, whatever becomes of other warnings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", LedgerWarning)
+        shown = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, LedgerWarning):
+                _say(f"note: {message}")
+            else:
+                shown(message, category, *where, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 def _say(message: str) -> None:

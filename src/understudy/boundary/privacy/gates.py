@@ -39,11 +39,12 @@ from understudy.boundary.privacy.asks.ask import Arrays, Ask, Price, Question
 from understudy.boundary.privacy.budget import Budget, Cost
 from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.journal import ANSWER, STEP, Journal, digest_of
+from understudy.boundary.privacy.ledger import known_rows
 from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
 from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.tables.cache import CachedTable
-from understudy.boundary.tables.table import Table, checked_codes
+from understudy.boundary.tables.table import Table, checked_codes, source_of
 from understudy.errors import CheckFailed, InternalError, TableError, UnderstudyError
 
 FEWEST_ROWS = 2
@@ -124,8 +125,19 @@ class RowGate(Gate):
             return
         self._table.check_readable()
         if self._payer.ledger is not None:
-            self._debit(Ledger.at(self._payer.ledger, create=True), whole)
+            self._debit_once(self._payer.ledger, whole)
         self._paid = True
+
+    def _debit_once(self, where: Ledger | Path, whole: Cost) -> None:
+        table = self._table.uncached if isinstance(self._table, CachedTable) else self._table
+        rows = known_rows.rows_of(source_of(table))
+        if isinstance(where, Path):
+            known_rows.demand_unknown(rows, where)
+        ledger = Ledger.at(where, create=True)
+        # Before the debit: a warning may be an error to whoever asks.
+        known_rows.warn(rows, ledger.identity())
+        self._debit(ledger, whole)
+        known_rows.remember(rows, ledger.identity())
 
     def _debit(self, ledger: Ledger, whole: Cost) -> None:
         self._receipt = ledger.receipt(self._write_down(ledger, whole))

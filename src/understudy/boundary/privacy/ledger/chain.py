@@ -100,7 +100,7 @@ def verified(database: sqlite3.Connection, name: str, known: Head | None = None)
 
 
 def demand_sound(database: sqlite3.Connection, name: str, guards: dict[str, str]) -> None:
-    """SQLite's own check, with that of its indexes, and the triggers: those of a ledger, word for word, and no other."""
+    """SQLite's own check, with that of its indexes, and the triggers: those of a ledger, word for word, and no more."""
     if not is_intact(database):
         raise damaged(name, "SQLite finds its pages broken")
     triggers = dict(database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall())

@@ -20,6 +20,7 @@ from understudy.errors import InputError
 
 HEAD, FINISHED = 0, -1
 
+
 class Overtaken(InputError):  # noqa: N818 - it is a state of affairs, not a mistake
     """Another process went on with the same release; what this one drew last was seen by nobody."""
 

@@ -136,14 +136,7 @@ class LedgerDatabase:
         assert self.path is not None
         if os.path.lexists(self.path):
             return
-        known = witness.known_at(self.path)
-        if known is not None:
-            raise DamagedLedger(
-                f"ledger ({self}) is gone, and releases were debited in it; put it back or restore a backup with "
-                "`understudy budget restore`, name another one with --ledger (ledger= in Python), or begin anew, as if "
-                "nothing had been released, with `understudy budget forget`.",
-                self.path,
-            )
+        demand_not_gone(self.path)
         made = self.path.with_name(f".{self.path.name}.tmp-{secrets.token_hex(8)}")
         try:
             put_in_place(_fresh(), made, self.path)
@@ -206,11 +199,11 @@ class LedgerDatabase:
 
     def _seen(self, database: sqlite3.Connection) -> Seen:
         """What the witness knows, read before the ledger: others may add to both in between, to the ledger first."""
-        return witness.last_seen(_identity(database)) if self._witnessed else Seen()
+        return witness.last_seen(identity_of(database)) if self._witnessed else Seen()
 
     def _tell_witness(self, database: sqlite3.Connection, seen: Seen) -> None:
         if self._witnessed and self.path is not None:
-            witness.record(database, _identity(database), self.path, seen)
+            witness.record(database, identity_of(database), self.path, seen)
 
     def _check(self, database: sqlite3.Connection, seen: Seen) -> Head:
         """Refuses what is no ledger, is damaged, or is an older copy."""
@@ -233,16 +226,21 @@ class LedgerDatabase:
     def _demand_ledger(self, database: sqlite3.Connection) -> None:
         application, version = pragma(database, "application_id"), pragma(database, "user_version")
         if application != _APPLICATION_ID:
-            raise InputError(f"ledger ({self}) {_COMPLAINTS['SQLITE_NOTADB']}", self.path)
+            raise self._foreign(_COMPLAINTS["SQLITE_NOTADB"])
         if not FIRST_VERSION <= version <= VERSION:
-            raise InputError(
-                f"ledger ({self}) has version {version}, which must be from {FIRST_VERSION} to {VERSION}; "
-                "use the Understudy that made it.",
-                self.path,
+            raise self._foreign(
+                f"has version {version}, which must be from {FIRST_VERSION} to {VERSION}; use the Understudy that made "
+                "it."
             )
         # Otherwise a chain would be ignored where the version is changed.
         if chain.is_chained(database) != (version == VERSION):
             raise damaged(str(self), f"it has version {version}, and {'no' if version == VERSION else 'a'} chain")
+
+    def _foreign(self, sentence: str) -> InputError:
+        """Of what is no ledger; where one is known to have been, it is damaged."""
+        if self._witnessed and self.path is not None and witness.known_at(self.path) is not None:
+            return damaged(str(self), "its first bytes are no longer those of a ledger")
+        return InputError(f"ledger ({self}) {sentence}", self.path)
 
     def _complaint(self, error: sqlite3.Error) -> InputError:
         code = getattr(error, "sqlite_errorname", "")
@@ -251,15 +249,24 @@ class LedgerDatabase:
             missing = _cut_off(self.path)
             if missing:
                 return DamagedLedger(f"ledger ({self}) is cut off: {missing}; {_REMEDY}.", self.path)
+        if code.startswith("SQLITE_NOTADB"):
+            return self._foreign(_COMPLAINTS["SQLITE_NOTADB"])
         for prefix, sentence in _COMPLAINTS.items():
             if code.startswith(prefix):
                 kind = DamagedLedger if prefix == "SQLITE_CORRUPT" else InputError
                 return kind(f"ledger ({self}) {sentence.format(remedy=_REMEDY)}", self.path)
         # Not what SQLite says, which may quote what the file holds.
-        return InputError(
-            f"ledger ({self}) can't be used ({code or located(error)}); look at the file, and if it is damaged, "
-            f"{_REMEDY}.",
-            self.path,
+        return damaged(str(self), f"it can't be read ({code or located(error)})")
+
+
+def demand_not_gone(path: Path) -> None:
+    """Refuses a path where a ledger with debits was seen last, and where none is."""
+    if witness.known_at(path) is not None:
+        raise DamagedLedger(
+            f"ledger ({path}) is gone, and releases were debited in it; put it back or restore a backup with "
+            "`understudy budget restore`, name another one with --ledger (ledger= in Python), or begin anew, as if "
+            "nothing had been released, with `understudy budget forget`.",
+            path,
         )
 
 
@@ -361,7 +368,7 @@ def _chained(database: sqlite3.Connection) -> None:
         database.execute(guard)
 
 
-def migrate(database: sqlite3.Connection) -> None:
+def migrate(database: sqlite3.Connection, identity: str | None = None) -> None:
     """Brings an older ledger to the newest version: columns and tables are added, and nothing is rewritten.
 
     Called under the lock of the only writer, in the transaction of what is written next: a refusal undoes it.
@@ -387,11 +394,12 @@ def migrate(database: sqlite3.Connection) -> None:
     chain.cover(database)
     _chained(database)
     if version < UNIT_VERSION:
-        append(database, "identity", value=secrets.token_hex(8))
+        append(database, "identity", value=identity or secrets.token_hex(8))
     database.execute(f"PRAGMA user_version = {VERSION}")
 
 
-def _identity(database: sqlite3.Connection) -> str | None:
+def identity_of(database: sqlite3.Connection) -> str | None:
+    """A random number that tells a ledger from others; the oldest ones have none."""
     if "identity" not in chain.tables_of(database):
         return None
     row = database.execute("SELECT value FROM identity").fetchone()

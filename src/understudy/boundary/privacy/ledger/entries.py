@@ -222,13 +222,6 @@ def newest_limit(database: sqlite3.Connection) -> Limit | None:
     return limits[-1] if limits else None
 
 
-def identity_of(database: sqlite3.Connection) -> str | None:
-    if pragma(database, "user_version") < UNIT_VERSION:
-        return None
-    row = database.execute("SELECT value FROM identity").fetchone()
-    return None if row is None else str(row[0])
-
-
 def unit_of(database: sqlite3.Connection) -> str:
     """The column of units, or null for all rows of a ledger that has none yet."""
     return "unit" if pragma(database, "user_version") >= UNIT_VERSION else "NULL"

@@ -8,6 +8,8 @@
     claims    which answers of a release were drawn, by the digests of its journal's records (see `claims`)
     units     which unit the debits had that were written before units were recorded, as the steward states it
     identity  a random number, made with the ledger
+    chain     a running digest over all of these rows (see `chain`)
+    restorations  which lost entries a backup makes up for (see `backup`)
 
 Limits and debits carry the neighbouring relation and the unit of privacy. A sum of claims is a claim only where both
 are the same, so a row with others is refused.
@@ -28,7 +30,7 @@ from understudy.boundary.privacy.budget import Budget, Cost, claim, total
 from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.ledger import allowance, claims
 from understudy.boundary.privacy.ledger import entries as stored
-from understudy.boundary.privacy.ledger.database import LedgerDatabase, append
+from understudy.boundary.privacy.ledger.database import LedgerDatabase, append, identity_of
 from understudy.boundary.privacy.ledger.division import Division
 from understudy.boundary.privacy.ledger.entries import Account, Entry, Limit, Receipt, Share, Standing, UnitStatement
 from understudy.boundary.tables.table import Table, source_of
@@ -160,12 +162,12 @@ class Ledger:
     def identity(self) -> str | None:
         """A random number that tells this ledger from others; none before an old ledger's next debit."""
         with self._database.reading() as database:
-            return stored.identity_of(database)
+            return identity_of(database)
 
     def receipt(self, entry: int) -> Receipt:
         """What a certificate says of a debit, with the limit that is in force now."""
         with self._database.reading() as database:
-            limit, identity = stored.newest_limit(database), stored.identity_of(database)
+            limit, identity = stored.newest_limit(database), identity_of(database)
         name = self.path.name if self.path else str(self)
         return Receipt(name, identity or "", entry, limit.budget if limit else None)
 
@@ -224,6 +226,8 @@ class Ledger:
         head is claimed with the debit: both are there, or neither.
         """
         _demand_relation(neighbours)
+        _demand_text("purpose", purpose)
+        _demand_text("analyst", analyst)
         asked: dict[str, Any] = {"purpose": purpose, "analyst": analyst, "neighbours": neighbours}
         asked |= {"asked_epsilon": budget.epsilon, "asked_delta": budget.delta, "unit": unit.to_text()}
         with self._database.writing() as database:
@@ -391,6 +395,12 @@ class Ledger:
 def _demand_relation(neighbours: str) -> None:
     if neighbours not in NEIGHBOURS:
         raise InputError(f"neighbours ({neighbours}) must be one of {', '.join(NEIGHBOURS)}.", neighbours)
+
+
+def _demand_text(name: str, text: str) -> None:
+    # An argument of the command line that is no UTF-8 arrives in half characters, which no database keeps.
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise InputError(f"{name} ({text!a}) must be text; type it in UTF-8.", text)
 
 
 Debited = Ledger | str | Path | Literal[False] | None

@@ -24,7 +24,7 @@ from understudy.errors import InputError
 MIRRORED = ("identity", "limits", "divisions", "debits", "shares", "units", "restorations")
 """The tables whose rows the witness keeps. Answers and claims are noise and digests that only their ledger can use."""
 _IDENTITY = re.compile(r"[0-9a-f]{16}")
-_TAIL = 1 << 16
+_TAIL = 1 << 14
 """Bytes. Enough for many lines: those of processes that write at once may be out of order, but not by more."""
 
 
@@ -61,8 +61,8 @@ def demand_current(database: sqlite3.Connection, path: Path, head: Head, seen: S
     if seen.entries <= head.entries:
         what = f"entry {seen.entries} is not the one that was written on {seen.time[:10]}, to another copy"
     raise OlderCopy(
-        f"ledger ({path}) is an older copy: {what}; put the newer file back, or accept this one with `understudy budget "
-        f"restore DATA {path}`, which debits what it lacks.",
+        f"ledger ({path}) is an older copy: {what}; put the newer file back, or accept this one with "
+        f"`understudy budget restore DATA {path}`, which debits what it lacks.",
         path,
     )
 
@@ -146,4 +146,5 @@ def _lines(identity: str | None, last: int | None = None) -> list[dict[str, Any]
     name = _file(identity)
     wanted = {"n": int, "digest": str, "time": str, "table": str, "path": str}
     lines = [] if name is None else state.read(name, last)
-    return [line for line in lines if all(isinstance(line.get(key), kind) for key, kind in wanted.items())]
+    whole = [line for line in lines if all(isinstance(line.get(key), kind) for key, kind in wanted.items())]
+    return [line for line in whole if line["table"] not in MIRRORED or isinstance(line.get("row"), dict)]
