@@ -23,7 +23,7 @@ def restore(data: str, ledger: Path | None, backup: Path) -> None:
     restored = backups.restore(where, backup)
     print(f"{where}: {_debits(restored.debits)} of {backup} restored")
     if restored.added:
-        print(f"{_debits(restored.added)} that came after the backup are written again")
+        print(f"{_debits(restored.added)} that came after it written again")
     if not restored.witnessed:
         print("nothing on this machine knows of debits after the backup; if there were any, they are forgotten")
 

@@ -31,9 +31,12 @@ def ledger_of(data: str, given: Path | None) -> Path:
 
 
 def _demand_file(data: str, wanted: str) -> None:
-    """A table on a server lies in no folder. Its address may hold a password, and is not repeated."""
+    """A table on a server lies in no folder, and a folder is no table. An address may hold a password: not repeated."""
     if is_server(data):
         raise InputError(f"a table on a server has no folder of its own; give {wanted}", data)
+    where = data.partition("::")[0]
+    if not Path(where).name or Path(where).is_dir():
+        raise InputError(f"{where!r} is a folder; give the file of the data, or {wanted}", data)
 
 
 def schema_of(data: str, given: Path | None) -> Schema:

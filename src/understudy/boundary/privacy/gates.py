@@ -40,7 +40,7 @@ from understudy.boundary.privacy.budget import Budget, Cost
 from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.journal import ANSWER, STEP, Journal, digest_of
 from understudy.boundary.privacy.ledger import known_rows
-from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt
+from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt, demand_text
 from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.tables.cache import CachedTable
@@ -83,6 +83,9 @@ class Payer:
     ledger: Ledger | Path | None = None
     purpose: str = ""
     analyst: str = ""
+
+    def __post_init__(self) -> None:
+        demand_text("analyst", self.analyst)
 
 
 class RowGate(Gate):

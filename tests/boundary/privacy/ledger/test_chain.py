@@ -186,6 +186,9 @@ def move_page(draw: random.Random, content: bytearray) -> bytes:
 DAMAGE: list[Callable[[random.Random, bytearray], bytes]] = [flip, flip, blank, cut, swap, swap, move_page]
 
 
+VALUES = ("NULL", "0", "'x'", "x'ff'", "id", "1e300", "CAST(x'ff' AS TEXT)")
+
+
 def in_sql(draw: random.Random, path: Path) -> None:
     table = draw.choice(["limits", "divisions", "debits", "shares", "answers", "claims", "identity", "chain"])
     with closing(sqlite3.connect(path)) as database:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,9 +91,11 @@ def _content(source: str) -> str | None:
         if not path.is_file():
             return None
         size = path.stat().st_size
-        step = _BLOCK if size <= _WHOLE else (size - _BLOCK) // (_BLOCKS - 1)
+        starts: Iterable[int] = range(0, size, _BLOCK)
+        if size > _WHOLE:
+            starts = (number * (size - _BLOCK) // (_BLOCKS - 1) for number in range(_BLOCKS))
         with path.open("rb") as file:
-            for start in range(0, size, step):
+            for start in starts:
                 file.seek(start)
                 digest.update(file.read(_BLOCK))
     except OSError:

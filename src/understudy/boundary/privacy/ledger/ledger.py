@@ -226,8 +226,8 @@ class Ledger:
         head is claimed with the debit: both are there, or neither.
         """
         _demand_relation(neighbours)
-        _demand_text("purpose", purpose)
-        _demand_text("analyst", analyst)
+        demand_text("purpose", purpose)
+        demand_text("analyst", analyst)
         asked: dict[str, Any] = {"purpose": purpose, "analyst": analyst, "neighbours": neighbours}
         asked |= {"asked_epsilon": budget.epsilon, "asked_delta": budget.delta, "unit": unit.to_text()}
         with self._database.writing() as database:
@@ -397,7 +397,8 @@ def _demand_relation(neighbours: str) -> None:
         raise InputError(f"neighbours ({neighbours}) must be one of {', '.join(NEIGHBOURS)}.", neighbours)
 
 
-def _demand_text(name: str, text: str) -> None:
+def demand_text(name: str, text: str) -> None:
+    """Refuses what can't be written down."""
     # An argument of the command line that is no UTF-8 arrives in half characters, which no database keeps.
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise InputError(f"{name} ({text!a}) must be text; type it in UTF-8.", text)

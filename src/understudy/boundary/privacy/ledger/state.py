@@ -39,7 +39,8 @@ def usable() -> bool:
     if base is None:
         return False
     try:
-        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        base.parent.mkdir(parents=True, exist_ok=True)
+        base.mkdir(mode=0o700, exist_ok=True)
     except OSError:
         return False
     return os.access(base, os.R_OK | os.W_OK | os.X_OK)
@@ -51,12 +52,12 @@ def append(name: str, lines: list[dict[str, Any]]) -> bool:
     Not synced: a power cut may cost the last lines, which the next opening of the ledger writes again.
     """
     base = folder()
-    if base is None or not lines:
+    if base is None or not lines or not usable():
         return False
     text = "".join(json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n" for line in lines)
     path = base / name
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
         handle = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
         try:
             # Begun with a new line: what a crash left of an earlier one must not swallow this one.
