@@ -26,6 +26,17 @@ from understudy.errors import InputError
 
 ROW = PrivacyUnit()
 WATCHDOG = 600
+SPENDER = """
+import os, signal, sys
+from fractions import Fraction
+from pathlib import Path
+from understudy.boundary.privacy.budget import Budget, Cost
+from understudy.boundary.privacy.facts import PrivacyUnit
+from understudy.boundary.privacy.ledger.ledger import Ledger
+def spend():
+    cost = Cost(Fraction(1, 1024), None, Fraction(0), gdp=Fraction(1, 1024))
+    Ledger.open(Path(sys.argv[1])).debit(cost, Budget(0.1, 1e-6), "add-remove", "x", unit=PrivacyUnit())
+"""
 
 
 def spend(ledger: Ledger, gdp: float = 0.001, journal: str = "") -> int:
@@ -71,12 +82,8 @@ def test_of_two_copies_one_may_be_written_to(path, backup):
         spend(Ledger.open(backup))
     # On a machine that knows neither, both can go on. Where both come together, one of them is refused.
     other = {**os.environ, "XDG_STATE_HOME": str(path.parent / "elsewhere")}
-    script = f"""
-from test_backup import *
-for _ in range(3): spend(Ledger.open(Path({str(backup)!r})))
-"""
-    known = {**other, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[3])])}
-    subprocess.run([sys.executable, "-c", script], env=known, check=True, timeout=WATCHDOG)
+    script = "for _ in range(3):\n    spend()\n"
+    subprocess.run([sys.executable, "-c", SPENDER + script, backup], env=other, check=True, timeout=WATCHDOG)
     with pytest.raises(OlderCopy, match=r"entry 4 is not the one that was written on .*, to another copy"):
         Ledger.open(backup)
     assert restore(backup, backup).added == 2, "what the other copy spent"
@@ -130,14 +137,13 @@ def test_a_witness_that_was_damaged_stands_in_nobodys_way(path, state_home):
 
 
 KILLED = """
-from test_backup import *
 import understudy.boundary.privacy.ledger.{module} as module
 honest = module.{name}
 def deadly(*arguments, **named):
     {before}
     os.kill(os.getpid(), signal.SIGKILL)
 module.{name} = deadly
-spend(Ledger.open(Path({path!r})))
+spend()
 """
 
 
@@ -153,10 +159,8 @@ spend(Ledger.open(Path({path!r})))
 )
 def test_kill_9_between_two_steps_leaves_all_in_order(path, module, name, before, debits):
     spend(Ledger.open(path))
-    script = KILLED.format(module=module, name=name, before=before or "pass", path=str(path))
-    found = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[3])])
-    known = {**os.environ, "PYTHONPATH": found}
-    ended = subprocess.run([sys.executable, "-c", script], env=known, timeout=WATCHDOG, check=False)
+    script = SPENDER + KILLED.format(module=module, name=name, before=before or "pass")
+    ended = subprocess.run([sys.executable, "-c", script, path], timeout=WATCHDOG, check=False)
     assert ended.returncode == -signal.SIGKILL
     ledger = Ledger.open(path)
     assert len(ledger.entries()) == debits
