@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,6 +43,7 @@ def shared_data() -> Path:
 # --- The state folder -------------------------------------------------------------------------------------------------
 
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="understudy-tests-")
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 """For what is made for several tests; the user's own is never touched, by the processes that tests start neither."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -134,6 +135,27 @@ def test_a_witness_that_was_damaged_stands_in_nobodys_way(path, state_home):
         log.write_bytes(content)
         spend(Ledger.open(path))
     assert max(witness.branch(Ledger.open(path).identity())) == 6, "the next opening makes up for what is missing"
+
+
+def test_a_debit_that_is_on_the_disk_is_one_whatever_the_witness_does(path, monkeypatch):
+    ledger = Ledger.open(path)
+
+    def broken(*_: object) -> None:
+        raise sqlite3.OperationalError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(witness, "record", broken)
+        assert spend(ledger) == 1
+    assert len(Ledger.open(path).entries()) == 1
+
+
+def test_on_a_file_system_without_links_a_ledger_is_made_all_the_same(path, monkeypatch):
+    def no_links(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "link", no_links)
+    assert spend(Ledger.open(path)) == 1
+    assert path.stat().st_mode & 0o777 == 0o600 and list(path.parent.iterdir()) == [path]
 
 
 KILLED = """

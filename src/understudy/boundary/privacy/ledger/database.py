@@ -13,7 +13,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -122,8 +122,10 @@ class LedgerDatabase:
 
     def prepare(self, create: bool) -> None:
         """Makes the file and its tables where there are none, if that is wanted; refuses one that is no ledger."""
-        if create:
-            self._make_file()
+        if self.path is not None and not os.path.lexists(self.path):
+            demand_not_gone(self.path)
+            if create:
+                self._make_file()
         with self._opened() as database:
             seen = self._seen(database)
             with _transaction(database, "ROLLBACK"):
@@ -134,9 +136,6 @@ class LedgerDatabase:
     def _make_file(self) -> None:
         """A whole ledger under its name, or none: it is built in memory, and the file that holds it is linked there."""
         assert self.path is not None
-        if os.path.lexists(self.path):
-            return
-        demand_not_gone(self.path)
         made = self.path.with_name(f".{self.path.name}.tmp-{secrets.token_hex(8)}")
         try:
             put_in_place(_fresh(), made, self.path)
@@ -202,7 +201,10 @@ class LedgerDatabase:
         return witness.last_seen(identity_of(database)) if self._witnessed else Seen()
 
     def _tell_witness(self, database: sqlite3.Connection, seen: Seen) -> None:
-        if self._witnessed and self.path is not None:
+        """After the commit: what fails here must not pass for a debit that wasn't made."""
+        if not self._witnessed or self.path is None:
+            return
+        with suppress(sqlite3.Error, OSError, ValueError, TypeError):
             witness.record(database, identity_of(database), self.path, seen)
 
     def _check(self, database: sqlite3.Connection, seen: Seen) -> Head:
@@ -290,7 +292,7 @@ def _fresh() -> bytes:
 def put_in_place(content: bytes, made: Path, path: Path) -> None:
     """Writes a file that only its owner can read under the name `made`, and links it to `path` once it is on the disk.
 
-    Nobody ever sees a part of it, and what is at `path` already stays (FileExistsError).
+    Nobody ever reads a part of it, and what is at `path` already stays (FileExistsError).
     """
     handle = os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
@@ -302,10 +304,10 @@ def put_in_place(content: bytes, made: Path, path: Path) -> None:
             os.link(made, path)
         except FileExistsError:
             raise
-        except OSError:  # a file system without links
-            if os.path.lexists(path):
-                raise FileExistsError(path) from None
-            made.rename(path)
+        except OSError:
+            # A file system without links. The name is taken first, by an empty file, which everybody refuses.
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            made.replace(path)
     finally:
         made.unlink(missing_ok=True)
     _sync_folder(path.parent)
@@ -318,9 +320,8 @@ def _sync_folder(folder: Path) -> None:
     except OSError:
         return
     try:
-        os.fsync(handle)
-    except OSError:
-        pass
+        with suppress(OSError):
+            os.fsync(handle)
     finally:
         os.close(handle)
 
