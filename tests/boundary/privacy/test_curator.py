@@ -200,6 +200,9 @@ class SpyLedger:
     def __init__(self, events: list[str]) -> None:
         self._events = events
 
+    def identity(self) -> str:
+        return "spy"
+
     def debit(self, *details: Any, **more: Any) -> int:
         self._events.append("ledger")
         return 1
