@@ -169,7 +169,11 @@ class RecordGate(Gate):
 
     def answer(self, ask: Ask[Any], price: Price, questions: Sequence[Question], debit: Callable[[], None]) -> Arrays:
         debit()
-        return [self._take(q) for q in questions]
+        values = [self._take(q) for q in questions]
+        # Strategies index and reshape what they get, and trust that it is what they asked for.
+        if not ask.fits(values, price):
+            raise CheckFailed(f"answer {self._next} of the record has not the form of a {ask.name}", ask.name)
+        return values
 
     def _take(self, question: Question) -> NDArray[Any]:
         if self.exhausted:

@@ -83,11 +83,21 @@ class Ask(ABC, Generic[Result]):
     def draw(self, hidden: Any, price: Price, randomness: Randomness, keep: Keep = at_once) -> Arrays:
         """Noisy arrays from the exact answer. `keep` is given each step of an answer that has many (a training)."""
 
+    def fits(self, values: Arrays, price: Price) -> bool:
+        """Whether arrays of a record, which may come from anybody, have the form that `draw` gives them."""
+        return True
+
     def answer(self, values: Arrays, price: Price) -> Result:
         """The noisy arrays, fresh or recorded, as what was asked for; where nothing else is said, as they are."""
         as_they_are: Any = values
         result: Result = as_they_are
         return result
+
+
+def is_whole(values: NDArray[Any], low: int, high: int, shape: tuple[int, ...] | None = None) -> bool:
+    """Whether an array holds whole numbers from `low` to `high`: in this shape, or else in one row."""
+    fits = values.dtype.kind == "i" and (values.ndim == 1 if shape is None else values.shape == shape)
+    return fits and (not values.size or bool(low <= values.min() and values.max() <= high))
 
 
 def _fixed(value: Any) -> Any:

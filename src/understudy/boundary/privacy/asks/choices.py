@@ -9,7 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from understudy.boundary.privacy.asks.ask import Arrays, Ask, Counts, Description, Price, Question, Scores
+from understudy.boundary.privacy.asks.ask import (
+    Arrays,
+    Ask,
+    Counts,
+    Description,
+    Price,
+    Question,
+    Scores,
+    is_whole,
+)
 from understudy.boundary.privacy.asks.checks import check_cells, check_kinds, check_partition, is_known
 from understudy.boundary.privacy.budget import Amount, Spend
 from understudy.boundary.privacy.facts import PublicFacts
@@ -127,6 +136,12 @@ class Select(Ask[list[int]]):
         rule = self.rule if is_known(type(self.rule)) else AskedInOrder(self.rule, self.choices)
         return first_admissible(order, rule, self.k)
 
+    def fits(self, values: Arrays, price: Price) -> bool:
+        (chosen,) = values
+        within = is_whole(chosen, 0, self.choices - 1) and len(set(chosen.tolist())) == len(chosen)
+        # A rule may admit fewer than were paid for.
+        return within and (len(chosen) == self.k or (self.rule is not None and len(chosen) < self.k))
+
     def answer(self, values: Arrays, price: Price) -> list[int]:
         (chosen,) = values
         return [int(i) for i in chosen]
@@ -174,6 +189,9 @@ class Quantile(Ask[float]):
 
     def draw(self, hidden: Scores, price: Price, randomness: Randomness, keep: Keep = at_once) -> Arrays:
         return [np.array(choose(hidden, price.spends[0], 1, randomness), dtype=np.int64)]
+
+    def fits(self, values: Arrays, price: Price) -> bool:
+        return is_whole(values[0], 0, len(self.domain[self.column].edges or ()) - 1, (1,))
 
     def answer(self, values: Arrays, price: Price) -> float:
         edges = self.domain[self.column].edges
@@ -238,3 +256,7 @@ class Ranks(Ask[list[Counts]]):
             np.array([choose(rank.scores(counts), spend, 1, randomness)[0] for counts in hidden])
             for rank, spend in zip(self.ranks, price.spends, strict=True)
         ]
+
+    def fits(self, values: Arrays, price: Price) -> bool:
+        groups = self.domain.cells(self.sums.by[:-1])
+        return all(is_whole(v, 0, self._coding.levels + 1, (groups,)) for v in values)

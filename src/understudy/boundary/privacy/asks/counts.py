@@ -11,7 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.boundary.privacy.asks.ask import Arrays, Ask, Counts, Description, Price, Question, Result
+from understudy.boundary.privacy.asks.ask import (
+    Arrays,
+    Ask,
+    Counts,
+    Description,
+    Price,
+    Question,
+    Result,
+    is_whole,
+)
 from understudy.boundary.privacy.asks.checks import check_cells, check_kinds, check_partition, check_scale
 from understudy.boundary.privacy.budget import Amount, Spend
 from understudy.boundary.privacy.facts import PublicFacts
@@ -27,6 +36,9 @@ from understudy.boundary.schema.moment import Moment
 from understudy.boundary.schema.partition import Partition
 from understudy.boundary.tables.table import Table
 from understudy.errors import InternalError, MethodError
+
+LARGEST_COUNT = 2**62
+"""Of a recorded sum, in either direction: the noise of the smallest budgets stays far below it."""
 
 
 class NoisyCounts(Ask[Result]):
@@ -44,6 +56,14 @@ class NoisyCounts(Ask[Result]):
             else:
                 noisy.append(counts + randomness.noise(spend.mechanism, spend.scale, counts.size).reshape(counts.shape))
         return noisy
+
+    def fits(self, values: Arrays, price: Price) -> bool:
+        within = zip(values, self.shapes(price), strict=True)
+        return all(is_whole(v, -LARGEST_COUNT, LARGEST_COUNT, shape) for v, shape in within)
+
+    def shapes(self, price: Price) -> list[tuple[int, ...]]:
+        """Of each array; one row, where nothing else is said."""
+        return [(spend.cells,) for spend in price.spends]
 
 
 def histogram_spends(
@@ -93,6 +113,9 @@ class Marginals(NoisyCounts[list[Measurement]]):
             {"ask": self.name, "columns": list(c), "scale": s.scale}
             for c, s in zip(self.sets, price.spends, strict=True)
         ]
+
+    def shapes(self, price: Price) -> list[tuple[int, ...]]:
+        return [self.domain.shape(columns) for columns in self.sets]
 
     def exact(self, table: Table) -> list[Counts]:
         return table.count_by(self.domain, self.sets)
@@ -237,6 +260,9 @@ class Tally(NoisyCounts[list[Measurement]]):
             for summand, spend in zip(self.sums.summands, price.spends, strict=True)
         ]
 
+    def shapes(self, price: Price) -> list[tuple[int, ...]]:
+        return [self.domain.shape(self.sums.by)] * len(price.spends)
+
     def exact(self, table: Table) -> list[Counts]:
         return table.count_tally(self.domain, self.sums)
 
@@ -346,6 +372,15 @@ class Keys(Ask[FoundValues]):
         shown = sorted((v, int(n)) for v, n in zip(values, noisy, strict=True) if n > threshold)
         return [np.array([[v, str(n)] for v, n in shown], dtype=np.str_).reshape(len(shown), 2)]
 
+    def fits(self, values: Arrays, price: Price) -> bool:
+        (pairs,), (spend,) = values, price.spends
+        if pairs.dtype.kind != "U" or pairs.ndim != 2 or pairs.shape[1] != 2:
+            return False
+        shown, counts = pairs[:, 0].tolist(), pairs[:, 1].tolist()
+        if shown != sorted(set(shown)) or not all(n.isascii() and n.isdecimal() and len(n) < 17 for n in counts):
+            return False
+        return all(int(n) > _threshold(price.facts, spend.scale, spend.delta) for n in counts)
+
     def answer(self, values: Arrays, price: Price) -> FoundValues:
         (pairs,) = values
         return FoundValues(tuple(map(str, pairs[:, 0])), frozen(pairs[:, 1].astype(np.int64)))
@@ -407,3 +442,7 @@ class Draws(Ask[list[Counts]]):
 
     def draw(self, hidden: list[Counts], price: Price, randomness: Randomness, keep: Keep = at_once) -> Arrays:
         return [randomness.draw(n, prior, self.draws) for n, prior in zip(hidden, self.priors, strict=True)]
+
+    def fits(self, values: Arrays, price: Price) -> bool:
+        within = zip(values, self.partitions, strict=True)
+        return all(is_whole(v, 0, self.draws, (p.cells,)) and v.sum() == self.draws for v, p in within)
