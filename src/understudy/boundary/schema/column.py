@@ -30,6 +30,8 @@ MAX_BINS = 100_000
 # Not 2^53, up to which doubles hold every whole number: from 2^52 on they hold no halves.
 LARGEST_INTEGER = 2**52
 """Every engine bins in double precision, which has halves (for rounding) and exact differences up to here."""
+WIDEST_MADE_UP = 100
+"""Characters that the number in a made-up value may be padded to: a billion of them would be made at once."""
 SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 """What is stripped from both ends of a text before it is read: the spaces of Unicode (category Zs), but no tabs."""
 
@@ -318,13 +320,19 @@ class Identifier(Column):
         if self.made_up is None:
             return
         try:
-            fields = [name for _, name, _, _ in string.Formatter().parse(self.made_up) if name is not None]
+            parsed = [(name, form) for _, name, form, _ in string.Formatter().parse(self.made_up) if name is not None]
+            fields, forms = [name for name, _ in parsed], "".join(form or "" for _, form in parsed)
+            # Before anything is formatted: a width, or one that is itself the number of a row, may fill any memory.
+            plain = "{" not in forms and all(int(n) <= WIDEST_MADE_UP for n in re.findall(r"\d+", forms))
             # Two rows must never get one made-up value.
-            plain = fields in ([""], ["0"]) and self.made_up.format(1) != self.made_up.format(2)
+            plain = plain and fields in ([""], ["0"]) and self.made_up.format(1) != self.made_up.format(2)
         except (ValueError, IndexError, KeyError):
             plain = False
         if not plain:
-            raise self._refuse(f'made_up ({self.made_up!r}) must hold one number field, such as "P{{:06d}}"')
+            raise self._refuse(
+                f"made_up ({self.made_up!r}) must hold one number field, at most {WIDEST_MADE_UP} characters wide, "
+                'such as "P{:06d}"'
+            )
 
     @property
     def modelled(self) -> bool:
