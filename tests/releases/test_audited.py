@@ -13,7 +13,9 @@ import pytest
 import understudy as us
 from understudy.cli import run as run_command
 from understudy.lab.audits.result import FAILED, PASSED, SKIPPED, WHITE_BOX, Audit, AuditStep, Bound, Check, Claim
+from understudy.releases.certificate import versions
 
+MADE = "2026-01-01T00:00:00+00:00"
 SCHEMA = us.Schema.loads('[columns.age]\ntype = "integer"\nmin = 0\nmax = 9\n[columns.ill]\ntype = "boolean"')
 ROWS = pa.table({"age": [i % 10 for i in range(50)], "ill": [i % 3 == 0 for i in range(50)]})
 
@@ -26,7 +28,9 @@ def made(outcome: str = PASSED, **changes: Any) -> Audit:
     )
     bound = Bound("equal rows", WHITE_BOX, "ratio", 100, 0.025, 0.54, 0.1, 0.001, 0.1)
     facts: dict[str, Any] = {"subject": "mst", "claim": claim} | changes
-    audit = Audit("mst", "method", "quick", claim, 0.05, (), steps, (bound,), 1.0, 1.0, "2026-01-01T00:00:00+00:00", {})
+    audit = Audit(
+        "mst", "method", "quick", claim, 0.05, (), steps, (bound,), 1.0, 1.0, "2026-01-01T00:00:00+00:00", versions()
+    )
     return dataclasses.replace(audit, **facts)
 
 

@@ -27,6 +27,7 @@ from understudy.releases import priors
 from understudy.releases.certificate import digest
 from understudy.releases.priors import load_prior, prior_bytes, read_prior
 from understudy.releases.release import read_record, record_bytes, sha256
+from understudy.releases.untrusted.limits import Limits
 
 SCHEMA = schema_of(SIZES)
 TABLE = along(TREE, SIZES, rows=3_000, seed=1)
@@ -224,8 +225,8 @@ def test_a_folder_that_was_changed_is_refused(earlier: Path) -> None:
 
 
 def test_an_archive_that_is_far_larger_unpacked_is_refused(earlier: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(priors, "MOST_BYTES", 1 << 10)
-    with pytest.raises(InputError, match="holds more than"):
+    monkeypatch.setattr(Limits, "here", lambda: Limits(unpacked_bytes=1 << 10))
+    with pytest.raises(InputError, match="unpacks to .* more than the limit of 1,024 bytes"):
         load_prior(earlier, SCHEMA)
 
 

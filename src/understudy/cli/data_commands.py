@@ -102,6 +102,10 @@ def show_verified(folder: Path, as_json: bool) -> None:
     spent = f"epsilon {found.spent:.6g} at delta {found.delta:g}, within the {found.epsilon:g} asked for"
     print(f"verified: {counted(found.spends, 'spend')} for {spent}; {len(found.files)} files are unchanged")
     print("`understudy replay` checks more: that the table follows from the measurements alone")
+    if found.audit is not None:
+        print(f"audit: {found.audit}")
+    if found.not_compared is not None:
+        print(f"but {found.not_compared}")
     if not found.claimed:
         print(f"but this release guarantees nothing: {found.void}")
 
@@ -115,6 +119,8 @@ def show_replayed(folder: Path, as_json: bool) -> None:
         return
     answers = counted(found.answers, "measurement")
     print(f"replayed: {found.file} ({found.rows:,} rows) rebuilt byte for byte from {answers}")
+    if found.not_compared is not None:
+        print(f"but {found.not_compared}")
 
 
 def show_count(folder: Path, expression: str, confidence: float, as_json: bool) -> None:

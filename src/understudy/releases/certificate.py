@@ -14,12 +14,15 @@ from understudy.boundary.privacy.accountant import upper_float
 from understudy.boundary.privacy.budget import GDP, ZCDP, Budget, Spend, compose
 from understudy.boundary.privacy.ledger.ledger import Receipt
 from understudy.boundary.schema.schema import DRAFT, Schema
-from understudy.errors import CheckFailed
+from understudy.errors import CheckFailed, UnderstudyError
 from understudy.methods.parts.prior import EARLIER
+from understudy.releases.untrusted.reading import parse_json
+from understudy.releases.untrusted.shape import misfit_of_certificate
 
 FIRST_FORMAT, FORMAT = "understudy-certificate/1", "understudy-certificate/2"
 """The first said neither which ledger paid nor where the schema came from, claimed the sum of the spends, and claimed
 it for drafts too. Releases that have it stay readable: they are written as they were, and read by today's rules."""
+FILE = "certificate.json"
 TEST_ONLY, UNCONFIRMED_DRAFT = "TEST-ONLY", "UNCONFIRMED-DRAFT"
 SEEDED_REASON = "the noise was drawn from a seed, and whoever knows the seed can take it off again"
 DRAFT_REASON = "the schema is a draft that was read off the rows, and nobody confirmed that its facts are public"
@@ -234,17 +237,21 @@ class Certificate:
     @classmethod
     def from_bytes(cls, content: bytes) -> Certificate:
         """Reads a certificate back; a single changed byte is a failed check."""
+        raw = parse_json(content, FILE)
+        if not isinstance(raw, dict) or not _is_sound(raw, content):
+            raise CheckFailed(f"{FILE} was changed: its content does not match its own digest", FILE)
+        place = misfit_of_certificate(raw)
+        if place is not None:
+            raise CheckFailed(
+                f"{FILE} is not the certificate of a release: {place} is missing or of another kind", place
+            )
         try:
-            raw = json.loads(content)
-            body = {k: v for k, v in raw.items() if k != "digest"}
-            # The digest is of what was parsed, which other spaces or a key given twice leave alone: compare bytes too.
-            sound = raw["format"] in (FIRST_FORMAT, FORMAT) and raw["digest"] == digest(body)
-            sound = sound and content in _layouts(raw)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            sound = False
-        if not sound:
-            raise CheckFailed("certificate.json was changed: its content does not match its own digest", content)
-        return cls._from_dict(raw)
+            certificate = cls._from_dict(raw)
+            certificate.to_dict()  # with the price of each spend, which may be larger than any number
+        # Anybody may have edited the file: what its content breaks is a failed check, and no bug of ours.
+        except (UnderstudyError, ArithmeticError, KeyError, TypeError, ValueError) as error:
+            raise CheckFailed(f"{FILE} is not the certificate of a release", FILE) from error
+        return certificate
 
     @classmethod
     def _from_dict(cls, raw: dict[str, Any]) -> Certificate:
@@ -269,6 +276,16 @@ class Certificate:
             schema_status=raw.get("schema_status"),
             format=raw["format"],
         )
+
+
+def _is_sound(raw: dict[str, Any], content: bytes) -> bool:
+    """Whether the digest fits. It is of what was parsed, so spaces or a key given twice need the bytes themselves."""
+    body = {k: v for k, v in raw.items() if k != "digest"}
+    try:
+        sound = raw.get("format") in (FIRST_FORMAT, FORMAT) and raw.get("digest") == digest(body)
+        return sound and content in _layouts(raw)
+    except (ValueError, TypeError):  # NaN, half a surrogate pair, or a format that is a list
+        return False
 
 
 def provenance(schema: Schema) -> dict[str, str]:

@@ -1,16 +1,22 @@
-"""`verify` and `replay`: what anybody can check of a release without a private row."""
+"""`verify` and `replay`: what anybody can check of a release without a private row.
+
+A release may come from anybody, so all of its files are read by `releases.untrusted`, which bounds them first.
+"""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.schema.schema import Schema
-from understudy.errors import CheckFailed, ReleaseError, UnderstudyError
+from understudy.errors import CheckFailed, ReleaseError, UnderstudyError, located
 from understudy.methods.method import Options
 from understudy.methods.parts.prior import Prior
+from understudy.methods.registry import AUTO, choose
 from understudy.releases.certificate import FIRST_FORMAT, Certificate, versions
 from understudy.releases.priors import read_prior
 from understudy.releases.release import (
@@ -22,10 +28,25 @@ from understudy.releases.release import (
     SCHEMA,
     Release,
     read_record,
-    sha256,
     synthetic_name,
 )
 from understudy.releases.synthesis import Plan
+from understudy.releases.untrusted import audit_claim
+from understudy.releases.untrusted.arrays import check_arrays
+from understudy.releases.untrusted.markup import check_page
+from understudy.releases.untrusted.reading import check_drawable, parse_schema, read, sha256_of
+
+SIZES = {
+    **dict.fromkeys(map(synthetic_name, FORMATS), "table_bytes"),
+    CERTIFICATE: "certificate_bytes",
+    MEASUREMENTS: "archive_bytes",
+    PRIOR: "archive_bytes",
+    SCHEMA: "schema_bytes",
+    REPORT: "report_bytes",
+}
+"""The limit on the size of each file."""
+ENGINES = ("python", "numpy", "pyarrow")
+"""They decide which rows are drawn, and have no part in the words of a report."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +62,10 @@ class Verified:
     """The ε that the recorded spends amount to at δ, recomputed; at most `epsilon`, which was asked for."""
     void: str | None = None
     """Why nothing is claimed, where `claimed` is False."""
+    audit: str | None = None
+    """Whose word the audit on the certificate is, where there is one."""
+    not_compared: str | None = None
+    """Why `replay`, too, may be unable to make the report again, in words; None where it can."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +75,8 @@ class Replayed:
     file: str
     rows: int
     answers: int
+    not_compared: str | None = None
+    """What could not be compared since another version made it, in words; None where all was."""
 
 
 def verify(directory: str | Path) -> Verified:
@@ -65,7 +92,7 @@ def verify(directory: str | Path) -> Verified:
     certificate = read_certificate(folder)
     _check_listed(certificate)
     for name, wanted in certificate.files.items():
-        if sha256(_read(folder / name)) != wanted:
+        if sha256_of(folder / name, SIZES[name]) != wanted:
             raise CheckFailed(f"{name} was changed: its hash is not the one in {CERTIFICATE}", name)
     spent, _ = certificate.composed
     if spent > certificate.epsilon:
@@ -73,6 +100,9 @@ def verify(directory: str | Path) -> Verified:
             f"the spends in {CERTIFICATE} amount to epsilon {spent:.6g}, above the {certificate.epsilon:g} asked for",
             certificate,
         )
+    audit_claim.check_audit(certificate)
+    check_page(read_file(folder, REPORT), REPORT)
+    _check_sizes(folder, certificate)
     return Verified(
         certificate.epsilon,
         certificate.delta,
@@ -81,11 +111,13 @@ def verify(directory: str | Path) -> Verified:
         files=(*certificate.files, CERTIFICATE),
         spent=spent,
         void=certificate.void,
+        audit=None if certificate.audit is None else audit_claim.CLAIMED,
+        not_compared=_made_elsewhere(certificate, [REPORT]),
     )
 
 
 def replay(directory: str | Path) -> Replayed:
-    """Rebuilds the synthetic table from the measurements alone and compares it byte for byte.
+    """Rebuilds the synthetic table from the measurements alone and compares it byte for byte, and so the report.
 
     Args:
         directory: The folder of a release.
@@ -93,25 +125,30 @@ def replay(directory: str | Path) -> Replayed:
     Raises:
         CheckFailed: It is another table, or the recorded answers are not those that the method asks for.
     """
-    release = _rebuilt(Path(directory))
-    return Replayed(_synthetic(release.certificate), release.certificate.rows, len(release.record))
+    folder = Path(directory)
+    release, not_compared = _rebuilt(folder)
+    file = _synthetic(release.certificate)
+    return Replayed(file, release.certificate.rows, len(release.record), not_compared)
 
 
 def load(folder: Path) -> Release:
     """The release in a folder, rebuilt; what `verify` or `replay` find wrong is raised."""
     verify(folder)
-    return _rebuilt(folder)
+    return _rebuilt(folder)[0]
 
 
-def _rebuilt(folder: Path) -> Release:
+def _rebuilt(folder: Path) -> tuple[Release, str | None]:
+    """The release, and what of it could not be compared, in words."""
     certificate = read_certificate(folder)
-    record = read_record(_read(folder / MEASUREMENTS))
-    schema = _schema(folder)
-    name = _synthetic(certificate)
+    _check_listed(certificate)
+    schema, name = parse_schema(read_file(folder, SCHEMA), SCHEMA), _synthetic(certificate)
+    _check_rows(certificate, schema, read_file(folder, name))
+    record = read_record(read_file(folder, MEASUREMENTS))
     # It has no rows: whatever the method asks is answered from the record, and a question that is not there fails.
     curator = Curator.replaying(schema, certificate.asked, record, secure=certificate.secure)
+    options = replace(_options(certificate), prior=_prior(folder, certificate))
     try:
-        release = _rerun(schema, certificate, curator, _prior(folder, certificate))
+        release = _rerun(schema, certificate, curator, options)
     except CheckFailed as error:
         # A method that asks something else than it did then: the version that made the release still asks the same.
         raise CheckFailed(f"{error}{_other_versions(certificate)}", certificate) from error
@@ -121,10 +158,18 @@ def _rebuilt(folder: Path) -> Release:
     # One answer too many would be data that nothing in the release accounts for.
     if len(curator.record) != len(record):
         raise CheckFailed(f"{MEASUREMENTS} holds answers that the method never asked for", record)
-    if release.synthetic_bytes(name.removeprefix("synthetic.")) != _read(folder / name):
+    if release.synthetic_bytes(name.removeprefix("synthetic.")) != read_file(folder, name):
         raise CheckFailed(f"{name} is not what {MEASUREMENTS} and {SCHEMA} give{_other_versions(certificate)}", name)
     _check_same_claim(certificate, release.certificate)
-    return replace(release, certificate=certificate)
+    check_page(read_file(folder, REPORT), REPORT)
+    again, release = release.certificate, replace(release, certificate=certificate)
+    derived = {
+        SCHEMA: schema.dumps().encode() == read_file(folder, SCHEMA),
+        f"the parameters in {CERTIFICATE}": _plain(again.parameters) == certificate.parameters,
+        f"the reason in {CERTIFICATE}": certificate.reason == again.reason or _is_choice(certificate, schema, options),
+        REPORT: release.report_bytes() == read_file(folder, REPORT),
+    }
+    return release, _not_compared(certificate, [name for name, same in derived.items() if not same])
 
 
 def read_certificate(folder: Path) -> Certificate:
@@ -132,16 +177,10 @@ def read_certificate(folder: Path) -> Certificate:
         raise ReleaseError(f"{str(folder)!r} is not a folder; give the folder of a release", folder)
     if not (folder / CERTIFICATE).exists() and not (folder / MEASUREMENTS).exists():
         raise ReleaseError(f"{str(folder)!r} holds no {CERTIFICATE}; give the folder of a release", folder)
-    content = _read(folder / CERTIFICATE)
-    try:
-        certificate = Certificate.from_bytes(content)
-        same = certificate.is_written_as(content)  # with its claim, its stamp and every price computed anew
-    except CheckFailed:
-        raise
-    # Anybody may have edited the file: whatever its content breaks is a failed check, and no bug of ours.
-    except (UnderstudyError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CheckFailed(f"{CERTIFICATE} is not the certificate of a release", content) from error
-    if not same:
+    content = read_file(folder, CERTIFICATE)
+    certificate = Certificate.from_bytes(content)
+    # With its claim, its stamp and every price computed anew.
+    if not certificate.is_written_as(content):
         raise CheckFailed(f"{CERTIFICATE} claims something else than its spends amount to", certificate)
     return certificate
 
@@ -164,6 +203,25 @@ def _check_listed(certificate: Certificate) -> None:
         raise CheckFailed(f"{CERTIFICATE} holds the hash of {name}, which is no file of this release", name)
 
 
+def _check_sizes(folder: Path, certificate: Certificate) -> None:
+    """What `replay` would refuse for its size alone, so that nobody hands on such a folder as verified."""
+    check_drawable(parse_schema(read_file(folder, SCHEMA), SCHEMA), certificate.rows, CERTIFICATE)
+    for name in {MEASUREMENTS, PRIOR} & certificate.files.keys():
+        check_arrays(read_file(folder, name), name)
+
+
+def _check_rows(certificate: Certificate, schema: Schema, table: bytes) -> None:
+    """Before anything is fitted or drawn: that the rows on the certificate are few enough, and can be in the file."""
+    rows = certificate.rows
+    check_drawable(schema, rows, CERTIFICATE)
+    # A row of CSV ends with a line break, and so does the header; more of them may stand in texts.
+    lines = table.count(b"\n")
+    if _synthetic(certificate) == synthetic_name("csv") and not 1 <= rows < lines:
+        raise CheckFailed(
+            f"rows in {CERTIFICATE} are {rows:,}, and {_synthetic(certificate)} has {lines:,} lines", rows
+        )
+
+
 def _check_same_claim(claimed: Certificate, rebuilt: Certificate) -> None:
     """What a replay settles anew: whom the claim protects, which facts were declared, and how many rows came out."""
     keys = ["neighbours", "unit", "columns", "rows", "rows_rule"]
@@ -174,58 +232,107 @@ def _check_same_claim(claimed: Certificate, rebuilt: Certificate) -> None:
             raise CheckFailed(f"{key.replace('_', ' ')} in {CERTIFICATE} is not what the replay gives", key)
 
 
+# --- what Understudy wrote beside the table: another version may word it otherwise
+
+
+def _not_compared(certificate: Certificate, other: list[str]) -> str | None:
+    """Refuses what is worded otherwise; where another version made the release, as it says, names it instead."""
+    if not other:
+        return None
+    note = _made_elsewhere(certificate, other)
+    if note is None:
+        raise CheckFailed(f"{other[0]} is not what the rest of the release gives", other[0])
+    return note
+
+
+def _made_elsewhere(certificate: Certificate, names: list[str]) -> str | None:
+    """That another version made it, of Understudy or of a method; None where the certificate names the one here.
+
+    Whoever forges a report may name another version, too. So it is never passed over: whoever checks is told.
+    """
+    here = {name: _version_here(name) for name in certificate.versions if name not in ENGINES}
+    other = [f"{n} {certificate.versions[n]} (here {here[n]})" for n in here if here[n] != certificate.versions[n]]
+    if not other:
+        return None
+    return (
+        f"made by {', '.join(other)}, as {CERTIFICATE} says, and so not compared word for word: {', '.join(names)}; "
+        "check with that version, or don't rely on it"
+    )
+
+
+def _is_choice(certificate: Certificate, schema: Schema, options: Options) -> bool:
+    """Whether `auto` would have chosen the method, for the reason that is given."""
+    try:
+        choice = choose(AUTO, options, schema, certificate.asked)
+    except UnderstudyError:
+        return False
+    return (choice.method.name, choice.reason) == (certificate.method, certificate.reason)
+
+
+def _plain(value: Any) -> Any:
+    """As JSON gives it back."""
+    return json.loads(json.dumps(value))
+
+
+def _options(certificate: Certificate) -> Options:
+    try:
+        return Options.from_dict(certificate.parameters)
+    except (UnderstudyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise _not_rebuilt(error) from error
+
+
 def _prior(folder: Path, certificate: Certificate) -> Prior | None:
     """The tables of the prior as the release keeps them; which file they are from is as the certificate says."""
     if "prior" not in certificate.parameters:
         return None
-    prior = read_prior(_read(folder / PRIOR))
+    prior = read_prior(read_file(folder, PRIOR))
     if prior.to_dict() != certificate.parameters["prior"]:
         raise CheckFailed(f"{PRIOR} is not of the prior that {CERTIFICATE} names", prior.name)
     return prior
 
 
-def _rerun(schema: Schema, certificate: Certificate, curator: Curator, prior: Prior | None) -> Release:
+def _rerun(schema: Schema, certificate: Certificate, curator: Curator, options: Options) -> Release:
+    def before_drawing(bought: Schema, rows: int) -> None:
+        # The number may be a noisy total: forged measurements may have any, and the model draws as many.
+        if rows != certificate.rows:
+            raise CheckFailed(f"rows in {CERTIFICATE} are {certificate.rows:,}, and the replay gives {rows:,}", rows)
+        check_drawable(bought, rows, CERTIFICATE)
+
     try:
-        parameters = certificate.parameters
         plan = Plan.of(
             schema,
             certificate.asked,
             certificate.method,
-            replace(Options.from_dict(parameters), prior=prior),
-            rows=parameters.get("rows"),
+            options,
+            rows=certificate.parameters.get("rows"),
             seed=certificate.seed,
             accept_draft=True,  # whoever made the release did; its certificate claims nothing then
-            given=parameters.get("given"),
+            given=certificate.parameters.get("given"),
         )
-        return plan.release(curator, "pyarrow")
+        return replace(plan, before_drawing=before_drawing).release(curator, "pyarrow")
     except CheckFailed:
         raise
-    except (UnderstudyError, TypeError, ValueError, AttributeError) as error:
-        raise CheckFailed(
-            f"the release can't be rebuilt from {MEASUREMENTS} and {SCHEMA}: {error}", certificate
-        ) from error
+    # Answers have the form of their questions (`Ask.fits`) and options their bounds. What a forged value still breaks
+    # further on, in a model or in numpy, is a release that can't be rebuilt, and no bug of ours.
+    except Exception as error:
+        raise _not_rebuilt(error) from error
 
 
-def _schema(folder: Path) -> Schema:
-    content = _read(folder / SCHEMA)
-    try:
-        return Schema.loads(content.decode())
-    except (UnderstudyError, UnicodeDecodeError) as error:
-        raise CheckFailed(f"{SCHEMA} can't be read: it was changed", folder) from error
+def _not_rebuilt(error: Exception) -> CheckFailed:
+    said = str(error) if isinstance(error, UnderstudyError) else located(error)
+    return CheckFailed(f"the release can't be rebuilt from {MEASUREMENTS} and {SCHEMA}: {said}", error)
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        raise CheckFailed(f"{path.name} is missing from the release, or can't be read", path) from None
+def read_file(folder: Path, name: str) -> bytes:
+    """A file of a release, if it is no larger than it may be."""
+    return read(folder / name, SIZES[name])
 
 
 def _version_here(name: str) -> str:
     """That of Python, of this package or of another one, whose method may have made the release."""
     try:
         return versions()[name] if name in versions() else version(name)
-    except PackageNotFoundError:
+    except (PackageNotFoundError, ValueError):  # a name that no package can have
         return "not installed"
 
 

@@ -10,7 +10,6 @@ import hashlib
 import io
 import itertools
 import json
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,13 +30,14 @@ from understudy.methods.parts.prior import EARLIER, MOST_COLUMNS, PUBLIC, Prior
 from understudy.methods.parts.resolution import Resolutions
 from understudy.releases.certificate import Certificate
 from understudy.releases.observation import tables_of
+from understudy.releases.untrusted.arrays import demand_names, read_arrays
+from understudy.releases.untrusted.reading import parse_json, parse_schema
 
+FILE = "prior.npz"
 TAKEN_AS_PUBLIC = "taken as public: nothing protects the rows of this file, and the claim is not about them"
 PAID_BEFORE = "an earlier release of the same data: what it cost is counted besides, and is no part of this claim"
 MOST_VALUES = 50_000_000
 """Rows times columns of a public table: they are held in memory, and a sample says as much."""
-MOST_BYTES = 1 << 29
-"""Of the measurements of an earlier release, unpacked: a hostile archive may hold far more than its size says."""
 MOST_CELLS = 2_500
 """Of a pair of public columns; a table of an earlier release may have as many as ten times that."""
 ROWS_PER_CELL = 5.0
@@ -78,16 +78,16 @@ def _domain(schema: Schema) -> Domain:
 
 
 def _earlier_release(folder: Path, schema: Schema) -> Prior:
-    from understudy.releases.checking import verify
+    from understudy.releases.checking import read_file, verify
     from understudy.releases.release import CERTIFICATE, MEASUREMENTS, SCHEMA
 
     try:
         verify(folder)
-        content = (folder / CERTIFICATE).read_bytes()
+        content = read_file(folder, CERTIFICATE)
         certificate = Certificate.from_bytes(content)
         _check_usable(folder, certificate, schema)
-        earlier = Schema.loads((folder / SCHEMA).read_text(encoding="utf-8"))
-        tables, left_out = _earlier_tables((folder / MEASUREMENTS).read_bytes(), certificate, earlier, schema)
+        earlier = parse_schema(read_file(folder, SCHEMA), SCHEMA)
+        tables, left_out = _earlier_tables(read_file(folder, MEASUREMENTS), certificate, earlier, schema)
     except CheckFailed as error:
         raise ReleaseError(f"the prior {folder.name!r} can't be relied on: {error}", folder) from error
     except UnderstudyError:
@@ -124,11 +124,8 @@ def _earlier_tables(
     content: bytes, certificate: Certificate, earlier: Schema, schema: Schema
 ) -> tuple[tuple[NoisyTable, ...], list[str]]:
     """Its noisy tables of columns that are coded alike in both, and the names of the other columns."""
-    from understudy.releases.release import MEASUREMENTS, read_record
+    from understudy.releases.release import read_record
 
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        if sum(member.file_size for member in archive.infolist()) > MOST_BYTES:
-            raise CheckFailed(f"{MEASUREMENTS} holds more than {MOST_BYTES >> 20} MB", MEASUREMENTS)
     now, then = _domain(schema), _domain(earlier)
     bought_bins = certificate.parameters.get("numeric") == POLYA
     known = {
@@ -264,18 +261,27 @@ def prior_bytes(prior: Prior) -> bytes:
 
 def read_prior(content: bytes) -> Prior:
     """The inverse of `prior_bytes`."""
+    arrays = read_arrays(content, FILE)
+    head = parse_json(arrays.get("prior", np.empty(0)).tobytes(), FILE)
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            head = json.loads(arrays["prior"].tobytes())
-            tables = tuple(
-                NoisyTable(
-                    tuple(t["columns"]),
-                    arrays[f"counts_{i}"].astype(np.float64),
-                    float(t["variance"]),
-                    tuple(arrays[f"groups_{i}_{j}"].astype(np.intp) for j in range(len(t["columns"]))),
-                )
-                for i, t in enumerate(head.pop("tables"))
+        tables = tuple(
+            NoisyTable(
+                tuple(t["columns"]),
+                arrays[f"counts_{i}"].astype(np.float64),
+                float(t["variance"]),
+                tuple(arrays[f"groups_{i}_{j}"].astype(np.intp) for j in range(len(t["columns"]))),
             )
-        return Prior(head.pop("kind"), head.pop("name"), head.pop("sha256"), tables, head)
-    except Exception as error:  # zipfile, zlib, numpy and json each raise their own
-        raise CheckFailed("the tables of the prior can't be read: they were changed or cut short", content) from error
+            for i, t in enumerate(head.pop("tables"))
+        )
+        prior = Prior(head.pop("kind"), head.pop("name"), head.pop("sha256"), tables, head)
+        prior.to_dict()
+    except (UnderstudyError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise CheckFailed("the tables of the prior can't be read: they were changed or cut short", FILE) from error
+    demand_names(arrays, _names(tables), FILE)
+    return prior
+
+
+def _names(tables: Sequence[NoisyTable]) -> set[str]:
+    """Of the arrays that the file has."""
+    groups = {f"groups_{i}_{j}" for i, t in enumerate(tables) for j in range(len(t.groups))}
+    return {"prior", *groups, *(f"counts_{i}" for i in range(len(tables)))}

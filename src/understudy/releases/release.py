@@ -28,6 +28,8 @@ from understudy.parameters import one_of
 from understudy.releases.certificate import Certificate
 from understudy.releases.priors import prior_bytes
 from understudy.releases.synthetic_table import csv_bytes, parquet_bytes
+from understudy.releases.untrusted.arrays import demand_names, read_arrays
+from understudy.releases.untrusted.reading import parse_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -150,19 +152,24 @@ class Release:
 
     def files(self, format: str = "csv") -> dict[str, bytes]:
         """The content of every file of the release folder; the certificate holds the hashes of the others."""
-        from understudy.releases.planning import forecast_of
-        from understudy.releases.report import render
-
         # The certificate last, since it holds the hashes of the others; so the report can't quote its digest.
         content = {synthetic_name(format): self.synthetic_bytes(format)}
         content[MEASUREMENTS] = record_bytes(self.record)
         content[SCHEMA] = self.schema.dumps().encode()
         if self.prior is not None:
             content[PRIOR] = prior_bytes(self.prior)
-        expected = forecast_of(self.certificate, self.domain.schema)
-        content[REPORT] = render(self.certificate, self.domain, self.arrow, self.record, expected).encode()
+        content[REPORT] = self.report_bytes()
         certificate = dataclasses.replace(self.certificate, files={name: sha256(c) for name, c in content.items()})
         return content | {CERTIFICATE: certificate.to_bytes()}
+
+    def report_bytes(self) -> bytes:
+        """The report, of everything but the hashes of the files, of which it is one."""
+        from understudy.releases.planning import forecast_of
+        from understudy.releases.report import render
+
+        certificate = dataclasses.replace(self.certificate, files={})
+        expected = forecast_of(certificate, self.domain.schema)
+        return render(certificate, self.domain, self.arrow, self.record, expected).encode()
 
     def synthetic_bytes(self, format: str) -> bytes:
         one_of("format", format, FORMATS, error=ReleaseError)
@@ -191,13 +198,12 @@ def record_bytes(record: Sequence[RecordedAnswer]) -> bytes:
 
 def read_record(content: bytes) -> tuple[RecordedAnswer, ...]:
     """The inverse of `record_bytes`."""
-    try:
-        # A release may come from anybody: an array of objects would be unpickled, and that runs code.
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            questions = json.loads(arrays["questions"].tobytes())
-            return tuple(RecordedAnswer(q, arrays[f"answer_{i}"]) for i, q in enumerate(questions))
-    except Exception as error:  # zipfile, zlib, numpy and json each raise their own
-        raise CheckFailed(f"{MEASUREMENTS} can't be read: it was changed or cut short", content) from error
+    arrays = read_arrays(content, MEASUREMENTS)
+    questions = parse_json(arrays.get("questions", np.empty(0)).tobytes(), MEASUREMENTS)
+    if not isinstance(questions, list) or not all(isinstance(q, dict) for q in questions):
+        raise CheckFailed(f"{MEASUREMENTS} can't be read: its questions are no list of questions", MEASUREMENTS)
+    demand_names(arrays, {"questions", *(f"answer_{i}" for i in range(len(questions)))}, MEASUREMENTS)
+    return tuple(RecordedAnswer(q, arrays[f"answer_{i}"]) for i, q in enumerate(questions))
 
 
 def check_writable(target: Path, overwrite: bool, expected_bytes: int = 0) -> None:

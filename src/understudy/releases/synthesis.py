@@ -219,6 +219,8 @@ class Plan:
     given: Mapping[str, Plain] = field(default_factory=dict)
     audit: Audited | None = None
     checked: bool = field(default=False, compare=False)
+    before_drawing: Callable[[Schema, int], None] | None = field(default=None, compare=False)
+    """Told the schema, with all that was bought, and the number of rows; who replays a release may refuse them."""
 
     @classmethod
     def of(
@@ -299,6 +301,8 @@ class Plan:
             told(STEPS[2])
             # The total is noisy: it may be below 1, or far above what a disk holds.
             rows = self.rows or min(MOST_ROWS, max(1, round(model.total)))
+            if self.before_drawing:
+                self.before_drawing(domain.schema, rows)
             given = Evidence.stated(self.given, domain)
             return draw(model, domain, rows, self._generator(1), given, self._witness()), domain, model
 
