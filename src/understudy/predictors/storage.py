@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,8 +17,12 @@ from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.schema.schema import Schema
-from understudy.errors import CheckFailed, ReleaseError
+from understudy.errors import CheckFailed, ReleaseError, UnderstudyError, located
+from understudy.parameters import seed_number
 from understudy.releases.certificate import FIRST_FORMAT, Certificate, provenance, versions
+from understudy.releases.untrusted.limits import Limits
+from understudy.releases.untrusted.reading import parse_json, parse_schema, read
+from understudy.releases.untrusted.shape import misfit
 
 if TYPE_CHECKING:
     from understudy.predictors.predictor import PrivatePredictor
@@ -28,6 +33,18 @@ NOT_SAVED = ("ledger", "analyst", "schema")
 NOT_CERTIFIED = (*NOT_SAVED, "seed", "noise_seed", "epsilon", "delta")
 """Parameters that say nothing about the predictor, or that a certificate has elsewhere."""
 FIT, UPDATE = "fit", "update"
+ROUND = {"again": bool, "record": [{"question": dict, "kind": str, "value": list}], "certificate": dict}
+FORM = {
+    "format": str,
+    "kind": str,
+    "parameters": dict,
+    "schema": str,
+    "target": str,
+    "seed": int,
+    "features": int,
+    "rounds": [ROUND],
+}
+"""Of the file: of which kind each value must be."""
 NO_ROWS = "none: a predictor releases counts, and no rows"
 
 
@@ -104,11 +121,9 @@ def certificate_of(predictor: PrivatePredictor, curator: Curator, what: str) -> 
 
 def load(path: Path) -> PrivatePredictor:
     """Reads a predictor back, and learns it again from its record."""
-    try:
-        content = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise ReleaseError(f"{str(path)!r} can't be read; give a file that a predictor was saved to", path) from None
-    return from_json(content)
+    if not path.is_file():
+        raise ReleaseError(f"{str(path)!r} can't be read; give a file that a predictor was saved to", path)
+    return from_json(read(path, "predictor_bytes"))
 
 
 def to_json(predictor: PrivatePredictor) -> str:
@@ -125,25 +140,48 @@ def to_json(predictor: PrivatePredictor) -> str:
     return json.dumps(body | {"digest": _digest(body)}, ensure_ascii=False, allow_nan=False)
 
 
-def from_json(content: str) -> PrivatePredictor:
+def from_json(content: bytes | str) -> PrivatePredictor:
     """The predictor, learned again from its record; a file that was changed is a failed check."""
+    body = parse_json(content, "the file of the predictor")
+    if not isinstance(body, dict) or body.pop("digest", None) != _digest(body) or misfit(body, FORM) is not None:
+        raise _changed(body)
+    schema = parse_schema(body["schema"].encode(), "the schema of the predictor")
+    # A file may come from anybody. What its values break further on, of parameters or in a tree, is no bug of ours.
+    try:
+        return _learned_again(body, schema)
+    except CheckFailed:
+        raise
+    except Exception as error:
+        said = str(error) if isinstance(error, UnderstudyError) else located(error)
+        raise CheckFailed(f"the predictor can't be learned again from its file: {said}", content) from error
+
+
+def _learned_again(body: dict[str, Any], schema: Schema) -> PrivatePredictor:
     from understudy.predictors.classifiers import KINDS
 
-    try:
-        body = json.loads(content)
-        # The digest finds damage and slips of an editor. It is no signature: whoever can edit can compute it again.
-        sound = body.pop("digest") == _digest(body) and body["format"] == FORMAT
-        rounds = [TrainingRound.from_dict(r) for r in body["rounds"]]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        sound = False
-    if not sound:
-        raise CheckFailed("the file is not a predictor, or was changed: its content does not match its digest", content)
+    rounds = [TrainingRound.from_dict(r) for r in body["rounds"]]
+    if body["format"] != FORMAT or body["kind"] not in KINDS or not rounds:
+        raise _changed(body)
     # Only names of this table become classes: a file can't name any other.
     predictor = KINDS[body["kind"]](**body["parameters"])
-    predictor.schema_, predictor.target_ = Schema.loads(body["schema"]), body["target"]
-    predictor.seed_, predictor.n_features_in_ = body["seed"], body["features"]
+    _check_size(predictor, rounds)
+    predictor.schema_, predictor.target_ = schema, body["target"]
+    predictor.seed_, predictor.n_features_in_ = seed_number(body["seed"]), body["features"]
     predictor._replay(rounds)
     return predictor
+
+
+def _check_size(predictor: PrivatePredictor, rounds: Sequence[TrainingRound]) -> None:
+    """Trees are grown before the record is asked about their leaves: no more of them than it has answers for."""
+    chosen = predictor.hyperparameters()
+    counted = sum(a.value.size for a in rounds[0].record)
+    if (chosen.trees or 1) > max(1, counted):
+        raise CheckFailed(f"the predictor has {chosen.trees:,} trees, and its record {counted:,} counts", chosen)
+    Limits.here().check("the predictor has trees of", (chosen.trees or 1) * (chosen.leaves or 1), "items", "leaves")
+
+
+def _changed(body: Any) -> CheckFailed:
+    return CheckFailed("the file is not a predictor, or was changed: its content does not match its digest", body)
 
 
 def _digest(body: dict[str, Any]) -> str:
