@@ -226,7 +226,7 @@ def test_a_folder_that_was_changed_is_refused(earlier: Path) -> None:
 
 def test_an_archive_that_is_far_larger_unpacked_is_refused(earlier: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Limits, "here", lambda: Limits(unpacked_bytes=1 << 10))
-    with pytest.raises(InputError, match="unpacks to .* more than the limit of 1,024 bytes"):
+    with pytest.raises(InputError, match=r"unpacks to .* more than the limit of 1,024 bytes"):
         load_prior(earlier, SCHEMA)
 
 
