@@ -170,7 +170,7 @@ def _run_mutants(request: AuditRequest, output: Output) -> None:
         )
     if output.report is not None:
         writers = {".html": lambda: render_matrix(matrix), ".json": matrix.to_json}
-        write_atomically(output.report, report_writer(output.report, writers)().encode())
+        write_atomically(output.report, report_writer(output.report, writers)().encode(), private=True)
     if output.as_json:
         print(matrix.to_json())
     else:

@@ -154,7 +154,7 @@ def export(data: str, path: Path | None, out: Path) -> None:
         content = json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
     else:
         content = _csv(rows)
-    write_atomically(out, content.encode())
+    write_atomically(out, content.encode(), private=True)
     print(f"{len(rows)} rows written to {out}")
 
 

@@ -27,7 +27,7 @@ def draft_to(data: str, out: Path | None, overwrite: bool) -> None:
         raise ReleaseError(f"{str(out)!r} exists already; choose another file, or overwrite it", out)
     schema = draft_schema(data)
     if out is not None:
-        write_atomically(out, schema.dumps().encode())
+        write_atomically(out, schema.dumps().encode(), private=True)
     # To standard error, since standard output may be the schema itself, on its way to a file.
     if left_out := [c.name for c in schema if isinstance(c, Identifier)]:
         print(f"drafted as identifiers, so left out of a release: {', '.join(left_out)}", file=sys.stderr)

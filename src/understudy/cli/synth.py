@@ -232,7 +232,7 @@ def run_without_privacy(
         made = specimen(request.data, schema, method=method, **asked)
         begin("writing")
         content = csv_bytes(made.arrow, schema) if request.format == "csv" else parquet_bytes(made.table)
-        write_atomically(target, content)
+        write_atomically(target, content, private=True)
     if request.as_json:
         print_json({"out": str(target), **made.certificate})
         return

@@ -69,7 +69,7 @@ class Figure:
             raise InputError(f"{path.name!r} must end in .svg or .png", path)
         svg = self.standalone()
         data = svg.encode() if path.suffix.lower() == ".svg" else _png(svg)
-        write_atomically(path, data)
+        write_atomically(path, data, private=True)
 
     def _repr_svg_(self) -> str:
         return self.standalone()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from understudy.errors import InputError
-from understudy.files import write_atomically
+from understudy.files import make_private, write_atomically
 from understudy.pages.figure import Figure, cleaned, file_name
 from understudy.pages.formatting import counted, percent, valued
 from understudy.pages.palette import DARK, LIGHT
@@ -115,7 +115,9 @@ class Rendered:
     def save(self, path: str | Path) -> None:
         """Writes the report (.html) or the result for programs (.json), by the ending of the path."""
         path = Path(path)
-        write_atomically(path, report_writer(path, {".html": self.to_html, ".json": self.to_json})().encode())
+        content = report_writer(path, {".html": self.to_html, ".json": self.to_json})()
+        # It was made by looking at rows, without a guarantee.
+        write_atomically(path, content.encode(), private=True)
 
     def save_figures(self, folder: str | Path, format: str = "svg") -> list[Path]:
         """Writes every picture of the report as a file of its own, for papers and slides.
@@ -124,7 +126,7 @@ class Rendered:
         """
         check_figure_format(format)
         folder, figures = Path(folder), self._report().pictures(self)
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         paths = [folder / f"{i:02d}-{file_name(figure.title)}.{format}" for i, figure in enumerate(figures, 1)]
         for figure, path in zip(figures, paths, strict=True):
             figure.save(path)

@@ -173,7 +173,7 @@ class PrivatePredictor(ScikitEstimator):
     def save(self, path: str | Path) -> None:
         """Writes parameters, schema, record and certificates as JSON."""
         self._demand_fitted()
-        write_atomically(Path(path), to_json(self).encode())
+        write_atomically(Path(path), to_json(self).encode(), private=False)
 
     @classmethod
     def load(cls, path: str | Path) -> PrivatePredictor:

@@ -7,8 +7,6 @@ import hashlib
 import io
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +20,7 @@ from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import CheckFailed, ReleaseError
+from understudy.files import KEPT, staged_folder, sweep, write_synced
 from understudy.inference.model import Model
 from understudy.methods.parts.prior import Prior
 from understudy.parameters import one_of
@@ -217,7 +216,8 @@ def check_writable(target: Path, overwrite: bool, expected_bytes: int = 0) -> No
     # Folders above the target may be still to be made: where they will be is the nearest one that exists.
     parent = next(folder for folder in target.absolute().parents if folder.exists())
     try:
-        with tempfile.NamedTemporaryFile(prefix=".understudy.tmp-", dir=parent) as probe:
+        # As the release will be written, so that a name that is too long is found now, too.
+        with staged_folder(parent / target.name) as staging, (staging / CERTIFICATE).open("wb") as probe:
             # Reserves the room, so that a full disk refuses now and not after the budget is spent. Linux has this call;
             # where it is missing, writing a little must do.
             if expected_bytes and hasattr(os, "posix_fallocate"):
@@ -240,24 +240,20 @@ def _check_replaceable(target: Path) -> None:
 
 
 def write_folder(target: Path, files: dict[str, bytes], overwrite: bool) -> Path:
-    """Writes every file into a temporary folder beside the target, then renames the folder."""
-    staging: Path | None = None
+    """Writes every file into a temporary folder beside the target, then renames the folder.
+
+    A release is made to be read by others: folder and files follow the umask.
+    """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.tmp-", dir=target.parent))
-        for name, content in files.items():
-            with (staging / name).open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-        # All is on the disk before the folder gets its name: after a crash it is there whole, or not at all.
-        staging.chmod(0o755)  # mkdtemp lets nobody else in, but a release is made to be read by others
-        _put_in_place(staging, target, overwrite)
+        with staged_folder(target) as staging:
+            for name, content in files.items():
+                write_synced(staging / name, content)
+            # All is on the disk before the folder gets its name: after a crash it is there whole, or not at all.
+            _put_in_place(staging, target, overwrite)
     except OSError as error:
         raise ReleaseError(f"{str(target)!r} can't be written: {error.strerror}", target) from None
-    finally:
-        if staging is not None:
-            shutil.rmtree(staging, ignore_errors=True)
+    sweep(target, everything=True)
     return target
 
 
@@ -266,13 +262,10 @@ def _put_in_place(staging: Path, target: Path, overwrite: bool) -> None:
         staging.rename(target)
         return
     # A folder that holds files can't be renamed over: move the old one away first, and back if the new one fails.
-    kept = Path(tempfile.mkdtemp(prefix=f".{target.name}.tmp-", dir=target.parent))
-    try:
-        target.rename(kept / "old")
+    with staged_folder(target) as aside:
+        target.rename(aside / KEPT)
         try:
             staging.rename(target)
         except OSError:
-            (kept / "old").rename(target)
+            (aside / KEPT).rename(target)
             raise
-    finally:
-        shutil.rmtree(kept, ignore_errors=True)

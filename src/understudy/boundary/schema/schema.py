@@ -252,7 +252,8 @@ class Schema:
 
     def save(self, path: str | Path) -> None:
         """Writes the schema as TOML, whole or not at all."""
-        write_atomically(Path(path), self.dumps().encode())
+        # A draft holds values of the rows, until somebody says that they are public.
+        write_atomically(Path(path), self.dumps().encode(), private=self.status == DRAFT)
 
 
 def _listing(names: Sequence[str], most: int = 8) -> str:

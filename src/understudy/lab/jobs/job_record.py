@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from understudy.errors import ReleaseError
+from understudy.files import make_private
 
 
 class JobRecord:
@@ -25,7 +26,9 @@ class JobRecord:
     def open(cls, path: Path) -> Iterator[JobRecord]:
         """The record, made if there is none; refused while another run has it."""
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private(path.parent)
+            # For this user alone: what a job found may be of rows.
+            path.touch(mode=0o600)
             file = path.open("ab")
         except OSError as error:
             raise _unwritable(path, error) from None

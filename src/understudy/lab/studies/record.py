@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.errors import ReleaseError
-from understudy.files import write_atomically
+from understudy.files import make_private, write_atomically
 from understudy.lab.evaluation.measure import MeasurePart, MeasureResult
 from understudy.lab.jobs.job_record import JobRecord
 from understudy.lab.studies.study import BASELINE, Study, Trial
@@ -129,7 +129,7 @@ def study_key(folder: Path) -> bytes:
     """The secret key of the study in a folder, made if there is none; only this user may read it."""
     path = folder / KEY
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         if not path.exists():
             _make_key(path)
         key = path.read_bytes()
@@ -212,8 +212,8 @@ def to_arrow(study: Study) -> pa.Table:
 def write(study: Study, folder: Path) -> None:
     """Writes the table in both formats, each whole or not at all."""
     table = to_arrow(study)
-    write_atomically(folder / PARQUET, parquet_bytes(table))
-    write_atomically(folder / CSV, _csv_bytes(table))
+    write_atomically(folder / PARQUET, parquet_bytes(table), private=True)
+    write_atomically(folder / CSV, _csv_bytes(table), private=True)
 
 
 def _rows(study: Study) -> Iterator[Row]:

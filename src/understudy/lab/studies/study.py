@@ -149,7 +149,8 @@ class Study(Rendered):
     def save(self, path: str | Path, layout: str | None = None) -> None:
         """Writes the report, whose name must end in .html."""
         path = Path(path)
-        write_atomically(path, report_writer(path, {".html": lambda: self.to_html(layout)})().encode())
+        content = report_writer(path, {".html": lambda: self.to_html(layout)})()
+        write_atomically(path, content.encode(), private=True)
 
     def _report(self) -> Report:
         from understudy.lab.studies import report

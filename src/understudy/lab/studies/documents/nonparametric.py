@@ -152,7 +152,7 @@ def study(seed: int = 0, size: NonparametricSize | None = None) -> Nonparametric
 
 def write(path: str | Path, seed: int = 0, size: NonparametricSize | None = None) -> Path:
     """The page as a file."""
-    write_atomically(Path(path), render(study(seed, size)).encode())
+    write_atomically(Path(path), render(study(seed, size)).encode(), private=False)
     return Path(path)
 
 

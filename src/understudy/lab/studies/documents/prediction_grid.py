@@ -206,10 +206,10 @@ def _plain(splits: Sequence[tuple[PredictionData, PredictionData]], depth: int, 
 def save(grid: PredictionGrid, folder: Path) -> None:
     """The page, and the numbers behind it."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / "prediction-grid.html", render(grid).encode())
+    write_atomically(folder / "prediction-grid.html", render(grid).encode(), private=False)
     numbers = [asdict(o) | {"mean": o.mean, "variance": o.variance} for o in grid.outcomes]
     body = {"baselines": grid.baselines, "rows": grid.rows, "outcomes": numbers, "town": asdict(grid.town)}
-    write_atomically(folder / "prediction-grid.json", (json.dumps(body, indent=1) + "\n").encode())
+    write_atomically(folder / "prediction-grid.json", (json.dumps(body, indent=1) + "\n").encode(), private=False)
 
 
 # The names of the levels are those of the document; which schooling is in which is not printed, and ours.
