@@ -30,6 +30,7 @@ from understudy.releases.release import (
     read_record,
     synthetic_name,
 )
+from understudy.releases.room import MOST_ROWS
 from understudy.releases.synthesis import Plan
 from understudy.releases.untrusted import audit_claim
 from understudy.releases.untrusted.arrays import check_arrays
@@ -308,6 +309,8 @@ def _rerun(schema: Schema, certificate: Certificate, curator: Curator, options: 
             seed=certificate.seed,
             accept_draft=True,  # whoever made the release did; its certificate claims nothing then
             given=certificate.parameters.get("given"),
+            # Earlier releases name none: theirs was that of all releases.
+            most_rows=certificate.parameters.get("most_rows", MOST_ROWS),
         )
         return replace(plan, before_drawing=before_drawing).release(curator, "pyarrow")
     except CheckFailed:

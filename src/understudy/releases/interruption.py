@@ -15,6 +15,11 @@ from understudy.errors import InputError
 if TYPE_CHECKING:
     from understudy.releases.synthesis import Plan
 
+POSTPROCESSING = ("rows", "given")
+"""Of the facts of a release: what may be another when it goes on, since nothing is asked of the private rows for it.
+
+The seed may not. Rows are drawn by it, but some methods also choose by it what they ask next: another one would ask
+questions to which the journal has no answers."""
 TRAINS = "torch"
 """The package whose arithmetic a training depends on."""
 
@@ -29,22 +34,23 @@ def journal_at(path: str | Path | None, ledger: Ledger | Path | None, resume: bo
         raise InputError("what is resumed must be said; name the journal of the interrupted release too", path)
     if resume:
         return Journal.resumed(Path(path), ledger)
-    return Journal.fresh(Path(path))
+    return Journal.fresh(Path(path), ledger)
 
 
 def without_ledger(path: str | Path | None) -> InputError:
     return InputError("a journal needs a ledger, which alone knows what was drawn; name the ledger too", path)
 
 
-def continued(plan: Plan, journal: Journal | None, seed: int | None) -> Plan:
-    """The plan with the post-processing seed of the release that goes on, unless one was asked for."""
-    if journal is None or seed is not None or "seed" not in journal.facts:
+def continued(plan: Plan, journal: Journal | None, **asked: object) -> Plan:
+    """The plan with what the release that goes on was asked for, where nothing else is `asked`: seed, rows, given."""
+    if journal is None:
         return plan
-    return dataclasses.replace(plan, seed=journal.facts["seed"])
+    earlier = {name: journal.facts[name] for name, value in asked.items() if value is None and name in journal.facts}
+    return dataclasses.replace(plan, **earlier)
 
 
 def facts(plan: Plan, data: str, secure: bool, versions: dict[str, str]) -> dict[str, Any]:
-    """All that the answers and what is made of them depend on, but for rows and noise.
+    """All that the answers and what is made of them depend on, but for the private rows and the noise.
 
     Noise of a test's seed and noise that hides people must not be mixed: the certificate speaks of all answers.
     """

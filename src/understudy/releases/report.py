@@ -137,7 +137,7 @@ def render(
         origin_words=ORIGINS,
         spent=certificate.composed[0],
         rules=domain.schema.rules,
-        row_words=ROW_RULES.get(certificate.rows_rule, certificate.rows_rule),
+        row_words=_row_words(certificate.rows_rule),
         method=METHODS.get(certificate.method),
         parameters=_parameters(certificate.parameters),
         most_listed=MOST_LISTED,
@@ -370,6 +370,11 @@ def _origin_counts(certificate: Certificate) -> list[tuple[str, int]]:
     """How many columns came about in each way, in a fixed order."""
     tally = Counter(certificate.columns.values())
     return [(origin, tally[origin]) for origin in (*ORIGINS, *sorted(set(tally) - set(ORIGINS))) if tally[origin]]
+
+
+def _row_words(rule: str) -> str:
+    rule, cut, most = rule.partition(", cut at ")
+    return f"{ROW_RULES.get(rule, rule)}{cut}{most}"
 
 
 def _parameters(parameters: dict[str, Any]) -> list[tuple[str, str]]:

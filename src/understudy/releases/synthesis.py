@@ -41,12 +41,12 @@ from understudy.progress import Advance, Listener, listening
 from understudy.releases.certificate import Audited, Certificate, provenance, versions
 from understudy.releases.drawing import Columns, check_satisfiable, draw, seed_or_fresh
 from understudy.releases.evidence import Evidence, Plain, check_stated
-from understudy.releases.interruption import continued, facts, journal_at, without_ledger
+from understudy.releases.interruption import POSTPROCESSING, continued, facts, journal_at, without_ledger
 from understudy.releases.priors import load_prior
 from understudy.releases.release import Release
+from understudy.releases.room import MOST_ROWS, check_memory, most_rows
 from understudy.releases.synthetic_table import from_values, to_native
 
-MOST_ROWS = 200_000_000
 STEPS = ("learning what the schema keeps private", "measuring", "drawing rows")
 QUESTION = "question"
 
@@ -104,7 +104,8 @@ def synthesize(
         prior: The folder of an earlier release of the same data, or a CSV or Parquet file of **public** rows, as
             evidence for method rake. What the earlier release cost stays in the ledger besides; nothing protects the
             rows of the file.
-        rows: How many synthetic rows; by default the noisy number of private ones, `given` or not.
+        rows: How many synthetic rows; by default the noisy number of private ones, `given` or not, and at most ten
+            million, or fewer where memory is short: the certificate says so then.
         seed: Fixes the post-processing only, and is safe to publish.
         ledger: A ledger or its path. By default it is the one beside the file that the table was opened from; a frame
             has none. False debits none. The certificate says which debit paid, or that none did.
@@ -114,7 +115,8 @@ def synthesize(
         audit: What `understudy.audit` found of the method with this budget, or a function that audits it now, once all
             else was checked; the certificate will carry it.
         journal: A file that keeps each noisy answer until the release is made; it needs a ledger.
-        resume: Continue the release of this journal, which was interrupted: nothing is paid or drawn twice.
+        resume: Continue the release of this journal, which was interrupted: nothing is paid or drawn twice. `rows` and
+            `given` may be others than before, since they ask nothing of the private rows.
         progress: A function of the name of each part as it begins, or an `understudy.progress.Progress`.
         deliver: Called with the release before the journal is deleted, to save it where no interruption can lose it.
 
@@ -141,15 +143,17 @@ def synthesize(
     )
     randomness, budget = randomness_of(test_only_noise_seed), Budget(epsilon, delta)
     plan = Plan.of(
-        table.schema, budget, method, said, rows=rows, seed=seed, accept_draft=accept_draft_as_public, given=given
-    ).check()
+        table.schema, budget, method, said, rows=rows, seed=seed, accept_draft=accept_draft_as_public, given=given,
+        most_rows=most_rows(table.schema),
+    ).check()  # fmt: skip
     # After the check: a refusal must not make a ledger or a journal, let alone debit one.
     paying = ledger_for(table, ledger)
     kept = journal
     if not isinstance(kept, Journal):
         kept = journal_at(kept, paying, resume)
     with closing(kept) if kept else nullcontext():
-        plan = continued(plan, kept, seed)
+        plan = continued(plan, kept, seed=seed, rows=rows, given=given)
+        check_memory(plan.schema, plan.rows)
         if callable(audit):
             audit = audit(plan)
         release = synthesize_with(
@@ -189,7 +193,9 @@ def synthesize_with(
         if ledger is None:
             raise without_ledger(journal.path)
         # Answers that were given to another plan, by other versions or with other noise can't be continued.
-        journal.settle(facts(plan, table.name, randomness.secure, versions() | plan.choice.package))
+        journal.settle(
+            facts(plan, table.name, randomness.secure, versions() | plan.choice.package), free=POSTPROCESSING
+        )
     # It debits the whole budget before its first draw (docs/decisions/0001-whole-budget-debit.md).
     curator = Curator.on(
         table,
@@ -218,6 +224,8 @@ class Plan:
     draft_accepted: bool = False
     given: Mapping[str, Plain] = field(default_factory=dict)
     audit: Audited | None = None
+    most_rows: int = MOST_ROWS
+    """Of a release that is asked for no number of rows."""
     checked: bool = field(default=False, compare=False)
     before_drawing: Callable[[Schema, int], None] | None = field(default=None, compare=False)
     """Told the schema, with all that was bought, and the number of rows; who replays a release may refuse them."""
@@ -233,9 +241,11 @@ class Plan:
         seed: int | None,
         accept_draft: bool = False,
         given: Mapping[str, object] | None = None,
+        most_rows: int = MOST_ROWS,
     ) -> Plan:
         if rows is not None:
             whole_number("rows", rows, 1, MOST_ROWS)
+        whole_number("most_rows", most_rows, 1, MOST_ROWS)
         seed = seed_or_fresh(seed)
         schema.check_confirmed(accept_draft)
         choice = choose(method, options, schema, budget)
@@ -252,6 +262,7 @@ class Plan:
             recipe=build_recipe(choice.method, options),
             draft_accepted=schema.status == DRAFT,
             given=stated,
+            most_rows=most_rows,
         )
 
     def audited(self, audit: Audited | None) -> Plan:
@@ -300,7 +311,7 @@ class Plan:
             domain, model = self.learn(curator, told)
             told(STEPS[2])
             # The total is noisy: it may be below 1, or far above what a disk holds.
-            rows = self.rows or min(MOST_ROWS, max(1, round(model.total)))
+            rows = self.rows or min(self.most_rows, max(1, round(model.total)))
             if self.before_drawing:
                 self.before_drawing(domain.schema, rows)
             given = Evidence.stated(self.given, domain)
@@ -333,7 +344,7 @@ class Plan:
         arrow = from_values(values, domain.schema)
         return Release(
             to_native(arrow, kind),
-            self.certificate(curator, arrow.num_rows),
+            self.certificate(curator, arrow.num_rows, cut=self.rows is None and round(model.total) > self.most_rows),
             record=tuple(curator.record),
             schema=self.schema,
             domain=domain,
@@ -342,8 +353,10 @@ class Plan:
             prior=self.options.prior,
         )
 
-    def certificate(self, curator: Curator, rows: int) -> Certificate:
+    def certificate(self, curator: Curator, rows: int, cut: bool = False) -> Certificate:
         parameters = self.options.to_dict() | {"rows": self.rows}
+        if cut:  # a replay elsewhere must cut there too
+            parameters["most_rows"] = self.most_rows
         if self.given:
             parameters["given"] = self.given
         return Certificate(
@@ -356,7 +369,7 @@ class Plan:
             spends=curator.spends,
             columns=provenance(self.schema),
             rows=rows,
-            rows_rule=self._rows_rule(),
+            rows_rule=self._rows_rule() + f", cut at {rows:,}" * cut,
             seed=self.seed,
             secure=curator.secure,
             created=datetime.now(UTC).isoformat(timespec="seconds"),

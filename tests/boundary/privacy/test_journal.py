@@ -25,7 +25,7 @@ from understudy.boundary.privacy.budget import Budget, Cost
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.gates import JournalGate, Payer
-from understudy.boundary.privacy.journal import ANSWER, MAGIC, STEP, Journal
+from understudy.boundary.privacy.journal import ANSWER, FRAME, MAGIC, STEP, Journal
 from understudy.boundary.privacy.ledger.claims import FINISHED, HEAD, Overtaken, put
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.boundary.schema.domain import Domain
@@ -107,7 +107,7 @@ class Desk:
     def run(self, resume: bool = False, *, path: Path | None = None, hand: Callable[[int], None] | None = None) -> Seen:
         """All questions, from a new journal or an old one; `hand` is called with the number of each answer."""
         where = path or self.path
-        with closing(Journal.resumed(where, self.ledger) if resume else Journal.fresh(where)) as journal:
+        with closing(Journal.resumed(where, self.ledger) if resume else Journal.fresh(where, self.ledger)) as journal:
             journal.settle(FACTS)
             return self.ask(journal, hand or (lambda number: None))
 
@@ -399,9 +399,96 @@ def test_what_is_no_journal_is_refused(desk: Desk):
     desk.path.write_text("something else entirely")
     with pytest.raises(InputError, match="isn't a journal"):
         desk.run(resume=True)
-    with pytest.raises(InputError, match="journal of a release that was interrupted"):
+    with pytest.raises(InputError, match="isn't a journal"):
         desk.run()
     assert not desk.ledger.exists()
+
+
+BODY = len(MAGIC) + FRAME.size
+"""A journal that is shorter, or not much longer, ends within its head."""
+
+
+@pytest.mark.parametrize("length", [0, 5, len(MAGIC), BODY - 1, BODY + 10])
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_journal_that_ends_within_its_head_was_never_paid_for(desk: Desk, length: int, resume: bool, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(Stop):
+        patch.setattr(Ledger, "debit", _stop)
+        desk.run()
+    desk.path.write_bytes(desk.path.read_bytes()[:length])
+    desk.run(resume=resume)
+    assert len(desk.spent()) == 1
+
+
+@pytest.mark.parametrize("length", [0, BODY + 10])
+def test_a_paid_journal_that_was_cut_short_later_is_not_debited_again_by_resuming(desk: Desk, length: int, monkeypatch):
+    interrupted(desk, "handed", 2, monkeypatch)
+    desk.path.write_bytes(desk.path.read_bytes()[:length])
+    with pytest.raises(InputError, match="ends within its head, so that nothing tells which release it is of"):
+        desk.run(resume=True)
+    assert len(desk.spent()) == 1 and desk.path.exists()
+
+
+def test_a_journal_with_a_damaged_head_is_refused(desk: Desk, monkeypatch):
+    interrupted(desk, "handed", 2, monkeypatch)
+    content = bytearray(desk.path.read_bytes())
+    content[BODY + 5] ^= 1
+    desk.path.write_bytes(content)
+    for resume in (False, True):
+        with pytest.raises(InputError, match="is damaged in its head"):
+            desk.run(resume=resume)
+    assert desk.path.read_bytes() == content
+
+
+def test_a_plain_run_says_whether_the_journal_in_its_way_is_paid_for(desk: Desk, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(Stop):
+        patch.setattr(Ledger, "debit", _stop)
+        desk.run()
+    with pytest.raises(InputError, match="interrupted before the ledger was debited for it; go on with it"):
+        desk.run()
+    desk.path.unlink()
+    interrupted(desk, "handed", 1, monkeypatch)
+    with pytest.raises(InputError, match="interrupted, and is paid for; go on with it"):
+        desk.run()
+
+
+def test_a_release_is_finished_also_where_the_ledger_cant_be_written(desk: Desk, monkeypatch):
+    """It is delivered by then: the journal goes, and a copy of it gives the same release once more."""
+
+    def full(self: Ledger, entry: int, place: int, digest: str) -> None:
+        if place == FINISHED:
+            raise InputError("the disk is full")
+        honest(self, entry, place, digest)
+
+    honest = Ledger.claim
+    monkeypatch.setattr(Ledger, "claim", full)
+    desk.run()
+    with closing(Journal.resumed(desk.path, desk.ledger)) as journal:
+        journal.finish(desk.ledger)
+    assert not desk.path.exists() and len(desk.spent()) == 1
+
+
+def test_an_interrupt_after_the_commit_of_the_debit_leaves_a_paid_journal(desk: Desk, monkeypatch):
+    def late(self: Ledger, *arguments: Any, **named: Any) -> int:
+        honest(self, *arguments, **named)
+        raise KeyboardInterrupt
+
+    honest = Ledger.debit
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Ledger, "debit", late)
+        desk.run()
+    assert len(desk.spent()) == 1
+    desk.run(resume=True)
+    assert len(desk.spent()) == 1
+
+
+def test_an_interrupt_before_the_debit_leaves_no_journal(desk: Desk, monkeypatch):
+    def early(*arguments: Any, **named: Any) -> int:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Ledger, "debit", early)
+        desk.run()
+    assert desk.spent() == [] and not desk.path.exists()
 
 
 def test_a_refused_debit_leaves_no_journal(desk: Desk):

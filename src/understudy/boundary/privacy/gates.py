@@ -217,8 +217,10 @@ class JournalGate(RowGate):
         try:
             self._journal.create()
             self._journal.entry = self._write_down(ledger, whole, self._journal.digest)
-        except UnderstudyError:
-            self._journal.discard()
+        except (Exception, KeyboardInterrupt):
+            # The ledger knows whether it was debited: a stop may come after its commit and before its answer.
+            if not self._journal.recall(ledger):
+                self._journal.discard()
             raise
 
     @property

@@ -19,7 +19,7 @@ import os
 import secrets
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -72,11 +72,14 @@ class Journal:
         self._folders: list[Path] = []
 
     @classmethod
-    def fresh(cls, path: Path) -> Journal:
-        """A journal that is made with the first debit; refused where there is one already, which somebody paid for."""
-        if path.exists():
-            raise _unfinished(path)
-        return cls(path)
+    def fresh(cls, path: Path, ledger: Ledger | Path | None = None) -> Journal:
+        """A journal that is made with the first debit; refused where there is one that somebody may have paid for."""
+        if not path.exists():
+            return cls(path)
+        with closing(cls.open(path)) as found:
+            if found.digest:
+                raise _unfinished(path, paid=ledger is None or found.recall(ledger))
+            return found._begun_anew()
 
     @classmethod
     def open(cls, path: Path) -> Journal:
@@ -99,6 +102,15 @@ class Journal:
         journal = cls.open(path)
         with journal._closing_on_failure():
             book = Ledger.at(ledger)
+            if not journal.digest:
+                # Nothing is debited before the head is on the disk; but a copy may have been cut short later.
+                if book.unfinished():
+                    raise InputError(
+                        f"journal ({str(path)!r}) ends within its head, so that nothing tells which release it is of, "
+                        f"and ledger ({book}) has one that isn't finished; delete it, and pay anew",
+                        path,
+                    )
+                return journal._begun_anew()
             claimed = book.claimed(journal.digest)
             if claimed is None:
                 # A stop between the journal's head and its debit: nothing was drawn, and nothing is there to trust.
@@ -124,10 +136,20 @@ class Journal:
             raise
 
     def finish(self, ledger: Ledger | Path) -> None:
-        """Closes a release for good, once it is where it should be: the ledger says so, and the journal is deleted."""
+        """Closes a release for good, once it is where it should be: the journal is deleted, and the ledger says so."""
         if self.entry is not None:
-            Ledger.at(ledger).claim(self.entry, FINISHED, self.digest)
+            # The journal first: it may be what fills the disk. And whatever becomes of the mark, the release is there,
+            # and from a copy of the journal nothing can be drawn that wasn't: the mark says why it is refused.
             self.delete()
+            with suppress(InputError):
+                Ledger.at(ledger).claim(self.entry, FINISHED, self.digest)
+
+    def recall(self, ledger: Ledger | Path) -> bool:
+        """Whether the ledger was debited for it, as the ledger says."""
+        if self.entry is None and (isinstance(ledger, Ledger) or ledger.exists()):
+            claimed = Ledger.at(ledger).claimed(self.digest)
+            self.entry = claimed.entry if claimed else None
+        return self.paid
 
     @property
     def paid(self) -> bool:
@@ -149,13 +171,13 @@ class Journal:
         """The place of the next record."""
         return self._claimed + 1
 
-    def settle(self, facts: Mapping[str, Any]) -> None:
-        """States what is asked for; one that goes on must ask for the same."""
+    def settle(self, facts: Mapping[str, Any], free: Sequence[str] = ()) -> None:
+        """States what is asked for; one that goes on must ask for the same, but for what is `free`."""
         stated: dict[str, Any] = json.loads(json.dumps(facts, default=str))
         earlier = stated if self._file is None else self.facts
         for name in dict.fromkeys([*earlier, *stated]):
             then, now = earlier.get(name), stated.get(name)
-            if then != now:
+            if then != now and name not in free:
                 raise InputError(
                     f"{name} ({_short(now)}) must be {_short(then)}, as in journal {str(self.path)!r}; resume with "
                     "what was asked for, or start anew",
@@ -283,21 +305,33 @@ class Journal:
         return values
 
     def _read(self) -> None:
-        """The head, and where each whole record is."""
-        if exactly(self._opened, len(MAGIC)) != MAGIC:
+        """The head, and where each whole record is; a file that was cut before the end of its head has no digest."""
+        start = exactly(self._opened, len(MAGIC))
+        if not MAGIC.startswith(start):
             raise InputError(f"{str(self.path)!r} isn't a journal of this Understudy; give another --out", self.path)
         head = next(bodies(self._opened), None)
         if head is None:
-            raise InputError(
-                f"journal ({str(self.path)!r}) ends within its head, and says nothing; delete it, and start anew",
-                self.path,
-            )
+            self._demand_cut_short()
+            return
         self.facts, self.digest = json.loads(head)["facts"], sha(head).hex()
         self._end = self._opened.tell()
         for body in bodies(self._opened):
             end = self._opened.tell()
             header = json.loads(body.partition(b"\n")[0])
             self._notes.append(Note(sha(body).hex(), end - len(body), end, header))
+
+    def _demand_cut_short(self) -> None:
+        self._opened.seek(len(MAGIC))
+        frame = exactly(self._opened, FRAME.size)
+        if len(frame) == FRAME.size and FRAME.unpack(frame)[0] <= len(exactly(self._opened, FRAME.unpack(frame)[0])):
+            raise InputError(
+                f"journal ({str(self.path)!r}) is damaged in its head, and says nothing; delete it, and start anew",
+                self.path,
+            )
+
+    def _begun_anew(self) -> Journal:
+        self.delete()
+        return Journal(self.path)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -312,10 +346,12 @@ def digest_of(questions: Sequence[dict[str, Any]]) -> str:
     return sha(json.dumps(list(questions), sort_keys=True).encode()).hex()
 
 
-def _unfinished(path: Path) -> InputError:
+def _unfinished(path: Path, paid: bool = True) -> InputError:
+    then, instead = ", and is paid for", "delete it and pay again"
+    if not paid:
+        then, instead = " before the ledger was debited for it", "delete it"
     return InputError(
-        f"{str(path)!r} is the journal of a release that was interrupted; go on with it (--resume), or delete it and "
-        "pay again",
+        f"{str(path)!r} is the journal of a release that was interrupted{then}; go on with it (--resume), or {instead}",
         path,
     )
 

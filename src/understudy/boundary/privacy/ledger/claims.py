@@ -42,6 +42,13 @@ def find(database: sqlite3.Connection, head: str) -> Claimed | None:
     return None if row is None else _of(database, int(row[0]))
 
 
+def unfinished(database: sqlite3.Connection) -> bool:
+    """Whether the release of some journal was debited here and has not come to its end."""
+    ended = "SELECT entry FROM claims WHERE place = ?"
+    question = f"SELECT 1 FROM claims WHERE place = ? AND entry NOT IN ({ended})"
+    return _is_made(database) and database.execute(question, (HEAD, FINISHED)).fetchone() is not None
+
+
 def put(database: sqlite3.Connection, entry: int, place: int, digest: str) -> None:
     """Claims the next place of a release. Called under the lock of the only writer, so that the check can't be late."""
     if place != HEAD:

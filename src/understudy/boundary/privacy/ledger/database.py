@@ -96,7 +96,7 @@ _COMPLAINTS = {
     "SQLITE_NOTADB": "isn't a ledger but some other file; give the path of a ledger that Understudy made.",
     "SQLITE_READONLY": "can't be written to; give yourself the right to write, or choose another path.",
     "SQLITE_CANTOPEN": "can't be opened; check that the path is an existing file that you may read and write.",
-    "SQLITE_FULL": "can't be written to, since the disk is full, and nothing was debited; make room and try again.",
+    "SQLITE_FULL": "can't be written to, since the disk is full, and is as it was; make room and try again.",
     "SQLITE_IOERR": "can't be read or written; look at the disk, then at the ledger's history, before you try again.",
     "SQLITE_CORRUPT": "is damaged: SQLite finds its pages broken; {remedy}.",
 }

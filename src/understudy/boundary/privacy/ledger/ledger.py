@@ -282,6 +282,11 @@ class Ledger:
         with self._database.reading() as database:
             return claims.find(database, journal)
 
+    def unfinished(self) -> bool:
+        """Whether some release with a journal was debited and has not come to its end."""
+        with self._database.reading() as database:
+            return claims.unfinished(database)
+
     def spent(self) -> Cost:
         """The composed cost of all releases."""
         return total(entry.cost for entry in self.entries())
