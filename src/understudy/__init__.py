@@ -12,15 +12,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from understudy.boundary.privacy.budget import Amount, Budget, Spend
-from understudy.boundary.privacy.curator import Curator
-from understudy.boundary.privacy.ledger.ledger import Ledger
-from understudy.boundary.privacy.measurement import Measurement
-from understudy.boundary.schema.domain import Domain
-from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.draft import draft_schema
-from understudy.boundary.tables.sources import open
-from understudy.boundary.tables.table import Table
 from understudy.errors import (
     BudgetExhausted,
     CheckFailed,
@@ -32,41 +23,66 @@ from understudy.errors import (
     TableError,
     UnderstudyError,
 )
-from understudy.lab.specimens.all_specimens import specimen
-from understudy.methods.registry import METHODS
-from understudy.releases.certificate import Certificate
-from understudy.releases.checking import replay, verify
-from understudy.releases.planning import plan
-from understudy.releases.release import Release
-from understudy.releases.synthesis import synthesize
 
 if TYPE_CHECKING:
+    from understudy.boundary.privacy.budget import Amount, Budget, Spend
+    from understudy.boundary.privacy.curator import Curator
+    from understudy.boundary.privacy.ledger.ledger import Ledger
+    from understudy.boundary.privacy.measurement import Measurement
+    from understudy.boundary.schema.domain import Domain
+    from understudy.boundary.schema.schema import Schema
+    from understudy.boundary.tables.draft import draft_schema
+    from understudy.boundary.tables.sources import open
+    from understudy.boundary.tables.table import Table
     from understudy.lab.attacks.attacks import Attacks, attack
     from understudy.lab.audits.audit import audit, audit_mutants
     from understudy.lab.audits.result import Audit
     from understudy.lab.evaluation.evaluation import Evaluation, evaluate
     from understudy.lab.evaluation.measures.anonymity import anonymity
+    from understudy.lab.specimens.all_specimens import specimen
     from understudy.lab.studies.method_comparison import compare
     from understudy.lab.studies.study import Study
+    from understudy.methods.registry import METHODS
     from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
     from understudy.queries.answer import Answer
     from understudy.queries.query import query
+    from understudy.releases.certificate import Certificate
+    from understudy.releases.checking import replay, verify
+    from understudy.releases.planning import plan
+    from understudy.releases.release import Release
+    from understudy.releases.synthesis import synthesize
 
 __version__ = "0.2.0"
 
 _LATE = {
+    "boundary.privacy.budget": ("Amount", "Budget", "Spend"),
+    "boundary.privacy.curator": ("Curator",),
+    "boundary.privacy.ledger.ledger": ("Ledger",),
+    "boundary.privacy.measurement": ("Measurement",),
+    "boundary.schema.domain": ("Domain",),
+    "boundary.schema.schema": ("Schema",),
+    "boundary.tables.draft": ("draft_schema",),
+    "boundary.tables.sources": ("open",),
+    "boundary.tables.table": ("Table",),
     "lab.attacks.attacks": ("Attacks", "attack"),
     "lab.audits.audit": ("audit", "audit_mutants"),
     "lab.audits.result": ("Audit",),
     "lab.evaluation.evaluation": ("Evaluation", "evaluate"),
     "lab.evaluation.measures.anonymity": ("anonymity",),
+    "lab.specimens.all_specimens": ("specimen",),
     "lab.studies.method_comparison": ("compare",),
     "lab.studies.study": ("Study",),
+    "methods.registry": ("METHODS",),
     "predictors.classifiers": ("PrivateDecisionTree", "PrivateForest", "PrivateGreedyTree"),
     "queries.answer": ("Answer",),
     "queries.query": ("query",),
+    "releases.certificate": ("Certificate",),
+    "releases.checking": ("replay", "verify"),
+    "releases.planning": ("plan",),
+    "releases.release": ("Release",),
+    "releases.synthesis": ("synthesize",),
 }
-"""Imported when they are first asked for: a release needs none of them."""
+"""Imported when they are first asked for: no use needs them all, and the command line can answer Ctrl-C at once."""
 
 
 def __getattr__(name: str) -> Any:

@@ -10,8 +10,9 @@
     ├── CheckFailed             verify, replay or audit found a mismatch           exit code 1
     └── InternalError           a bug of ours: please report it                    exit code 70
 
-A message is one sentence that names the thing, its value and its bound, and says what to do.
-It never repeats a value read from a private row, nor the password in an address.
+A message is one sentence on one line that names the thing, its value and its bound, and says what to do.
+It never repeats a value read from a private row, nor the password in an address, and it holds no character that a
+terminal would obey (`shown`).
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-# Greedy, since a password may hold an @; and a path takes one of the two slashes away.
-_ADDRESS = re.compile(r"(\w:/{1,2})[^\s/]*:\S*@")
-_PASSWORD = re.compile(r"(password=)[^\s&'\"]+", re.IGNORECASE)
+# Greedy, since a password may hold an @, and a space where it stands in quotes; a path takes one of two slashes away.
+_ADDRESS = re.compile(r"(\w:/{1,2})[^\s/]*:(?:[^'\"]*|\S*)@")
+_PASSWORD = re.compile(r"(password\s*=\s*)('[^']*'|\"[^\"]*\"|[^\s&'\"]+)", re.IGNORECASE)
+# Line breaks and escapes (C0, DEL, C1), what turns the direction of writing, and halves of characters.
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _HERE = Path(__file__).parent
 T = TypeVar("T")
 
@@ -36,7 +39,7 @@ class UnderstudyError(Exception):
     exit_code = 70  # EX_SOFTWARE of sysexits.h: a bug of ours, unless a subclass says otherwise
 
     def __init__(self, message: str, subject: Any = None) -> None:
-        super().__init__(without_secrets(message))
+        super().__init__(shown(message))
         self.subject = subject
 
 
@@ -48,6 +51,15 @@ def without_secrets(text: str) -> str:
     """
     text = _ADDRESS.sub(r"\1…@", text)
     return _PASSWORD.sub(r"\1…", text)
+
+
+def shown(text: str) -> str:
+    r"""The text as it may stand in a terminal, on one line: without passwords, and with what a terminal obeys escaped.
+
+    >>> print(shown("a name\x1b[2J, and\na line"))
+    a name\x1b[2J, and\na line
+    """
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), without_secrets(text))
 
 
 def without_cells(read: Callable[..., T]) -> Callable[..., T]:

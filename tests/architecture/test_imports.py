@@ -94,8 +94,6 @@ FILE_WRITERS = ("pyarrow.csv", "pyarrow.parquet")
 ROW_READERS = ("read_csv", "read_parquet", "read_table", "read_json", "read_excel", "read_sql", "read_database")
 ROW_READERS += ("scan_csv", "scan_parquet", "open_csv", "open_dataset", "ParquetFile", "from_csv_auto")
 FILE_MODULES = ("gzip", "bz2", "lzma", "io", "os", "codecs", "builtins", "tarfile")
-READS_RELEASES = "understudy.releases.untrusted.reading"
-"""Reads files of releases and of predictors, and no table."""
 OWN_FILES = ("boundary.schema", "predictors", "releases", "datasets", "lab.jobs", "lab.studies", "lab.audits", "pages")
 """Packages that read files of ours (schemas, releases, records of studies and audits, saved predictors), whole and as
 bytes or text; never data."""
@@ -107,6 +105,9 @@ WRITES_SYNTHETIC_ROWS = ("understudy.releases.synthetic_table",)
 """May import what writes CSV and Parquet files; reading with it is refused as everywhere."""
 LOADS_MADE_UP_ROWS = ("understudy.lab.audits.checks.server",)
 """The auditor's own rows, put on a server that somebody named for that."""
+OPENS_DESCRIPTORS = ("understudy.files", "understudy.cli.streams", "understudy.releases.untrusted.reading")
+"""May open what they write, for a lock on it; the null device in the place of a closed stream; and files of releases and
+of predictors, which are no tables, without waiting."""
 GENERATORS = ("Generator", "PCG64", "SeedSequence", "default_rng")
 BANNED_MODULES = ("random", "pickle", "cPickle", "joblib", "marshal", "shelve", "dill", "cloudpickle")
 
@@ -196,10 +197,8 @@ def reaches_rows(module: Module) -> list[str]:
         return []
     banned = [m for m in ROW_MODULES if not (m in FILE_WRITERS and module.name in WRITES_SYNTHETIC_ROWS)]
     imported = [n for n in module.imports() if any(n == m or n.startswith(m + ".") for m in banned)]
-    calls = [called(c) for c in module.calls() if _reads_rows(c, module.room)]
-    if module.name == READS_RELEASES:
-        calls.remove("open")  # the one by which a file is opened without waiting, and looked at before it is read
-    return imported + _counting(module) + calls
+    calls = [c for c in module.calls() if not (module.name in OPENS_DESCRIPTORS and dotted(c.func) == "os.open")]
+    return imported + _counting(module) + [called(c) for c in calls if _reads_rows(c, module.room)]
 
 
 def _counting(module: Module) -> list[str]:

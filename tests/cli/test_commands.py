@@ -456,7 +456,7 @@ def test_an_interrupted_run_says_what_stays(understudy, desk: Path, monkeypatch:
 
     monkeypatch.setattr("understudy.cli.synth.synthesize", interrupt)
     outcome = understudy("synth", "people.csv", "--epsilon", 1)
-    assert outcome.code == 130 and outcome.err == "understudy: interrupted; what was debited stays debited.\n"
+    assert outcome.code == 130 and outcome.err == "understudy: interrupted; nothing was debited.\n"
 
 
 def test_as_a_module_of_python(desk: Path):

@@ -77,8 +77,9 @@ def test_after_an_interrupt_before_anything_was_paid(desk: Path, understudy, mon
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "debit", interrupt)
         outcome = understudy(*SYNTH)
-    assert outcome.code == 130 and outcome.err == "understudy: interrupted; what was debited stays debited.\n"
-    assert understudy(*SYNTH, "--resume").code == 0
+    assert outcome.code == 130 and outcome.err == "understudy: interrupted; nothing was debited.\n"
+    assert {p.name for p in desk.iterdir()} == {"people.csv", "people.toml", LEDGER}
+    assert understudy(*SYNTH).code == 0
     check_finished(desk, understudy)
 
 

@@ -156,6 +156,9 @@ def synth(
     resume: Annotated[
         bool, _flag("--resume", "Continue a release that was interrupted; it is not paid for again.")
     ] = False,
+    journal: Annotated[
+        Path | None, _option("Where answers are kept until the release is written \\[default: OUT.journal].")
+    ] = None,
     accept_draft_as_public: AcceptDraft = False,
     test_only_noise_seed: Annotated[
         int | None, _option("Make the noise repeatable: the release is stamped TEST-ONLY.")
@@ -174,7 +177,7 @@ def synth(
 
     request = Request(
         data, schema, out, format=format, ledger=ledger, overwrite=overwrite, audit=audit, resume=resume,
-        quiet=quiet or json, as_json=json,
+        journal=journal, quiet=quiet or json, as_json=json,
     )  # fmt: skip
     request.check()
     check_no_privacy(method, no_privacy)

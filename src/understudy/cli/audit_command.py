@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from understudy.boundary.privacy.budget import DEFAULT_DELTA
 from understudy.boundary.schema.schema import ADD_REMOVE
-from understudy.cli.screen import Output, print_facts, print_table, progress
+from understudy.cli.screen import Output, print_facts, print_json, print_table, progress, tell
 from understudy.errors import CheckFailed, InputError
 from understudy.files import write_atomically
 from understudy.lab.audits.audit import CANARIES, audit, audit_mutants
@@ -107,7 +108,7 @@ def _run_one(request: AuditRequest, output: Output) -> None:
         found = audit(method, progress=told, **asked)
         output.save(found)
     if output.as_json:
-        print(found.to_json())
+        print_json(json.loads(found.to_json()))
     else:
         _print(found)
         output.print_paths()
@@ -117,7 +118,7 @@ def _run_one(request: AuditRequest, output: Output) -> None:
 
 
 def _print(found: Audit) -> None:
-    print(f"{found.subject} ({found.kind}), at the {found.setting} setting")
+    tell(f"{found.subject} ({found.kind}), at the {found.setting} setting")
     print_facts(_facts(found))
     steps = [(s.title, s.outcome, str(len(s.checks)), f"{s.seconds:.1f}") for s in found.steps]
     print_table("Steps", ("step", "outcome", "checks", "seconds"), steps)
@@ -128,9 +129,9 @@ def _print(found: Audit) -> None:
         heads = ("pair", "view", "statistic", "runs", "told rightly", *symbols, "refutes")
         print_table("Proved lower bounds", heads, [_bound_row(found, b) for b in found.bounds])
     if not found.violated:
-        print(summary(found))
-    print(f"Verdict: {found.verdict}.")
-    print(LIMITS)
+        tell(summary(found))
+    tell(f"Verdict: {found.verdict}.")
+    tell(LIMITS)
 
 
 def _facts(found: Audit) -> list[tuple[str, str]]:
@@ -146,11 +147,11 @@ def _facts(found: Audit) -> list[tuple[str, str]]:
 def _print_step(step: AuditStep) -> None:
     """Every violation, what canaries prove, and why something was not looked at."""
     if not step.checks:
-        print(f"{step.title}, {step.outcome}: {step.reason.rstrip('.') or 'no reason is recorded'}.")
+        tell(f"{step.title}, {step.outcome}: {step.reason.rstrip('.') or 'no reason is recorded'}.")
     for check in step.checks:
         # What canaries prove is a finding, also where it refutes nothing.
         if step.name == CANARIES[0] or check.outcome != PASSED:
-            print(f"{step.title}, {check.outcome}: {check.name}: {check.found}")
+            tell(f"{step.title}, {check.outcome}: {check.name}: {check.found}")
 
 
 def _bound_row(found: Audit, bound: Bound) -> tuple[str, ...]:
@@ -172,11 +173,11 @@ def _run_mutants(request: AuditRequest, output: Output) -> None:
         writers = {".html": lambda: render_matrix(matrix), ".json": matrix.to_json}
         write_atomically(output.report, report_writer(output.report, writers)().encode(), private=True)
     if output.as_json:
-        print(matrix.to_json())
+        print_json(json.loads(matrix.to_json()))
     else:
         rows = [(m, *(_cell(matrix, m, method) for method in matrix.methods)) for m in matrix.mutants]
         print_table("What caught each mutant", ("mutant", *matrix.methods), rows)
-        print(matrix_summary(matrix))
+        tell(matrix_summary(matrix))
         output.print_paths()
     if matrix.survivors:
         names = ", ".join(f"{mutant} of {method}" for mutant, method in matrix.survivors)

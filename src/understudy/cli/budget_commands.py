@@ -20,7 +20,7 @@ from understudy.boundary.privacy.ledger.ledger import NEIGHBOURS, Ledger, Standi
 from understudy.boundary.schema.schema import ADD_REMOVE, Schema
 from understudy.cli.ledger_commands import others, source_of
 from understudy.cli.locations import beside, ledger_of, schema_of
-from understudy.cli.screen import bar, print_facts, print_json, print_table
+from understudy.cli.screen import bar, print_facts, print_json, print_table, tell
 from understudy.errors import InputError
 from understudy.files import write_atomically
 from understudy.parameters import one_of
@@ -140,9 +140,7 @@ def set_share(data: str, analyst: str, share: float, path: Path | None) -> None:
     ledger.set_share(analyst, share)
     # It may be more than the whole: the limit holds for all together, whatever the shares.
     together = sum(a.share or 0 for a in ledger.accounts())
-    print(
-        f"{ledger}: {analyst} may use up {100 * share:g} % of the limit; all shares together are {100 * together:g} %"
-    )
+    tell(f"{ledger}: {analyst} may use up {100 * share:g} % of the limit; all shares together are {100 * together:g} %")
 
 
 def export(data: str, path: Path | None, out: Path) -> None:
@@ -155,7 +153,7 @@ def export(data: str, path: Path | None, out: Path) -> None:
     else:
         content = _csv(rows)
     write_atomically(out, content.encode(), private=True)
-    print(f"{len(rows)} rows written to {out}")
+    tell(f"{len(rows)} rows written to {out}")
 
 
 def _csv(rows: list[dict[str, Any]]) -> str:
@@ -197,15 +195,15 @@ def set_limit(
     book.set_limit(limit, relation, unit, failure_delta=failure_delta, training_epsilon=training_epsilon)
     may = f"{book}: all releases together may reach {limit}, neighbours {relation}, unit"
     if unit is not None:
-        print(f"{may} {unit.who}")
+        tell(f"{may} {unit.who}")
     else:
-        print(f"{may} of the first release")
-        print("no schema was found beside the data, so the unit will be that of the first release; or give --schema")
+        tell(f"{may} of the first release")
+        tell("no schema was found beside the data, so the unit will be that of the first release; or give --schema")
     standing = book.standing()
     if not limit.pure:
-        print(_division_words(standing.division))
+        tell(_division_words(standing.division))
     if standing.entries:
-        print(_KNOWN_ANSWERS)
+        tell(_KNOWN_ANSWERS)
 
 
 def _division_words(division: Division | None) -> str:
@@ -243,7 +241,7 @@ def state_unit(data: str, path: Path | None, schema: Path | None) -> None:
     ledger, unit = _existing(data, path), PrivacyUnit.of(schema_of(data, schema))
     count = ledger.state_unit(unit)
     plural = "" if count == 1 else "s"
-    print(f"{ledger}: {count} earlier debit{plural} protected {unit.who}, as stated now")
+    tell(f"{ledger}: {count} earlier debit{plural} protected {unit.who}, as stated now")
 
 
 def show_history(data: str, path: Path | None, as_json: bool) -> None:

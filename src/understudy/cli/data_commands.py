@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +11,7 @@ from understudy.boundary.schema.column import Identifier
 from understudy.boundary.tables.draft import draft_schema
 from understudy.boundary.tables.sources import open as open_table
 from understudy.cli.locations import ledger_of, schema_of
-from understudy.cli.screen import print_facts, print_json, print_table, progress
+from understudy.cli.screen import print_facts, print_json, print_table, print_toml, progress, tell
 from understudy.errors import ReleaseError
 from understudy.files import write_atomically
 from understudy.pages.formatting import counted
@@ -30,11 +29,11 @@ def draft_to(data: str, out: Path | None, overwrite: bool) -> None:
         write_atomically(out, schema.dumps().encode(), private=True)
     # To standard error, since standard output may be the schema itself, on its way to a file.
     if left_out := [c.name for c in schema if isinstance(c, Identifier)]:
-        print(f"drafted as identifiers, so left out of a release: {', '.join(left_out)}", file=sys.stderr)
+        tell(f"drafted as identifiers, so left out of a release: {', '.join(left_out)}", error=True)
     if out is None:
-        print(schema.dumps(), end="")
+        print_toml(schema.dumps())
     else:
-        print(f'{out}: check every line, then change status to "confirmed"', file=sys.stderr)
+        tell(f'{out}: check every line, then change status to "confirmed"', error=True)
 
 
 # --- query
@@ -100,14 +99,14 @@ def show_verified(folder: Path, as_json: bool) -> None:
         print_json(asdict(found))
         return
     spent = f"epsilon {found.spent:.6g} at delta {found.delta:g}, within the {found.epsilon:g} asked for"
-    print(f"verified: {counted(found.spends, 'spend')} for {spent}; {len(found.files)} files are unchanged")
-    print("`understudy replay` checks more: that the table follows from the measurements alone")
+    tell(f"verified: {counted(found.spends, 'spend')} for {spent}; {len(found.files)} files are unchanged")
+    tell("`understudy replay` checks more: that the table follows from the measurements alone")
     if found.audit is not None:
-        print(f"audit: {found.audit}")
+        tell(f"audit: {found.audit}")
     if found.not_compared is not None:
-        print(f"but {found.not_compared}")
+        tell(f"but {found.not_compared}")
     if not found.claimed:
-        print(f"but this release guarantees nothing: {found.void}")
+        tell(f"but this release guarantees nothing: {found.void}")
 
 
 def show_replayed(folder: Path, as_json: bool) -> None:
@@ -118,9 +117,9 @@ def show_replayed(folder: Path, as_json: bool) -> None:
         print_json(asdict(found))
         return
     answers = counted(found.answers, "measurement")
-    print(f"replayed: {found.file} ({found.rows:,} rows) rebuilt byte for byte from {answers}")
+    tell(f"replayed: {found.file} ({found.rows:,} rows) rebuilt byte for byte from {answers}")
     if found.not_compared is not None:
-        print(f"but {found.not_compared}")
+        tell(f"but {found.not_compared}")
 
 
 def show_count(folder: Path, expression: str, confidence: float, as_json: bool) -> None:

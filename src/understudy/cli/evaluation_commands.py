@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from understudy.boundary.schema.schema import Schema
 from understudy.cli.locations import beside
-from understudy.cli.screen import Output, print_table, progress
+from understudy.cli.screen import Output, print_json, print_table, progress, tell
 from understudy.errors import InputError
 from understudy.lab.attacks.attacks import ATTACKS, NO_PROOF, Attacks, attack
 from understudy.lab.attacks.report import summary
@@ -33,7 +34,7 @@ def show_evaluation(real: str, synthetic: str, output: Output, *, schema: Path |
         found = evaluate(real, rows, schema=known, progress=told, **asked)
         output.save(found)
     if output.as_json:
-        print(found.to_json())
+        print_json(json.loads(found.to_json()))
         return
     _print_evaluation(found)
     output.print_paths()
@@ -68,11 +69,11 @@ def _print_evaluation(found: Evaluation) -> None:
     rows = f"{facts.real_rows:,} real rows, {facts.synthetic_rows:,} synthetic"
     if facts.holdout_rows is not None:
         rows += f", hold-out {facts.holdout_rows:,}"
-    print(f"{facts.synthetic} against {facts.real}: {rows}")
+    tell(f"{facts.synthetic} against {facts.real}: {rows}")
     _print_caveats(drafted=facts.drafted, left_out=facts.left_out)
     for section in dict.fromkeys(m.section for m in found.measures):
         _print_section(section, [(m, found[m.name]) for m in found.measures if m.section == section])
-    print(NOTICE)
+    tell(NOTICE)
 
 
 def _print_section(title: str, figures: Sequence[tuple[Measure, MeasureResult]]) -> None:
@@ -85,7 +86,7 @@ def _print_section(title: str, figures: Sequence[tuple[Measure, MeasureResult]])
         if figure.value is None:
             reasons.setdefault(figure.reason, []).append(measure.title)
     for reason, titles in reasons.items():
-        print(f"{title}, no figure: {'; '.join(titles)}: {reason}.")
+        tell(f"{title}, no figure: {'; '.join(titles)}: {reason}.")
 
 
 def _worst(measure: Measure, figure: MeasureResult) -> str:
@@ -101,9 +102,9 @@ def _worst(measure: Measure, figure: MeasureResult) -> str:
 def _print_caveats(*, drafted: bool, left_out: Sequence[str]) -> None:
     """What a reader of the figures should know first."""
     if drafted:
-        print("The schema is a draft from the real rows, which no person confirmed; give a better one with --schema.")
+        tell("The schema is a draft from the real rows, which no person confirmed; give a better one with --schema.")
     if left_out:
-        print(f"Left out: {', '.join(left_out)}.")
+        tell(f"Left out: {', '.join(left_out)}.")
 
 
 # --- attack
@@ -123,7 +124,7 @@ def show_attacks(
         found = attack(train, holdout, rows, schema=known, progress=told, **asked)
         output.save(found)
     if output.as_json:
-        print(found.to_json())
+        print_json(json.loads(found.to_json()))
         return
     _print_attacks(found)
     output.print_paths()
@@ -132,7 +133,7 @@ def show_attacks(
 def _print_attacks(found: Attacks) -> None:
     facts = found.facts
     rows = f"{facts.train_rows:,} training rows, {facts.synthetic_rows:,} synthetic, hold-out {facts.holdout_rows:,}"
-    print(f"{facts.synthetic} from {facts.train}: {rows}")
+    tell(f"{facts.synthetic} from {facts.train}: {rows}")
     _print_caveats(drafted=facts.drafted, left_out=facts.left_out)
     findings = [(a, found[a.name]) for a in found.attacks]
     made = [_attack_row(a, f) for a, f in findings if f.verdict != NOT_DEFINED]
@@ -141,12 +142,12 @@ def _print_attacks(found: Attacks) -> None:
         print_table("Attacks", heads, made)
     for attack_, finding in findings:
         if finding.verdict == NOT_DEFINED:
-            print(f"{attack_.title}, not defined: {finding.reason}.")
+            tell(f"{attack_.title}, not defined: {finding.reason}.")
         elif attack_.name == SHADOW.name:
-            print(f"{attack_.title}: {finding.note}. {attack_.meaning}")
-    print(summary(found))
-    print(NO_PROOF)
-    print(NOTICE)
+            tell(f"{attack_.title}: {finding.note}. {attack_.meaning}")
+    tell(summary(found))
+    tell(NO_PROOF)
+    tell(NOTICE)
 
 
 def _attack_row(attack_: Attack, finding: Finding) -> tuple[str, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,32 +13,48 @@ from typing import Any
 from understudy.boundary.privacy.journal import ENDING, Journal
 from understudy.boundary.privacy.ledger.claims import Overtaken
 from understudy.boundary.privacy.ledger.known_rows import LedgerWarning
-from understudy.errors import InternalError, UnderstudyError, located, without_secrets
+from understudy.cli import signals
+from understudy.errors import InputError, InternalError, UnderstudyError, located, shown
 
 BAD_INPUT = 2  # as the argument parser exits
-INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it
+INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it; another signal has another number
 BUG = 70  # EX_SOFTWARE of sysexits.h
 HOW = "the release is paid for and can go on: repeat the command with --resume"
+FEWER_ROWS = "where --rows may be fewer"
+NO_MEMORY = "there is not enough memory"
+_MEMORY_WORDS = ("can't start new thread", "failed to map segment", "cannot allocate memory")
+"""Errors of other kinds that say the same: of threads, and of libraries that are loaded."""
+
+
+def check_arguments(arguments: Sequence[str]) -> None:
+    """Refuses bytes that are no text: they could be written neither to a ledger nor to a certificate."""
+    for place, text in enumerate(arguments, 1):
+        if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+            raise InputError(f"argument {place} ({text}) must be UTF-8 text; rename the file, or type it anew", text)
 
 
 def report(error: BaseException) -> int:
     """Prints the error to standard error and says how to exit."""
+    if signals.received() and not isinstance(error, UnderstudyError):
+        error = KeyboardInterrupt()
     if isinstance(error, UnderstudyError):
         _say(str(error))
         return error.exit_code
     if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
         _say("interrupted; what was debited stays debited")
-        return INTERRUPTED
+        return signals.exit_code()
     if hasattr(error, "show") and hasattr(error, "exit_code"):  # a usage error of the argument parser
+        if hasattr(error, "message"):
+            error.message = shown(str(error.message))
         error.show()
         return int(error.exit_code)
+    if _is_memory(error):
+        _say(f"{NO_MEMORY}; use fewer bins, smaller marginals or fewer rows")
+        return BAD_INPUT
     # An address that was taken for a path stands in the file name, with its password.
     if isinstance(error, OSError):
         where = f"{error.filename!r}: " if error.filename else ""
-        _say(without_secrets(f"{where}{error.strerror or located(error)}"))
-        return BAD_INPUT
-    if isinstance(error, MemoryError):
-        _say("not enough memory; use fewer bins, smaller marginals or fewer rows")
+        _say(shown(f"{where}{error.strerror or located(error)}"))
         return BAD_INPUT
     # Not what it says, which may quote a cell: errors of other libraries do.
     _say(f"a bug of ours ({located(error)}); report it with what --debug prints, unless that shows a value of the data")
@@ -49,16 +66,23 @@ def notices() -> Iterator[None]:
     """What is worth a word about a ledger, as one line on standard error, whatever becomes of other warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", LedgerWarning)
-        shown = warnings.showwarning
+        usual = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
             if issubclass(category, LedgerWarning):
-                _say(f"note: {message}")
+                _say(f"note: {shown(str(message))}")
             else:
-                shown(message, category, *where, **more)
+                usual(message, category, *where, **more)
 
         warnings.showwarning = show
         yield
+
+
+def _is_memory(error: BaseException) -> bool:
+    if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+        return True
+    said = str(error).lower() if isinstance(error, RuntimeError | ImportError) else ""
+    return isinstance(error, MemoryError) or any(words in said for words in _MEMORY_WORDS)
 
 
 def _say(message: str) -> None:
@@ -70,9 +94,11 @@ def _say(message: str) -> None:
 
 
 class Interrupted(UnderstudyError):  # noqa: N818 - what happened, not a mistake
-    """Somebody stopped a release that can go on."""
+    """Somebody stopped a release; the sentence says what became of it."""
 
-    exit_code = INTERRUPTED
+    def __init__(self, message: str, subject: object = None) -> None:
+        super().__init__(message, subject)
+        self.exit_code = signals.exit_code()
 
 
 def journal_path(out: Path) -> Path:
@@ -81,24 +107,52 @@ def journal_path(out: Path) -> Path:
 
 
 @contextmanager
-def resumable(journal: Journal) -> Iterator[None]:
-    """Closes the journal, and whatever breaks off after the debit says how to go on; a refusal stays as it is."""
+def unpaid() -> Iterator[None]:
+    """Around what comes before any debit: who stops it is told so."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted; nothing was debited") from None
+
+
+@contextmanager
+def resumable(journal: Journal, written: Callable[[], str]) -> Iterator[None]:
+    """Closes the journal, and whatever breaks off after the debit says how to go on; a refusal stays as it is.
+
+    `written` says where the release is, once it is there; from then on nothing is lost, and nothing has to go on.
+    """
     with closing(journal):
         try:
             yield
         except KeyboardInterrupt:
-            if journal.paid:
-                raise Interrupted(f"interrupted; {HOW}", journal.path) from None
-            raise
+            raise _interrupted(journal, written()) from None
         # Whoever was overtaken must not be told to resume: another process goes on with the same release.
         except (Overtaken, InternalError):
             raise
-        except UnderstudyError as error:
-            if journal.paid and journal.used:
-                raise type(error)(f"{error}; {HOW}", error.subject) from error
-            raise
-        except Exception:
+        except Exception as error:
+            done = written()
+            if signals.received() and not isinstance(error, UnderstudyError):
+                raise _interrupted(journal, done) from None
+            if not (done or (journal.paid and (journal.used or journal.created))):
+                raise
+            if isinstance(error, UnderstudyError):
+                raise type(error)(f"{error}; {_standing(journal, done)}", error.subject) from error
+            if _is_memory(error):
+                fewer = "" if done else f", {FEWER_ROWS}"
+                raise InputError(f"{NO_MEMORY}; {_standing(journal, done)}{fewer}", journal.path) from error
             # A bug is reported by `report`, which doesn't know of the journal: how to go on is said here.
-            if journal.paid:
-                print(f"understudy: {HOW}.", file=sys.stderr)
+            _say(_standing(journal, done))
             raise
+
+
+def _interrupted(journal: Journal, done: str) -> Interrupted:
+    return Interrupted(f"interrupted; {_standing(journal, done)}", journal.path)
+
+
+def _standing(journal: Journal, done: str) -> str:
+    """What was paid, and what there is for it."""
+    if done:
+        return f"but the release is done and paid for: it is in {done}"
+    if journal.paid:
+        return HOW
+    return "nothing was debited"

@@ -8,12 +8,13 @@ from understudy.boundary.privacy.ledger import backup as backups
 from understudy.boundary.privacy.ledger.known_rows import Known, known_for, rows_of
 from understudy.boundary.privacy.ledger.ledger import Ledger, is_server
 from understudy.cli.locations import ledger_of
+from understudy.cli.screen import tell
 from understudy.errors import InputError
 
 
 def back_up(data: str, ledger: Path | None, to: Path) -> None:
     where = ledger_of(data, ledger)
-    print(f"{_debits(backups.back_up(where, to))} of {where} copied to {to}")
+    tell(f"{_debits(backups.back_up(where, to))} of {where} copied to {to}")
 
 
 def restore(data: str, ledger: Path | None, backup: Path) -> None:
@@ -21,16 +22,16 @@ def restore(data: str, ledger: Path | None, backup: Path) -> None:
     if not backup.is_file():
         raise InputError(f"{str(backup)!r} does not exist; give a backup", backup)
     restored = backups.restore(where, backup)
-    print(f"{where}: {_debits(restored.debits)} of {backup} restored")
+    tell(f"{where}: {_debits(restored.debits)} of {backup} restored")
     if restored.added:
-        print(f"{_debits(restored.added)} that came after it written again")
+        tell(f"{_debits(restored.added)} that came after it written again")
     if not restored.witnessed:
-        print("nothing on this machine knows of debits after the backup; if there were any, they are forgotten")
+        tell("nothing on this machine knows of debits after the backup; if there were any, they are forgotten")
 
 
 def forget(data: str, ledger: Path | None) -> None:
     for path in backups.begin_anew(ledger_of(data, ledger), source_of(data)):
-        print(f"{path} is forgotten: what was released under it is counted nowhere any more")
+        tell(f"{path} is forgotten: what was released under it is counted nowhere any more")
 
 
 def others(data: str, ledger: Ledger) -> list[Known]:

@@ -13,7 +13,7 @@ def beside(data: str, ending: str) -> Path:
     """A path beside the data: `adult.csv` and `.toml` give `adult.toml`; `db.duckdb::people` gives `db.people.toml`."""
     _demand_file(data, "where to write, with --out")
     where, _, inside = data.partition("::")
-    path = Path(where)
+    path = _file(where)
     stem = path.name.removesuffix(".gz")  # people.csv.gz has its schema in people.toml
     if "." in stem[1:]:  # a dot at the beginning hides a file, and begins no ending
         stem = stem[: stem.rindex(".")]
@@ -27,7 +27,15 @@ def ledger_of(data: str, given: Path | None) -> Path:
     if given is not None:
         return given
     _demand_file(data, "a ledger, with --ledger")
+    _file(data.partition("::")[0])
     return ledger_beside(data)
+
+
+def _file(where: str) -> Path:
+    path = Path(where)
+    if not path.name:  # the root, or the folder that one is in: nothing can lie beside them
+        raise InputError(f"{where!r} must be a file; name the data", where)
+    return path
 
 
 def _demand_file(data: str, wanted: str) -> None:

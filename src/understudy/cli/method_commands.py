@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.cli.locations import schema_of
-from understudy.cli.screen import print_facts, print_json, print_table
+from understudy.cli.screen import print_facts, print_json, print_table, tell
 from understudy.errors import InputError
 from understudy.lab.specimens.all_specimens import SPECIMENS
 from understudy.lab.specimens.specimen_result import SpecimenKind
@@ -36,7 +36,7 @@ def show_methods(as_json: bool) -> None:
         [(kind.name, kind.good_for, kind.limits) for kind in SPECIMENS.values()],
     )
     for reason in METHODS.offered.refused.values():
-        print(f"{reason}.")
+        tell(f"{reason}.")
 
 
 def show_method(name: str, as_json: bool) -> None:
@@ -50,7 +50,7 @@ def show_method(name: str, as_json: bool) -> None:
     if rows := found.params.rows():
         print_table("Options (--option NAME=VALUE)", ("option", "default", "must be", "what it is"), rows)
     else:
-        print("It has no options of its own.")
+        tell("It has no options of its own.")
 
 
 def _described(found: Method | SpecimenKind) -> dict[str, Any]:
@@ -94,12 +94,12 @@ def show_plan(data: str | None, schema: Path | None, *, rows: int | None, as_jso
         [_forecast_row(f) for f in outlook.forecasts],
     )
     if not all(f.firm for f in outlook.forecasts):
-        print(f"* rests on few measurements: releases of fewer than {FEWEST_TABLES} tables.")
+        tell(f"* rests on few measurements: releases of fewer than {FEWEST_TABLES} tables.")
     told = "where no target is named"
     if outlook.targets:
         told = f"told to predict {', '.join(outlook.targets)}"
-    print(f"auto would take {outlook.method} {told}: {outlook.reason}.")
-    print("Nothing was read but the schema, and nothing was spent.")
+    tell(f"auto would take {outlook.method} {told}: {outlook.reason}.")
+    tell("Nothing was read but the schema, and nothing was spent.")
 
 
 def _forecast_row(f: Forecast) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tempfile
 import time
@@ -13,7 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from understudy.errors import InputError, ReleaseError
+from understudy.errors import InputError, ReleaseError, shown
 from understudy.pages.page import Rendered, check_figure_format
 from understudy.progress import Advance, Progress, listening
 
@@ -26,8 +27,37 @@ HEIGHTS = "▁▂▃▄▅▆▇█"
 REPORT_ENDINGS = (".html", ".json")
 
 
+def tell(text: str = "", *, error: bool = False) -> None:
+    """Prints a line; whatever a terminal would obey in the names and values in it is escaped, line breaks too."""
+    print(shown(text), file=sys.stderr if error else sys.stdout)
+
+
 def print_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    # In ASCII, so that it is the same in every encoding, and so that no terminal obeys it.
+    print(json.dumps(value, indent=2))
+
+
+def print_toml(text: str) -> None:
+    """A file in TOML as it is, but for what the terminal can't show: that is escaped as TOML escapes it."""
+    print(_UNFIT.sub(_toml_escape, text), end="")
+
+
+_UNFIT = re.compile(r"[^\x20-\x7e\n]")
+
+
+def _toml_escape(found: re.Match[str]) -> str:
+    character = found[0]
+    if shown(character) == character and _fits(character):
+        return character
+    return f"\\u{ord(character):04x}" if ord(character) < 1 << 16 else f"\\U{ord(character):08x}"
+
+
+def _fits(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -35,11 +65,14 @@ def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]])
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left")
+    def cell(text: str) -> Text:
+        return Text(shown(text))  # as it is: names of columns may hold brackets, which would be markup
+
+    table = Table(title=cell(title), title_justify="left")
     for i, head in enumerate(heads):
-        table.add_column(head, no_wrap=i == 0)
+        table.add_column(cell(head), no_wrap=i == 0)
     for row in rows:
-        table.add_row(*map(Text, row))  # as they are: names of columns may hold brackets, which would be markup
+        table.add_row(*map(cell, row))
     Console().print(table)
 
 
@@ -47,13 +80,14 @@ def print_facts(facts: Sequence[tuple[str, str]]) -> None:
     """Name and value, one pair a line, aligned."""
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
-        print(f"{name:<{width}}  {value}")
+        print(shown(f"{name:<{width}}  {value}"))
 
 
 def bar(share: float, width: int = 30) -> str:
     """A bar of text, full at 1."""
     filled = round(width * min(max(share, 0.0), 1.0))
-    return "█" * filled + "░" * (width - filled)
+    full, empty = "█░" if _fits("█░") else "#."
+    return full * filled + empty * (width - filled)
 
 
 def sparkline(values: Sequence[float]) -> str:
@@ -62,6 +96,8 @@ def sparkline(values: Sequence[float]) -> str:
     >>> sparkline([4.0, 2.0, 0.0])
     '█▅▁'
     """
+    if not _fits(HEIGHTS):
+        return ""
     most = max(values) or 1.0  # from zero and not from the least: a curve that hardly falls should look so
     return "".join(HEIGHTS[round((len(HEIGHTS) - 1) * max(value, 0.0) / most)] for value in values)
 
@@ -92,7 +128,7 @@ class Bars(Progress):
         self._first: tuple[Advance, float] | None = None
 
     def __call__(self, part: str, /) -> None:
-        self._shown.update(self._whole, advance=1, description=part)
+        self._shown.update(self._whole, advance=1, description=shown(part))
         self._shown.update(self._part, visible=False)
         self._first = None
 
@@ -172,9 +208,9 @@ class Output:
 
     def print_paths(self) -> None:
         if self.report is not None:
-            print(f"The report is {self.report}.")
+            tell(f"The report is {self.report}.")
         if self.figures is not None:
-            print(f"The figures are in {self.figures}.")
+            tell(f"The figures are in {self.figures}.")
 
 
 def check_report(path: Path, endings: Sequence[str] = REPORT_ENDINGS, name: str = "report") -> None:
@@ -190,7 +226,7 @@ def check_folder(folder: Path, named: Path) -> None:
     """Proves by writing into the folder that it can be written; the refusal speaks of what was `named`."""
     # Modes and mount options don't tell for certain what may be written, least of all to root.
     try:
-        with tempfile.NamedTemporaryFile(prefix=".understudy.tmp-", dir=folder):
+        with tempfile.TemporaryFile(dir=folder):  # which has no name that a killed process could leave behind
             pass
     except OSError as error:
         raise ReleaseError(f"{str(named)!r} can't be written: {error.strerror}", named) from None

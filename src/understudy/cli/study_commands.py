@@ -10,10 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.cli.locations import beside, schema_of
-from understudy.cli.screen import Output, check_folder, check_report, print_facts, print_json, print_table, progress
+from understudy.cli.screen import (
+    Output,
+    check_folder,
+    check_report,
+    print_facts,
+    print_json,
+    print_table,
+    progress,
+    tell,
+)
 from understudy.datasets import names
 from understudy.datasets import schema as bundled_schema
-from understudy.errors import InputError, ReleaseError
+from understudy.errors import InputError, ReleaseError, shown
 from understudy.lab.evaluation.evaluation import NOTICE as INTERNAL
 from understudy.lab.evaluation.measure import Measure
 from understudy.lab.studies.documents import nonparametric, prediction_grid
@@ -61,7 +70,7 @@ def show_comparison(
     known = schema_of(data, schema)
     # Before the work, and to standard error: whoever reads only the result has chosen by it already.
     if not output.silent:
-        print(NOTICE, file=sys.stderr)
+        tell(NOTICE, error=True)
     with reported(folder, output.silent) as told:
         study = compare(data, known, out=folder, progress=told, **asked)
     study.save(folder / REPORT, layout)
@@ -97,7 +106,7 @@ def reported(folder: Path, quiet: bool) -> Iterator[Progress]:
             if shown.last is not None:
                 # Each trial was written as it ended, so only those that were under way are lost.
                 found = f"{shown.last.done} of {shown.last.total} trials are recorded in {folder}"
-                print(f"\nStopped: {found}; the same command goes on from there.", file=sys.stderr)
+                tell(f"Stopped: {found}; the same command goes on from there.", error=True)
             raise
 
 
@@ -118,9 +127,9 @@ class _Trials(Progress):
 class _Lines(_Trials):
     def show(self, now: TrialAdvance) -> None:
         if now.trial is not None:
-            print(f"{now.done}/{now.total}  {described(now.trial)}", file=sys.stderr, flush=True)
+            tell(f"{now.done}/{now.total}  {described(now.trial)}", error=True)
         elif now.recorded:
-            print(f"{now.recorded} of {now.total} trials are on record already", file=sys.stderr, flush=True)
+            tell(f"{now.recorded} of {now.total} trials are on record already", error=True)
 
 
 class _Bar(_Trials):
@@ -134,7 +143,7 @@ class _Bar(_Trials):
         self._shown.update(self._task, advance=1, description=described(now.trial))
         if now.trial.failed:
             # A line that stays above the bar; without markup, since the reason may hold brackets.
-            self._shown.console.print(described(now.trial), markup=False, highlight=False)
+            self._shown.console.print(shown(described(now.trial)), markup=False, highlight=False)
 
 
 @contextmanager
@@ -192,11 +201,11 @@ def _print_study(study: Study, folder: Path) -> None:
     title = f"{study.table}: {study.rows:,} rows, hold-out {study.holdout_rows:,}; means over the seeds"
     print_table(title, heads, [_baseline_row(study, measures), *rows])
     for measure in measures:
-        print(f"{measure.name}: {measure.title}, {measure.direction} is better")
+        tell(f"{measure.name}: {measure.title}, {measure.direction} is better")
     for trial in study.failures():
-        print(described(trial))
+        tell(described(trial))
     print_facts([("report", str(folder / REPORT)), ("all figures", f"{folder / 'results.csv'}, results.parquet")])
-    print(INTERNAL)
+    tell(INTERNAL)
 
 
 def _headlines(study: Study) -> tuple[Measure, ...]:
@@ -230,7 +239,7 @@ def show_nonparametric(out: Path, seed: int, quiet: bool) -> None:
         begin("learning from made-up rows, and simulating what that costs")
         nonparametric.write(out, seed)
         begin("writing")
-    print(f"The page is {out}.")
+    tell(f"The page is {out}.")
 
 
 def show_selection(folder: Path, out: Path, tables: Sequence[str], seed: int, quiet: bool) -> None:
@@ -243,7 +252,7 @@ def show_selection(folder: Path, out: Path, tables: Sequence[str], seed: int, qu
     schemas, size = {t: bundled_schema(t) for t in wanted}, selection.SelectionSize()
     with progress(len(list(selection.cases(size, list(schemas)))), quiet) as begin:
         selection.write(out, folder, schemas, seed=seed, size=size, progress=begin)
-    print(f"The page is {out}.")
+    tell(f"The page is {out}.")
 
 
 def show_prediction(folder: Path, out: Path, tables: Sequence[str], repeats: int, quick: bool, quiet: bool) -> None:
@@ -263,7 +272,7 @@ def show_prediction(folder: Path, out: Path, tables: Sequence[str], repeats: int
         )  # fmt: skip
     prediction_grid.save(grid, out)
     print_table("The best size of each predictor", ("table", "predictor", "accuracy", "size", "ε"), _best_rows(grid))
-    print(f"The page is {out / 'prediction-grid.html'}; the numbers are beside it.")
+    tell(f"The page is {out / 'prediction-grid.html'}; the numbers are beside it.")
 
 
 def _tables(folder: Path, asked: Sequence[str]) -> list[str]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from understudy.boundary.privacy.ledger.ledger import is_server
+from understudy.boundary.privacy.journal import Journal
+from understudy.boundary.privacy.ledger.ledger import Ledger, is_server
+from understudy.boundary.schema.column import Categorical, Column
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.sources import open as open_table
-from understudy.cli.failures import journal_path, resumable
+from understudy.cli.failures import journal_path, resumable, unpaid
 from understudy.cli.locations import beside, ledger_of, schema_of
-from understudy.cli.screen import print_facts, print_json, progress, sparkline
+from understudy.cli.screen import print_facts, print_json, progress, sparkline, tell
 from understudy.errors import InputError, MethodError, ReleaseError
 from understudy.files import write_atomically
 from understudy.lab.specimens.all_specimens import SPECIMENS, specimen
@@ -23,15 +26,19 @@ from understudy.methods.parts.workload import parse_weight
 from understudy.parameters import one_of
 from understudy.progress import Listener
 from understudy.releases.certificate import Certificate
+from understudy.releases.checking import read_certificate, verify
 from understudy.releases.interruption import journal_at
-from understudy.releases.release import CERTIFICATE, FORMATS, Release, check_writable, write_folder
+from understudy.releases.release import CERTIFICATE, FORMATS, Release, check_writable, synthetic_name, write_folder
 from understudy.releases.report_figures import curve_of
-from understudy.releases.synthesis import MOST_ROWS, STEPS, Plan, synthesize
+from understudy.releases.room import MOST_ROWS
+from understudy.releases.synthesis import STEPS, Plan, synthesize
 from understudy.releases.synthetic_table import csv_bytes, parquet_bytes
 
 if TYPE_CHECKING:
     from understudy.lab.audits.result import Audit
 
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+OTHER_FILES = 160 << 10  # report, evidence, ledger and journal, of a small table
 BYTES_PER_VALUE = 12  # what one takes in a CSV file, roughly: it only reserves room
 NO_LIMIT = "none is set: the ledger records, and refuses nothing; set one with `understudy budget set`"
 
@@ -48,6 +55,7 @@ class Request:
     overwrite: bool
     audit: str | None
     resume: bool
+    journal: Path | None
     quiet: bool
     as_json: bool
 
@@ -60,18 +68,25 @@ def run(request: Request, **wishes: Any) -> None:
 
     `wishes` are those of `synthesize` by name, as they were typed where it wants other types.
     """
-    wishes = _parsed(wishes)
-    table = open_table(request.data, schema_of(request.data, request.schema))
-    out = request.out or beside(request.data, "-release")
-    # Before the ledger and the journal are touched: what can't be written must not be paid for.
-    check_writable(out, request.overwrite, expected_bytes=_expected_bytes(request, wishes["rows"], table.schema))
-    ledger = ledger_of(request.data, request.ledger)
-    journal = journal_at(journal_path(out), ledger, request.resume)
+    with unpaid():
+        wishes = _parsed(wishes)
+        table = open_table(request.data, schema_of(request.data, request.schema))
+        out = request.out or beside(request.data, "-release")
+        ledger, kept = ledger_of(request.data, request.ledger), request.journal or journal_path(out)
+        if request.resume and not request.overwrite and _is_there(out, kept, ledger):
+            _say_done(request, out)
+            return
+        # Before the ledger and the journal are touched: what can't be written must not be paid for.
+        check_writable(out, request.overwrite, expected_bytes=_expected_bytes(request, wishes["rows"], table.schema))
+        journal = journal_at(kept, ledger, request.resume)
     # Filled when the release is delivered: its certificate, with the hashes of the files, is printed from here.
     files: dict[str, bytes] = {}
     assert journal is not None  # since it has a path
     parts = len(STEPS) + 1 if request.audit is None else None  # how many an audit has, only the audit knows
-    with resumable(journal), progress(parts, request.quiet) as begin:
+    if request.resume and not journal.paid:
+        tell("nothing was debited before the interruption: the release begins anew, and is debited now", error=True)
+    written: list[str] = []
+    with resumable(journal, lambda: "".join(written)), progress(parts, request.quiet) as begin:
         # Called before the journal is deleted, so that a full disk or an interrupt here loses nothing that was paid.
         def deliver(release: Release) -> None:
             begin("writing")
@@ -83,6 +98,7 @@ def run(request: Request, **wishes: Any) -> None:
                 # All that was asked for, and not what was used of it (docs/decisions/0001).
                 spent = f"the budget was spent all the same: {release.certificate.asked} stay debited in {ledger}"
                 raise ReleaseError(f"{error}; {spent}", out) from None
+            written.append(str(out))
 
         audit_first = None
         if request.audit is not None:
@@ -100,6 +116,33 @@ def run(request: Request, **wishes: Any) -> None:
         print_json({"out": str(out), **json.loads(files[CERTIFICATE])})
     else:
         _show(release, out)
+
+
+def _is_there(out: Path, kept: Path, ledger: Path) -> bool:
+    """Whether the folder holds the very release of the journal, which was stopped between the two; then it is ended."""
+    if not (out / CERTIFICATE).is_file() or not kept.is_file() or not ledger.is_file():
+        return False
+    with closing(Journal.resumed(kept, ledger)) as journal:
+        paid = read_certificate(out).ledger
+        if not journal.paid or paid is None:
+            return False
+        if (paid.identity, paid.entry) != (Ledger.open(ledger, create=False).identity(), journal.entry):
+            return False
+        verify(out)
+        journal.finish(ledger)
+    return True
+
+
+def _say_done(request: Request, out: Path) -> None:
+    if request.as_json:
+        print_json({"out": str(out), **json.loads(read_certificate(out).to_bytes())})
+        return
+    print_facts(
+        [
+            ("release", f"{out}: it was written whole before the interruption, and nothing was left to do"),
+            ("check it", f"understudy verify {out} && understudy replay {out}"),
+        ]
+    )
 
 
 def _parsed(wishes: dict[str, Any]) -> dict[str, Any]:
@@ -160,11 +203,11 @@ def _given(pairs: tuple[str, ...]) -> dict[str, str]:
 def _expected_bytes(request: Request, rows: int | None, schema: Schema) -> int:
     """Room to ask the disk for before anything is spent: as much as the rows asked for, or as the data, need."""
     if rows is not None and rows <= MOST_ROWS:  # more are refused in a moment, and not for want of room
-        return 4096 + rows * len(schema.released) * BYTES_PER_VALUE
+        return OTHER_FILES + rows * len(schema.released) * BYTES_PER_VALUE
     if is_server(request.data):
-        return 4096  # how large the table is, only its server knows
+        return OTHER_FILES  # how large the table is, only its server knows
     # How many rows there will be is not known before it is bought; by default it is about as many as the data have.
-    return 4096 + 2 * Path(request.data.partition("::")[0]).stat().st_size
+    return OTHER_FILES + 2 * Path(request.data.partition("::")[0]).stat().st_size
 
 
 def _show(release: Release, out: Path) -> None:
@@ -188,10 +231,30 @@ def _show(release: Release, out: Path) -> None:
         facts.append(("training", f"{sparkline([gap for _, gap in curve])}  {ends}"))
     facts += [
         ("rows", f"{certificate.rows:,} ({certificate.rows_rule})"),
+        *_formulas(release, out),
         ("report", str(out / "report.html")),
         ("check it", f"understudy verify {out} && understudy replay {out}"),
     ]
     print_facts(facts)
+
+
+def _formulas(release: Release, out: Path) -> list[tuple[str, str]]:
+    """A warning of texts that a spreadsheet takes for formulas; a release has its values as they are."""
+    if not (out / synthetic_name("csv")).is_file():
+        return []
+    named = [c.name for c in release.domain.schema.released if _like_formulas(c)]
+    if not named:
+        return []
+    listed = ", ".join(named)
+    return [("spreadsheets", f"values of {listed} begin like formulas; import {synthetic_name('csv')} as text")]
+
+
+def _like_formulas(column: Column) -> bool:
+    """Whether the column's name or one of its texts begins like a formula; numbers may begin with a sign."""
+    texts = [column.name]
+    if isinstance(column, Categorical) and not column.numeric:
+        texts += map(str, column.values or ())
+    return any(text.startswith(FORMULAS) for text in texts)
 
 
 def _payment(certificate: Certificate) -> list[tuple[str, str]]:

@@ -45,7 +45,7 @@ from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.tables.cache import CachedTable
 from understudy.boundary.tables.table import Table, checked_codes, source_of
-from understudy.errors import CheckFailed, InternalError, TableError, UnderstudyError
+from understudy.errors import CheckFailed, InternalError, TableError
 
 FEWEST_ROWS = 2
 """A table of fewer rows is refused unread. That tables have at least this many is a public promise of every claim."""
