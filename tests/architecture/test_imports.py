@@ -106,8 +106,8 @@ WRITES_SYNTHETIC_ROWS = ("understudy.releases.synthetic_table",)
 LOADS_MADE_UP_ROWS = ("understudy.lab.audits.checks.server",)
 """The auditor's own rows, put on a server that somebody named for that."""
 OPENS_DESCRIPTORS = ("understudy.files", "understudy.cli.streams", "understudy.releases.untrusted.reading")
-"""May open what they write, for a lock on it; the null device in the place of a closed stream; and files of releases and
-of predictors, which are no tables, without waiting."""
+"""May open what they write, for a lock on it; the null device in the place of a closed stream; and files of releases
+and of predictors, which are no tables, without waiting."""
 GENERATORS = ("Generator", "PCG64", "SeedSequence", "default_rng")
 BANNED_MODULES = ("random", "pickle", "cPickle", "joblib", "marshal", "shelve", "dill", "cloudpickle")
 
