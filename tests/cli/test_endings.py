@@ -66,9 +66,15 @@ MOMENTS = {
 CASES = [(moment, number) for moment in MOMENTS for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
 
 
+def answer_signals() -> None:
+    """Who runs the tests in the background, or by `nohup`, has signals ignored, and children inherit that."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def child(desk: Path, *command: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *command], cwd=desk, text=True, check=False,
+        [sys.executable, *command], cwd=desk, text=True, check=False, preexec_fn=answer_signals,
         **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options,
     )  # fmt: skip
 

@@ -102,4 +102,4 @@ def test_what_backup_refuses(desk: Path, understudy, refused):
 
 
 def test_an_analyst_who_is_no_text_is_refused(refused):
-    assert r"analyst ('ad\udcff') must be text" in refused(*SYNTH, "--analyst", "ad\udcff")
+    assert "must be UTF-8 text" in refused(*SYNTH, "--analyst", "ad\udcff")
