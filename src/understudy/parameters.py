@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -10,6 +11,41 @@ from understudy.errors import InputError
 
 LARGEST_SEED = 2**63 - 1
 """Seeds are recorded in JSON and SQLite, whose whole numbers have 64 bits."""
+
+
+class _Short(reprlib.Repr):
+    """Values of any size and depth, on one line of bounded length."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxlist, self.maxtuple, self.maxdict = 2, 4, 4, 2
+        self.maxstring = self.maxother = 120
+
+    def repr_int(self, value: int, level: int) -> str:
+        if value.bit_length() > 400:  # Python itself refuses to write out thousands of digits
+            return f"a whole number of {value.bit_length():,} bits"
+        return repr(value)
+
+
+_SHORT = _Short()
+
+
+def shown(value: object) -> str:
+    """A value as a refusal quotes it: on one line, short, and without characters that steer a terminal.
+
+    >>> shown("two\nlines"), shown([[[1]]])
+    ("'two\\\\nlines'", '[[[...]]]')
+    """
+    return _SHORT.repr(value)
+
+
+def printable(text: str) -> str:
+    """A text with whatever is no letter, sign or space written as an escape, as `repr` does, but without quotes.
+
+    >>> printable("a\x1b[31m")
+    'a\\\\x1b[31m'
+    """
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def is_whole(value: object) -> bool:
@@ -42,7 +78,8 @@ def whole_number(
         bounds = f"from {low} to 2^63 - 1"  # known by its exponent, and not by its nineteen digits
     else:
         bounds = f"from {low} to {high:,}"
-    text = f"{name} ({value}) must be a whole number {bounds}{advice}"
+    stated = printable(value[:120]) if isinstance(value, str) else shown(value)
+    text = f"{name} ({stated}) must be a whole number {bounds}{advice}"
     raise error(text, value if subject is None else subject)
 
 
@@ -70,7 +107,7 @@ def one_of(
     """The value, if it is one of the choices, which the refusal lists."""
     if value not in choices:
         listed = ", ".join(choices)
-        raise error(f"{name} ({value!r}) must be one of {listed}", value if subject is None else subject)
+        raise error(f"{name} ({shown(value)}) must be one of {listed}", value if subject is None else subject)
     return value
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from understudy.errors import InputError
+from understudy.parameters import printable
 
 MAX_CHARACTERS = 10_000
 """Longer texts are refused before they are tokenized: no real query comes near it."""
@@ -221,7 +222,7 @@ class _Reader:
 
 
 def _short(piece: str, length: int = 60) -> str:
-    flat = " ".join(piece.split())
+    flat = printable(" ".join(piece.split()))
     if len(flat) > length:
         flat = flat[: length - 1] + "…"
     return f"«{flat}»"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -117,7 +117,7 @@ def render(
     >>> "<h1>" in render(release.certificate, release.domain, release.arrow)
     True
     """
-    lines, curve = _lines(certificate), curve_of(record)
+    lines, curve, own = _lines(certificate), curve_of(record), _margins_by_words(certificate)
     margins = [line.margin for line in lines if line.margin is not None]
     return rendered(
         _template(),
@@ -132,7 +132,7 @@ def render(
         curve=training_curve(curve) if curve else None,
         meaning=MEANING,
         expected=expected,
-        columns=[_Entry.of(c, certificate, domain, table) for c in domain.schema],
+        columns=[_Entry.of(c, certificate, domain, table, own) for c in domain.schema],
         origins=_origin_counts(certificate),
         origin_words=ORIGINS,
         spent=certificate.composed[0],
@@ -332,7 +332,9 @@ class _Entry:
     """How many rows 95 % of the noise of its own counts stays within, where it was counted by itself."""
 
     @classmethod
-    def of(cls, column: Column, certificate: Certificate, domain: Domain, table: pa.Table) -> _Entry:
+    def of(
+        cls, column: Column, certificate: Certificate, domain: Domain, table: pa.Table, margins: Mapping[str, int]
+    ) -> _Entry:
         origin = certificate.columns.get(column.name, DECLARED)
         if isinstance(column, Identifier):
             words = "left out of the table"
@@ -341,10 +343,19 @@ class _Entry:
             return cls(column, origin, words, (), None)
         coding = domain[column.name]
         values = () if coding.labels is None else tuple(map(str, coding.labels))
-        own = [s for s in certificate.spends if s.asked == asks.Marginals.words((column.name,))]
-        margins = [m for s in own if s.mechanism in NOISES and (m := NOISES[s.mechanism].margin(s)) is not None]
         chart = column_chart(coding, table[column.name])
-        return cls(column, origin, _codes_words(coding), values, chart, min(margins, default=None))
+        margin = margins.get(asks.Marginals.words((column.name,)))
+        return cls(column, origin, _codes_words(coding), values, chart, margin)
+
+
+def _margins_by_words(certificate: Certificate) -> dict[str, int]:
+    """The least margin of all spends that say the same; made once, since there may be thousands of columns."""
+    found: dict[str, int] = {}
+    for spend in certificate.spends:
+        margin = NOISES[spend.mechanism].margin(spend) if spend.mechanism in NOISES else None
+        if margin is not None:
+            found[spend.asked] = min(margin, found.get(spend.asked, margin))
+    return found
 
 
 def _codes_words(coding: Coding) -> str:

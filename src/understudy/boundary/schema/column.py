@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from understudy.boundary.schema.expression import Kind
 from understudy.errors import SchemaError
-from understudy.parameters import is_whole
+from understudy.parameters import is_whole, shown
 
 Label: TypeAlias = str | int
 
@@ -27,17 +27,21 @@ SINGLE_VALUE_BINS = 128
 """A whole-number column with at most this many values keeps each of them apart; a wider one is cut into bins."""
 MAX_LABELS = 100_000
 MAX_BINS = 100_000
+MAX_TEMPLATE = 1_000
+"""Characters of a `made_up` or a `format`."""
+MAX_WIDTH = 100
 # Not 2^53, up to which doubles hold every whole number: from 2^52 on they hold no halves.
 LARGEST_INTEGER = 2**52
 """Every engine bins in double precision, which has halves (for rounding) and exact differences up to here."""
-WIDEST_MADE_UP = 100
-"""Characters that the number in a made-up value may be padded to: a billion of them would be made at once."""
 SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 """What is stripped from both ends of a text before it is read: the spaces of Unicode (category Zs), but no tabs."""
 
 TRUE_WORDS, FALSE_WORDS = ("1", "1.0", "true", "True", "TRUE"), ("0", "0.0", "false", "False", "FALSE")
 """How frames, files and engines write a truth value."""
 
+# What DuckDB reads, of which Python reads most and PostgreSQL the usual ones (`tables.dialect`).
+_DIRECTIVE = re.compile("%[aAbBcdfgGhHIjmMnpSTuUVwWxXyYzZ%]|%-[dmyHIMSj]")
+_USUAL = "%Y %m %d %H %M %S"
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
 
 RESOLUTIONS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
@@ -73,7 +77,7 @@ class Column:
         return False
 
     def _refuse(self, problem: str) -> SchemaError:
-        return SchemaError(f"column {self.name!r}: {problem}", self)
+        return SchemaError(f"column {shown(self.name)}: {problem}", self)
 
 
 @dataclass(frozen=True)
@@ -99,9 +103,9 @@ class _Binned(Column):
         if self.bins is not None and self.cuts is not None:
             raise self._refuse("bins and cuts exclude each other; keep one of them")
         if self.bins is not None and not (is_whole(self.bins) and 1 <= self.bins <= MAX_BINS):
-            raise self._refuse(f"bins ({self.bins}) must be a whole number from 1 to {MAX_BINS:,}")
-        if self.cuts is not None and not all(_is_real(c) and math.isfinite(c) for c in self.cuts):
-            raise self._refuse(f"cuts ({', '.join(map(repr, self.cuts[:4]))}) must be finite numbers")
+            raise self._refuse(f"bins ({shown(self.bins)}) must be a whole number from 1 to {MAX_BINS:,}")
+        if self.cuts is not None and not all(map(_is_finite, self.cuts)):
+            raise self._refuse(f"cuts ({', '.join(map(shown, self.cuts[:4]))}) must be finite numbers")
         if self.cuts is not None and list(self.cuts) != sorted(set(self.cuts)):
             raise self._refuse(f"cuts ({_short(self.cuts)}) must rise strictly")
 
@@ -123,7 +127,7 @@ class Integer(_Binned):
     def __post_init__(self) -> None:
         for key, bound in (("min", self.minimum), ("max", self.maximum)):
             if bound is not None and not (is_whole(bound) and abs(bound) <= LARGEST_INTEGER):
-                raise self._refuse(f"{key} ({bound!r}) must be a whole number between -2^52 and 2^52")
+                raise self._refuse(f"{key} ({shown(bound)}) must be a whole number between -2^52 and 2^52")
         self._check_bins()
         if self.cuts and not all(float(c).is_integer() for c in self.cuts):
             raise self._refuse(f"cuts ({_short(self.cuts)}) must be whole numbers")
@@ -145,10 +149,10 @@ class Number(_Binned):
 
     def __post_init__(self) -> None:
         for key, bound in (("min", self.minimum), ("max", self.maximum)):
-            if bound is not None and not (_is_real(bound) and math.isfinite(bound)):
-                raise self._refuse(f"{key} ({bound!r}) must be a finite number")
+            if bound is not None and not _is_finite(bound):
+                raise self._refuse(f"{key} ({shown(bound)}) must be a finite number")
         if self.decimals is not None and not (is_whole(self.decimals) and 0 <= self.decimals <= 12):
-            raise self._refuse(f"decimals ({self.decimals}) must be a whole number from 0 to 12")
+            raise self._refuse(f"decimals ({shown(self.decimals)}) must be a whole number from 0 to 12")
         self._check_bins()
         if self.minimum is not None and self.maximum is not None:
             if self.minimum >= self.maximum:  # bins have a width, which a single point has not
@@ -170,18 +174,36 @@ class Datetime(_Binned):
 
     def __post_init__(self) -> None:
         if self.resolution not in RESOLUTIONS:
-            raise self._refuse(f"resolution ({self.resolution!r}) must be one of {', '.join(RESOLUTIONS)}")
+            raise self._refuse(f"resolution ({shown(self.resolution)}) must be one of {', '.join(RESOLUTIONS)}")
         # A frozen dataclass: bounds that were written as dates or texts are put in place as datetimes.
         for key, name in (("min", "minimum"), ("max", "maximum")):
             bound = as_datetime(getattr(self, name))
             if bound is not None and not isinstance(bound, datetime):
-                raise self._refuse(f"{key} ({bound!r}) must be a date such as 2024-12-31")
+                raise self._refuse(
+                    f"{key} ({shown(bound)}) must be a date such as 2024-12-31, of the years 1 to 9999 in UTC"
+                )
             object.__setattr__(self, name, bound)
+        if self.format is not None:
+            self._check_format(self.format)
         self._check_bins()
         if self.cuts is not None:
             raise self._refuse("cuts are for integer and number columns; use bins for a datetime")
         if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
             raise self._refuse(f"min ({self.minimum}) must not be after max ({self.maximum})")
+
+    def _check_format(self, form: str) -> None:
+        """An engine would refuse the whole table for a piece that it does not know, and only when it is read."""
+        unknown = [piece for piece in re.findall("%(?:-?.)?", form) if not _DIRECTIVE.fullmatch(piece)]
+        if unknown:
+            raise self._refuse(f"format ({shown(form)}) has {shown(unknown[0])}, which is not known; use {_USUAL}")
+        if len(form) > MAX_TEMPLATE:
+            raise self._refuse(f"format ({len(form):,} characters) must have at most {MAX_TEMPLATE:,}")
+        try:
+            datetime.strptime("", form)
+        except re.error:  # Python reads formats by patterns, in which each part has one place
+            raise self._refuse(f"format ({shown(form)}) has a part twice; name each once") from None
+        except ValueError:
+            pass
 
     @property
     def start(self) -> datetime:
@@ -225,7 +247,7 @@ class Categorical(Column):
             raise self._refuse('values are true and false; use type = "boolean"')
         if len(set(self.values)) < len(self.values):
             twice = Counter(self.values).most_common(1)[0][0]
-            raise self._refuse(f"value {twice!r} is listed twice")
+            raise self._refuse(f"value {shown(twice)} is listed twice")
         if self.other is not None and not isinstance(self.values[0], str):
             raise self._refuse("other needs values that are strings")
         for value in self.values:
@@ -235,12 +257,12 @@ class Categorical(Column):
         """A label that no row can match would turn into another one when a synthetic table is read back."""
         if isinstance(value, int):
             if abs(value) > LARGEST_INTEGER:
-                raise self._refuse(f"value {value} must lie between -2^52 and 2^52; write the values as strings")
+                raise self._refuse(f"value {shown(value)} must lie between -2^52 and 2^52; write the values as strings")
         elif not value:
             raise self._refuse("value '' is empty, which counts as missing; leave it out and set missing = true")
         elif value.strip(SPACES) != value:
             raise self._refuse(
-                f"value {value!r} has spaces around it, which are stripped from rows; strip them here too"
+                f"value {shown(value)} has spaces around it, which are stripped from rows; strip them here too"
             )
 
     @property
@@ -320,18 +342,23 @@ class Identifier(Column):
         if self.made_up is None:
             return
         try:
-            parsed = [(name, form) for _, name, form, _ in string.Formatter().parse(self.made_up) if name is not None]
-            fields, forms = [name for name, _ in parsed], "".join(form or "" for _, form in parsed)
-            # Before anything is formatted: a width, or one that is itself the number of a row, may fill any memory.
-            plain = "{" not in forms and all(int(n) <= WIDEST_MADE_UP for n in re.findall(r"\d+", forms))
+            parts = [part for part in string.Formatter().parse(self.made_up) if part[1] is not None]
+            fields = [name for _, name, _, _ in parts]
+            self._check_width([str(spec) for _, _, spec, _ in parts])
             # Two rows must never get one made-up value.
-            plain = plain and fields in ([""], ["0"]) and self.made_up.format(1) != self.made_up.format(2)
-        except (ValueError, IndexError, KeyError):
+            plain = fields in ([""], ["0"]) and self.made_up.format(1) != self.made_up.format(2)
+        except (ValueError, IndexError, KeyError, AttributeError, TypeError):
             plain = False
         if not plain:
+            raise self._refuse(f'made_up ({shown(self.made_up)}) must hold one number field, such as "P{{:06d}}"')
+
+    def _check_width(self, specs: Sequence[str]) -> None:
+        """A width of a billion would fill the memory, and a width that is a field itself would grow with the rows."""
+        widths = [int(digits) for spec in specs for digits in re.findall("[0-9]{1,9}", spec)]
+        if len(str(self.made_up)) > MAX_TEMPLATE or max(widths, default=0) > MAX_WIDTH or any("{" in s for s in specs):
             raise self._refuse(
-                f"made_up ({self.made_up!r}) must hold one number field, at most {WIDEST_MADE_UP} characters wide, "
-                'such as "P{:06d}"'
+                f"made_up ({shown(self.made_up)}) must have at most {MAX_TEMPLATE:,} characters and a width of at most "
+                f"{MAX_WIDTH}"
             )
 
     @property
@@ -373,15 +400,22 @@ def as_datetime(value: object) -> object:
             return value
     if isinstance(value, datetime):
         if value.tzinfo:  # as engines read it: one moment is one value, however its offset is written
-            return value.astimezone(UTC).replace(tzinfo=None)
+            try:
+                return value.astimezone(UTC).replace(tzinfo=None)
+            except OverflowError:  # an hour before the first day that there is, or after the last
+                return value.isoformat(sep=" ")
         return value
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day)
     return value
 
 
-def _is_real(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _is_finite(value: object) -> bool:
+    """Whether it is a number that a double can hold; of whole numbers those beyond 1.8e308 are none."""
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def _short(values: Sequence[float]) -> str:

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from understudy.boundary.schema.late_imports import exp
 from understudy.errors import SchemaError
-from understudy.parameters import close_names
+from understudy.parameters import close_names, printable
 
 MAX_CHARACTERS: Final = 10_000
 MAX_NESTING: Final = 30
@@ -118,7 +118,7 @@ def _refuse_nesting(text: str) -> NoReturn:
 
 def _short(piece: str, length: int = 60) -> str:
     """In guillemets, since an expression has quotes of both kinds inside."""
-    flat = " ".join(piece.split())
+    flat = printable(" ".join(piece.split()))
     if len(flat) > length:
         flat = flat[: length - 1] + "…"
     return f"«{flat}»"
@@ -406,4 +406,4 @@ def _advice(name: str, columns: Sequence[str]) -> str:
 def _written(name: str) -> str:
     if _WORD.fullmatch(name):
         return name
-    return '"' + name.replace('"', '""') + '"'
+    return '"' + printable(name).replace('"', '""') + '"'

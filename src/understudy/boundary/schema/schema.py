@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -30,7 +31,7 @@ from understudy.boundary.schema.column import (
 from understudy.boundary.schema.expression import Constraint, Kind
 from understudy.errors import InputError, SchemaError
 from understudy.files import write_atomically
-from understudy.parameters import one_of, suggestion, whole_number
+from understudy.parameters import one_of, printable, shown, suggestion, whole_number
 
 # Under the first even the number of rows is private. Under the second the same ε takes more noise: two counts change.
 ADD_REMOVE = "add-remove"
@@ -85,8 +86,8 @@ class Schema:
             raise SchemaError("a schema needs at least one column under [columns]", self)
         if len(self._by_name) < len(self.columns):
             names = [c.name for c in self.columns]
-            twice = next(n for n in names if names.count(n) > 1)
-            raise SchemaError(f"column {twice!r} is declared twice", self)
+            twice = next(n for n, times in Counter(names).items() if times > 1)
+            raise SchemaError(f"column {shown(twice)} is declared twice", self)
         if not self.modelled:
             raise SchemaError("every column is an identifier, so there is nothing to model; declare another type", self)
         one_of("neighbours", self.neighbours, NEIGHBOURS, error=SchemaError, subject=self)
@@ -105,21 +106,26 @@ class Schema:
             )
 
     def _check_missing_values(self) -> None:
+        missing = frozenset(self.missing_texts)
         for column in self.columns:
             if not isinstance(column, Categorical) or column.values is None:
                 continue
             # A row with such a text would be missing on one reading and a label on the other.
-            both = next((v for v in column.labels if str(v) in self.missing_texts), None)
+            both = next((v for v in column.labels if str(v) in missing), None)
             if both is not None:
                 raise SchemaError(
-                    f"column {column.name!r}: value {both!r} is also among missing_values; keep it in one place", column
+                    f"column {shown(column.name)}: value {shown(both)} is also among missing_values; "
+                    "keep it in one place",
+                    column,
                 )
 
     def _check_unit(self) -> None:
         if self.unit is None:
             return
         if self.unit.column not in self._by_name:
-            raise SchemaError(f"unit: column {self.unit.column!r} is not among the columns of the schema", self.unit)
+            raise SchemaError(
+                f"unit: column {shown(self.unit.column)} is not among the columns of the schema", self.unit
+            )
         if self.neighbours == REPLACE_ONE and self.unit.max_rows > 1:
             # Every sensitivity under replace-one is that of one row put in place of another.
             raise SchemaError(
@@ -197,10 +203,10 @@ class Schema:
         path = Path(path)
         try:
             text = path.read_bytes().decode("utf-8")
-        except FileNotFoundError:
-            raise SchemaError(f"schema file {str(path)!r} does not exist", path) from None
         except UnicodeDecodeError:
             raise SchemaError(f"schema file {str(path)!r} is not UTF-8 text", path) from None
+        except (FileNotFoundError, ValueError):  # no name of a file has a NUL in it
+            raise SchemaError(f"schema file {str(path)!r} does not exist", path) from None
         except OSError as error:
             raise SchemaError(f"schema file {str(path)!r} can't be read: {error.strerror}", path) from None
         try:
@@ -214,14 +220,20 @@ class Schema:
         try:
             raw = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise SchemaError(f"the schema is not valid TOML: {error}", text) from None
+            raise SchemaError(f"the schema is not valid TOML: {printable(str(error))}", text) from None
+        except ValueError:  # the one thing that Python's reader lets through: a number of more than 4,300 digits
+            raise SchemaError("the schema has a number of thousands of digits; write a shorter one", text) from None
+        except RecursionError:
+            raise SchemaError(
+                "the schema nests lists or tables too deeply; nothing in it needs more than two", text
+            ) from None
         _known("the schema", raw, _TOP)
         columns = raw.get("columns")
         if not isinstance(columns, dict):
             raise SchemaError("a schema needs at least one column under [columns]", raw)
         missing = raw.get("missing_values", [])
         if not isinstance(missing, list) or not all(isinstance(v, str) for v in missing):
-            raise SchemaError(f"missing_values ({missing!r}) must be a list of strings", missing)
+            raise SchemaError(f"missing_values ({shown(missing)}) must be a list of strings", missing)
         return cls(
             columns=tuple(_column(name, facts) for name, facts in columns.items()),
             neighbours=raw.get("neighbours", ADD_REMOVE),
@@ -257,10 +269,10 @@ class Schema:
 
 
 def _listing(names: Sequence[str], most: int = 8) -> str:
-    shown = ", ".join(names[:most])
+    listed = ", ".join(map(printable, names[:most]))
     if len(names) <= most:
-        return shown
-    return f"{shown} and {len(names) - most} more"
+        return listed
+    return f"{listed} and {len(names) - most} more"
 
 
 # --- TOML, with errors that name the column and the key ---------------------------------------------------------------
@@ -286,16 +298,16 @@ _TOP = ("status", "neighbours", "missing_values", "unit", "columns", "constraint
 
 
 def _column(name: str, facts: Any) -> Column:
-    where = f"column {name!r}"
+    where = f"column {shown(name)}"
     if not isinstance(facts, dict):
-        raise SchemaError(f"{where} must be a table with a type, such as [columns.{name}]", facts)
+        raise SchemaError(f"{where} must be a table with a type, such as [columns.age]", facts)
     cls = COLUMN_TYPES.get(str(facts.get("type")))
     if cls is None:
-        raise SchemaError(f"{where}: type ({facts.get('type')!r}) must be one of {', '.join(COLUMN_TYPES)}", facts)
+        raise SchemaError(f"{where}: type ({shown(facts.get('type'))}) must be one of {', '.join(COLUMN_TYPES)}", facts)
     keys = _KEYS[cls]
     _known(where, facts, ("type", "missing", *keys))
     if not isinstance(facts.get("missing", False), bool):
-        raise SchemaError(f"{where}: missing ({facts['missing']!r}) must be true or false", facts)
+        raise SchemaError(f"{where}: missing ({shown(facts['missing'])}) must be true or false", facts)
     for key in _MUST_STATE & keys.keys() - facts.keys():
         raise SchemaError(f'{where}: {key} must be stated; write {key} = "private" to buy it with budget', facts)
     fields = {name: _value(where, cls, key, facts[key]) for key, name in keys.items() if key in facts}
@@ -307,12 +319,12 @@ def _value(where: str, cls: type[Column], key: str, value: Any) -> Any:
         return None  # to be bought
     if key in ("values", "cuts"):
         if not isinstance(value, list):
-            raise SchemaError(f"{where}: {key} ({value!r}) must be a list", value)
+            raise SchemaError(f"{where}: {key} ({shown(value)}) must be a list", value)
         return tuple(value)
     if key in ("min", "max") and cls is Datetime:
         return as_datetime(value)
     if key in ("other", "format", "made_up", "resolution") and not isinstance(value, str):
-        raise SchemaError(f"{where}: {key} ({value!r}) must be a string", value)
+        raise SchemaError(f"{where}: {key} ({shown(value)}) must be a string", value)
     return value
 
 
@@ -349,7 +361,7 @@ def _unit(raw: Any) -> Unit | None:
 
 def _rules(raw: Any) -> tuple[Rule, ...]:
     if not isinstance(raw, list):
-        raise SchemaError(f"constraints ({raw!r}) must be a list of tables, such as [[constraints]]", raw)
+        raise SchemaError(f"constraints ({shown(raw)}) must be a list of tables, such as [[constraints]]", raw)
     return tuple(_rule(r) for r in raw)
 
 
@@ -358,7 +370,7 @@ def _rule(raw: Any) -> Rule:
         raise SchemaError('a constraint needs a text under then, such as then = "age >= 18"', raw)
     _known("a constraint", raw, ("if", "then"))
     if not isinstance(raw.get("if", ""), str):
-        raise SchemaError(f"a constraint's if ({raw['if']!r}) must be a text", raw)
+        raise SchemaError(f"a constraint's if ({shown(raw['if'])}) must be a text", raw)
     return Rule(raw["then"], raw.get("if"))
 
 
@@ -367,4 +379,4 @@ def _known(where: str, raw: Mapping[str, Any], keys: Iterable[str]) -> None:
     for key in raw:
         if key not in keys:
             hint = suggestion(key, keys, "it takes")
-            raise SchemaError(f"{where}: key {key!r} is unknown; {hint}", raw)
+            raise SchemaError(f"{where}: key {shown(key)} is unknown; {hint}", raw)

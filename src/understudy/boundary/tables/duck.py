@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -111,10 +112,12 @@ class DuckTable:
         types = [_TYPE_NAMES[code_type(c.size).type] for c in codings]
         query = select_codes(self._source, self.schema.unit, codings, self.schema.missing_texts, types)
         try:
-            for batch in self._run(query).to_arrow_reader(BATCH):
+            for batch in self._connection.sql(query.sql(dialect="duckdb")).to_arrow_reader(BATCH):
                 yield {c: batch.column(i).to_numpy() for i, c in enumerate(columns)}
             self._read.update(columns)  # not before the last batch: a file may be damaged at its end
-        except (duckdb.Error, OSError) as error:  # Arrow wraps the engine's error while streaming
+        except (duckdb.Error, OSError, MemoryError) as error:  # Arrow wraps the engine's error while streaming
+            if isinstance(error, MemoryError) or _ran_out(error):
+                raise out_of_memory(self.name, len(columns)) from None
             raise unreadable(self.name, error) from None
 
     def _describe(self, relation: Any) -> Mapping[str, str]:
@@ -173,10 +176,11 @@ def check_case(schema: Schema) -> None:
 
 def check_columns(schema: Schema, names: Sequence[str], table: str) -> None:
     """Column names are the public shape of a table: they must be those of the schema, each once."""
-    twice = next((n for i, n in enumerate(names) if n in names[:i]), None)
+    known = Counter(names)
+    twice = next((n for n, times in known.items() if times > 1), None)
     if twice is not None:
         raise TableError(f"{table}: column {twice!r} stands twice in the table; rename one of them", names)
-    absent = [c for c in schema.names if c not in names]
+    absent = [c for c in schema.names if c not in known]
     if absent:
         raise TableError(f"{table}: column {absent[0]!r} of the schema is not in the table", absent)
     extra = [n for n in names if n not in schema]
@@ -209,6 +213,10 @@ def rounded_ids(table: str, column: str) -> TableError:
     )
 
 
+def _ran_out(error: Exception) -> bool:
+    return "out of memory" in str(error).lower() or "bad_alloc" in str(error)
+
+
 def unreadable(name: str, error: Exception) -> TableError:
     """One sentence for an engine's error, without the row that it may quote."""
     line = re.search(r"CSV Error on Line: (\d+)", str(error))
@@ -217,10 +225,20 @@ def unreadable(name: str, error: Exception) -> TableError:
     return TableError(f"{name} can't be read{where}: {next(reasons, 'the file is damaged or not of its kind')}", name)
 
 
+def out_of_memory(name: str, columns: int) -> TableError:
+    """Where a table is not damaged but too wide."""
+    return TableError(
+        f"memory ran out while counting {columns:,} columns of {name}; declare those that are not needed identifiers, "
+        "or use a machine with more memory",
+        name,
+    )
+
+
 # By signs in the engine's messages. No part of a message itself is passed on, since it may quote a cell.
 _REASONS = {
     "disabled by configuration": "it reads another file, which is not allowed; copy those rows into a table of it",
-    "Out of Memory Error": "there is too little memory",
+    "Out of Memory": "memory ran out",
+    "std::bad_alloc": "memory ran out",
     "Expected Number of Columns": "the line has another number of fields than the header",
     "utf": "it is not UTF-8 text",
     "unicode": "it is not UTF-8 text",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,7 @@ def csv_relation(path: Path) -> Any:
     """`read_csv` with every choice made from the header, none from the rows."""
     names, delimiter = read_header(path)
     if len(set(names)) < len(names):
-        twice = next(n for n in names if names.count(n) > 1)
+        twice = next(n for n, times in Counter(names).items() if times > 1)
         raise TableError(f"{path.name}: column {twice!r} stands twice in the header; rename one of them", names)
     columns = exp.Struct(
         expressions=[
@@ -149,8 +150,13 @@ def read_header(path: Path) -> tuple[list[str], str]:
     # One line was read, so that a line break inside of quotes, or a lone \r, would leave half a header here.
     if text.count('"') % 2 or "\r" in text.rstrip("\r\n"):
         raise TableError(f"{path.name} can't be read: its header must be one line, ended by \\n or \\r\\n", path)
-    delimiter = max(_DELIMITERS, key=lambda d: len(_fields(text, d)))  # the first of several that give as many
-    names = _fields(text, delimiter)
+    try:
+        delimiter = max(_DELIMITERS, key=lambda d: len(_fields(text, d)))  # the first of several that give as many
+        names = _fields(text, delimiter)
+    except csv.Error:
+        raise TableError(
+            f"{path.name} can't be read: a name in its header has more than {csv.field_size_limit():,} characters", path
+        ) from None
     if not all(names):
         raise TableError(f"{path.name}: column {names.index('') + 1} of the header has no name", names)
     return names, delimiter

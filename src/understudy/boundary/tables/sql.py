@@ -132,7 +132,8 @@ def select_codes(
         code, lookup = code_of(coding, exp.column(f"value_{i}", table="readings"), f"labels_{i}")
         if lookup is not None:
             query.join(lookup[0], on=lookup[1], join_type="left", copy=False)
-        query.select(exp.alias_(exp.cast(code, exp.DataType.Type[kind]), f"code_{i}", copy=False), copy=False)
+        coded = exp.cast(code, exp.DataType.Type[kind], copy=False)
+        query.select(exp.alias_(coded, f"code_{i}", copy=False), copy=False)
     return query
 
 
@@ -179,7 +180,7 @@ def _text(stored: Stored, *, exactly: bool = False) -> Expression:
     """
     value = raw(stored.name)
     # Without a list of characters DuckDB strips `column.SPACES`, several times faster than with one.
-    plain = exp.Trim(this=exp.cast(value, "text"))
+    plain = exp.Trim(this=exp.cast(value, "text", copy=False))
     match stored.kind:
         case "truth":
             ones = [(value, exp.Literal.string("1")), (exp.not_(value.copy()), exp.Literal.string("0"))]
@@ -237,7 +238,7 @@ def _is_missing(stored: Stored, missing_values: Sequence[str]) -> Expression:
     if stored.kind in ("whole", "real", "decimal", "truth"):
         tokens = tuple(t for t in tokens if may_be_number(t))  # others are the text of no number
     if tokens:
-        return exp.or_(absent, _text(stored).isin(*tokens))
+        return exp.or_(absent, _text(stored).isin(*tokens, copy=False), copy=False)
     return absent
 
 
@@ -269,11 +270,14 @@ def code_of(coding: Coding, value: Expression, alias: str) -> tuple[Expression, 
         case Categorical():
             code, lookup = _label_code(coding, value, alias)
         case Integer() | Datetime():
-            code, nothing = _whole_bin(coding, value), exp.or_(nothing, exp.IsNan(this=value))
+            code, nothing = _whole_bin(coding, value), exp.or_(nothing, exp.IsNan(this=value), copy=False)
         case _ if isinstance(coding, EvenCoding):
-            code, nothing = _even_bin(coding, value), exp.or_(nothing, exp.IsNan(this=value))
+            code, nothing = _even_bin(coding, value), exp.or_(nothing, exp.IsNan(this=value), copy=False)
         case _:
-            code, nothing = _bisect(value, list((coding.edges or ())[1:-1]), 0), exp.or_(nothing, exp.IsNan(this=value))
+            code, nothing = (
+                _bisect(value, list((coding.edges or ())[1:-1]), 0),
+                exp.or_(nothing, exp.IsNan(this=value), copy=False),
+            )
     return case([(nothing, whole(coding.null_code))], code), lookup
 
 
@@ -289,7 +293,15 @@ def whole(value: int) -> Expression:
 
 def double(value: float) -> Expression:
     """A literal that means exactly this double, in every dialect."""
-    return exp.cast(exp.Literal.string(repr(float(value))), "double")
+    # Built directly: `exp.cast` would parse the type each time, and a wide table has tens of thousands of these.
+    return exp.Cast(this=exp.Literal.string(repr(float(value))), to=exp.DataType(this=exp.DataType.Type.DOUBLE))
+
+
+def clamped(value: Expression, low: float, high: float) -> Expression:
+    """The value within bounds; a caller looks for null first, which LEAST and GREATEST of both engines pass over."""
+    # Without `ignore_nulls` sqlglot writes each argument three times, and in nested calls nine times.
+    least = exp.Greatest(this=value, expressions=[double(low)], ignore_nulls=True)
+    return exp.Least(this=least, expressions=[double(high)], ignore_nulls=True)
 
 
 def _number(stored: Stored) -> Expression:
@@ -343,10 +355,7 @@ def _whole_bin(coding: Coding, position: Expression) -> Expression:
     if any(b - a != width for a, b in itertools.pairwise(edges[:-1])) or edges[-1] - edges[-2] > width:
         return _bisect(position, [e - 0.5 * rounds for e in edges[1:-1]], 0)
     nearest = exp.Add(this=position, expression=double(0.5)) if rounds else position
-    inside = exp.Least(
-        this=exp.Greatest(this=exp.Floor(this=exp.Paren(this=nearest)), expressions=[double(low)]),
-        expressions=[double(high)],
-    )
+    inside = clamped(exp.Floor(this=exp.Paren(this=nearest)), low, high)
     offset = exp.Paren(this=exp.Sub(this=inside, expression=double(low)))
     return exp.Floor(this=exp.Div(this=offset, expression=double(width), typed=False, safe=False))
 
@@ -354,12 +363,11 @@ def _whole_bin(coding: Coding, position: Expression) -> Expression:
 def _even_bin(coding: Coding, position: Expression) -> Expression:
     """Bins of a number, all of one width."""
     edges = coding.edges or ()
-    inside = exp.Greatest(this=position, expressions=[double(edges[0])])
-    inside = exp.Least(this=inside, expressions=[double(edges[-1])])
+    inside = clamped(position, edges[0], edges[-1])
     offset = exp.Paren(this=exp.Sub(this=inside, expression=double(edges[0])))
     scale = double(coding.levels / (edges[-1] - edges[0]))
     place = exp.Floor(this=exp.Mul(this=offset, expression=scale))
-    return exp.Least(this=place, expressions=[double(coding.levels - 1)])
+    return exp.Least(this=place, expressions=[double(coding.levels - 1)], ignore_nulls=True)
 
 
 def _bisect(position: Expression, cuts: list[float], first: int) -> Expression:

@@ -14,7 +14,18 @@ from understudy.boundary.schema.domain import Domain, units_between
 from understudy.boundary.schema.grouped_sums import NEGLIGIBLE, GroupedSums, PersonCount, RowCount, Summand, ValueSum
 from understudy.boundary.schema.late_imports import exp
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.sql import PERSON, ROWS, Expression, Source, case, code_of, double, select_read, whole
+from understudy.boundary.tables.sql import (
+    PERSON,
+    ROWS,
+    Expression,
+    Source,
+    case,
+    clamped,
+    code_of,
+    double,
+    select_read,
+    whole,
+)
 from understudy.errors import InternalError
 
 CLEANED = "understudy_cleaned"
@@ -81,10 +92,10 @@ def _steps(summand: ValueSum) -> Expression:
     """Whole steps from the centre. They are clamped as integers, so that no rounding can move them out of bounds."""
     away = exp.Paren(this=exp.Sub(this=_named(summand.column), expression=double(summand.centre)))
     nearest = exp.Add(this=exp.Mul(this=away, expression=double(summand.steps)), expression=double(0.5))
-    clamped = _clamped(exp.Floor(this=exp.Paren(this=nearest)), summand.low, summand.high)
+    within = clamped(exp.Floor(this=exp.Paren(this=nearest)), summand.low, summand.high)
     # Some engines' LEAST and GREATEST pass over nulls, and would make a bound of what is missing.
     nothing = _named(summand.column).is_(exp.null())
-    return case([(nothing, exp.null())], exp.cast(clamped, "bigint"))
+    return case([(nothing, exp.null())], exp.cast(within, "bigint"))
 
 
 def cleaned(column: Column, value: Expression) -> Expression:
@@ -99,9 +110,9 @@ def cleaned(column: Column, value: Expression) -> Expression:
             return _label(column, value)
         case Integer(minimum=int(low), maximum=int(high)):
             nearest = exp.Paren(this=exp.Add(this=value.copy(), expression=double(0.5)))
-            return _present(column, value, _clamped(exp.Floor(this=nearest), low, high), double(low))
+            return _present(column, value, clamped(exp.Floor(this=nearest), low, high), double(low))
         case Number(minimum=float() | int() as low, maximum=float() | int() as high):
-            return _present(column, value, _settled(column, _clamped(value, low, high)), double(low))
+            return _present(column, value, _settled(column, clamped(value.copy(), low, high)), double(low))
         case Datetime(minimum=minimum, maximum=maximum) if minimum is not None and maximum is not None:
             return _moment(column, value)
     raise InternalError(f"column {column.name!r} of type {column.type!r} has no bounds to clean its values by", column)
@@ -134,11 +145,6 @@ def _present(column: Column, value: Expression, then: Expression, least: Express
     return case([(nothing, exp.null() if column.missing else least)], then)
 
 
-def _clamped(value: Expression, low: float, high: float) -> Expression:
-    least = exp.Greatest(this=value.copy(), expressions=[double(low)])
-    return exp.Least(this=least, expressions=[double(high)])
-
-
 def _settled(column: Number, value: Expression) -> Expression:
     """A number on the grid of its declared decimals; without decimals as it is, or zero where it is next to nothing."""
     # Beyond 2^52 steps a double has no halves left to round by, so such numbers stay as they are.
@@ -148,12 +154,12 @@ def _settled(column: Number, value: Expression) -> Expression:
         return case([(exp.LT(this=exp.Abs(this=value), expression=double(NEGLIGIBLE)), double(0.0))], value.copy())
     steps = exp.Mul(this=value, expression=double(power))
     nearest = exp.Floor(this=exp.Paren(this=exp.Add(this=steps, expression=double(0.5))))
-    return _clamped(exp.Div(this=nearest, expression=double(power), typed=False, safe=False), low, high)
+    return clamped(exp.Div(this=nearest, expression=double(power), typed=False, safe=False), low, high)
 
 
 def _moment(column: Datetime, value: Expression) -> Expression:
     """The start of the unit of time that the value lies in, as a timestamp."""
-    units = _clamped(exp.Floor(this=value.copy()), 0, units_between(column, column.maximum))
+    units = clamped(exp.Floor(this=value.copy()), 0, units_between(column, column.maximum))
     seconds = exp.cast(exp.Paren(this=exp.Mul(this=units, expression=double(column.unit_seconds))), "bigint")
     start = exp.cast(exp.Literal.string(column.start.isoformat(sep=" ")), "timestamp")
     second = exp.Interval(this=exp.Literal.string("1"), unit=exp.Var(this="SECOND"))
