@@ -217,7 +217,10 @@ def test_a_name_is_looked_up_once_by_the_path_of_the_role(admin: str):
     run(admin, "CREATE SCHEMA reader AUTHORIZATION reader; CREATE TABLE reader.town AS SELECT * FROM data.people")
     run(admin, "GRANT SELECT ON reader.town TO reader")
     assert table.count_rows() == 0  # still public.town
-    assert us.open(f"{reader}::town", SCHEMA).count_rows() == 20  # "$user" comes first, as for the role itself
+    # "$user" comes first in the role's path, so that its table would hide the one that everybody else means.
+    with pytest.raises(TableError, match="the name 'town' is that of 2 tables, in the schemas 'public', 'reader'"):
+        us.open(f"{reader}::town", SCHEMA)
+    assert us.open(f"{reader}::reader.town", SCHEMA).count_rows() == 20
     assert us.open(f"{reader}::public.town", SCHEMA).count_rows() == 0
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.schema.column import Column, Datetime
+from understudy.boundary.schema.column import Categorical, Column, Datetime, Integer, Number
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.grouped_sums import GroupedSums
 from understudy.boundary.schema.late_imports import exp
@@ -53,9 +53,10 @@ _SETTINGS = {
     "client_encoding": "UTF8",
     "standard_conforming_strings": "on",  # else a backslash would be an escape in a literal
     "jit": "off",  # compiling a hundred grouping sets takes longer than it saves
-    # Plans are made for as many groups as the server guesses; there are never more than the cells that were asked for.
+    # Up to 2 GB of hash tables may be planned, by the server's guess of how many groups there will be; what is used is
+    # bounded by the cells that were asked for, and what outgrows the limit is written to the server's disk.
     "work_mem": "256MB",
-    "hash_mem_multiplier": "64",
+    "hash_mem_multiplier": "8",
     "enable_sort": "off",  # grouping sets are hashed in one scan; sorted, each chain of them would be a pass of its own
 }
 """For each transaction anew: a function in a view may leave other settings behind in the session.
@@ -176,6 +177,8 @@ class PostgresTable:
 
     def _found(self, relation: Sequence[str]) -> Relation:
         """The table that the role itself would find under this name; no operator is used before the path is set."""
+        if len(relation) == 1:
+            self._check_single(relation[0])
         named = ".".join(map(quoted_name, relation))
         looked_up = "SELECT CAST(CAST(CAST($1 AS pg_catalog.text) AS pg_catalog.regclass) AS pg_catalog.oid)"
         ((oid,),) = self._fetch(BoundQuery(looked_up, (named,)), settings="")
@@ -185,6 +188,22 @@ class PostgresTable:
             WHERE c.oid = CAST($1 AS OID)"""
         ((schema, name, kind),) = self._fetch(BoundQuery(qualified, (oid,)))
         return Relation(oid, _text(schema), _text(name), _text(kind))
+
+    def _check_single(self, name: str) -> None:
+        """Refuses a name without a schema that several schemas have: the role's own one would hide the one meant."""
+        ((path,),) = self._fetch(BoundQuery("SELECT pg_catalog.current_schemas(true)", ()), settings="")
+        query = """
+            SELECT n.nspname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+            WHERE c.relname = CAST($1 AS TEXT) AND c.relkind IN ('r', 'v', 'm', 'p', 'f')
+                AND n.nspname = ANY (CAST($2 AS TEXT[]))
+            ORDER BY n.nspname"""
+        found = [_text(schema) for (schema,) in self._fetch(BoundQuery(query, (name, list(map(_text, path)))))]
+        if len(found) > 1:
+            raise TableError(
+                f"the name {name!r} is that of {len(found)} tables, in the schemas {', '.join(map(repr, found))}; "
+                f"write which is meant, as in ::{quoted_name(found[0])}.{quoted_name(name)}",
+                name,
+            )
 
     def _types(self, relation: Relation) -> Mapping[str, str]:
         """The base type of each column, by its name in the catalogue; arrays and composites by their category."""
@@ -322,7 +341,8 @@ def _check_type(column: Column, kind: str) -> None:
     if not column.modelled:
         return
     dated = kind in _TEMPORAL or not (kind in _WHOLE or kind in _REAL or kind in ("bool", "time", "interval"))
-    if kind in _UNREADABLE or (isinstance(column, Datetime) and not dated):
+    counted = isinstance(column, Integer | Number) or (isinstance(column, Categorical) and column.numeric)
+    if kind in _UNREADABLE or (isinstance(column, Datetime) and not dated) or (counted and kind in _TEMPORAL):
         raise TableError(f"column {column.name!r} holds {kind} values, which can't be read as {column.type}", column)
     if isinstance(column, Datetime) and kind not in _TEMPORAL:
         check_format(column)
