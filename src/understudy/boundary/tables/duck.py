@@ -115,7 +115,13 @@ class DuckTable:
             for batch in self._connection.sql(query.sql(dialect="duckdb")).to_arrow_reader(BATCH):
                 yield {c: batch.column(i).to_numpy() for i, c in enumerate(columns)}
             self._read.update(columns)  # not before the last batch: a file may be damaged at its end
-        except (duckdb.Error, OSError, MemoryError) as error:  # Arrow wraps the engine's error while streaming
+        except (
+            duckdb.Error,
+            OSError,
+            RuntimeError,
+            UnicodeError,
+            MemoryError,
+        ) as error:  # Arrow wraps the engine's error while streaming
             if isinstance(error, MemoryError) or _ran_out(error):
                 raise out_of_memory(self.name, len(columns)) from None
             raise unreadable(self.name, error) from None
@@ -133,7 +139,7 @@ class DuckTable:
     def _run(self, query: Any) -> duckdb.DuckDBPyRelation:
         try:
             return self._connection.sql(query.sql(dialect="duckdb"))
-        except duckdb.Error as error:
+        except (duckdb.Error, RuntimeError, UnicodeError) as error:  # a damaged file's names may be no UTF-8
             raise unreadable(self.name, error) from None
 
 
@@ -242,6 +248,7 @@ _REASONS = {
     "Expected Number of Columns": "the line has another number of fields than the header",
     "utf": "it is not UTF-8 text",
     "unicode": "it is not UTF-8 text",
+    "conversion error!": "the name of a column is not UTF-8 text",
     "quote": "a quoted value is not closed",
     "No magic bytes": "it is not a Parquet file",
     "too small to be a Parquet": "it is not a Parquet file",

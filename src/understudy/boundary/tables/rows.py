@@ -44,7 +44,7 @@ class Rows:
     def _described(cls, name: str, connection: Any, relation: Any) -> Rows:
         try:
             found = connection.sql(exp.select("*").from_(relation).limit(0).sql(dialect="duckdb"))
-        except duckdb.Error as error:
+        except (duckdb.Error, RuntimeError, UnicodeError) as error:  # a damaged file's names may be no UTF-8
             raise unreadable(name, error) from None
         types = dict(zip(found.columns, map(str, found.types), strict=True))
         return cls(name, Source(relation, {c: stored_as(c, kind) for c, kind in types.items()}), connection)
