@@ -33,8 +33,8 @@ _SHORT = _Short()
 def shown(value: object) -> str:
     """A value as a refusal quotes it: on one line, short, and without characters that steer a terminal.
 
-    >>> shown("two\nlines"), shown([[[1]]])
-    ("'two\\\\nlines'", '[[[...]]]')
+    >>> print(shown("two" + chr(10) + "lines"), shown([[[1]]]))
+    'two\\nlines' [[[...]]]
     """
     return _SHORT.repr(value)
 
@@ -42,8 +42,8 @@ def shown(value: object) -> str:
 def printable(text: str) -> str:
     """A text with whatever is no letter, sign or space written as an escape, as `repr` does, but without quotes.
 
-    >>> printable("a\x1b[31m")
-    'a\\\\x1b[31m'
+    >>> print(printable("a" + chr(27) + "[31m"))
+    a\\x1b[31m
     """
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 

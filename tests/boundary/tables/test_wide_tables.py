@@ -51,7 +51,7 @@ def test_no_list_of_texts_becomes_a_join():
     with connect() as connection:
         connection.register("rows", pa.table({"x": ["text 1", "b"]}))
         ((_, plan),) = connection.sql(f"EXPLAIN SELECT CASE WHEN x IN ({texts}) THEN 1 END FROM rows").fetchall()
-    assert "JOIN" not in plan
+    assert "Join" not in plan
 
 
 def test_a_table_too_wide_for_the_memory_is_not_called_damaged():
