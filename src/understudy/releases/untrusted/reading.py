@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from understudy.boundary.schema.column import WIDEST_MADE_UP, Categorical, Column, Datetime, Identifier
+from understudy.boundary.schema.column import MAX_WIDTH, Categorical, Column, Datetime, Identifier
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import CheckFailed, UnderstudyError
 from understudy.releases.untrusted.limits import Limits
@@ -134,7 +134,7 @@ def check_drawable(schema: Schema, rows: int, what: str) -> None:
 def _width(column: Column) -> int:
     """The most bytes that a value of the column is written with, or somewhat more."""
     if isinstance(column, Identifier):
-        return PLAIN_WIDTH + WIDEST_MADE_UP + len((column.made_up or "").encode())
+        return PLAIN_WIDTH + MAX_WIDTH + len((column.made_up or "").encode())
     if isinstance(column, Datetime):
         return PLAIN_WIDTH + PLAIN_WIDTH * len(column.format or "")
     if isinstance(column, Categorical) and column.values is not None:
