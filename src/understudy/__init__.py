@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from understudy.lab.audits.result import Audit
     from understudy.lab.evaluation.evaluation import Evaluation, evaluate
     from understudy.lab.evaluation.measures.anonymity import anonymity
+    from understudy.lab.intake.check import check
+    from understudy.lab.intake.findings import Check
     from understudy.lab.studies.method_comparison import compare
     from understudy.lab.studies.study import Study
     from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
@@ -60,6 +62,8 @@ _LATE = {
     "lab.audits.result": ("Audit",),
     "lab.evaluation.evaluation": ("Evaluation", "evaluate"),
     "lab.evaluation.measures.anonymity": ("anonymity",),
+    "lab.intake.check": ("check",),
+    "lab.intake.findings": ("Check",),
     "lab.studies.method_comparison": ("compare",),
     "lab.studies.study": ("Study",),
     "predictors.classifiers": ("PrivateDecisionTree", "PrivateForest", "PrivateGreedyTree"),
@@ -90,6 +94,7 @@ __all__ = [
     "Budget",
     "BudgetExhausted",
     "Certificate",
+    "Check",
     "CheckFailed",
     "Curator",
     "Domain",
@@ -116,6 +121,7 @@ __all__ = [
     "attack",
     "audit",
     "audit_mutants",
+    "check",
     "compare",
     "draft_schema",
     "evaluate",

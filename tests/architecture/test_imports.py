@@ -32,6 +32,7 @@ ORDER = (
     "predictors",
     "lab.jobs",
     "lab.evaluation",
+    "lab.intake",
     "lab.specimens",
     "lab.attacks",
     "lab.studies",
@@ -55,7 +56,7 @@ FOR_ANYBODY = {
 }
 """What any room may import from boundary.tables: the type of a table, ways to put rows behind the boundary and to name
 them, none to get one out. Everything else there can hand out rows, codes or exact counts."""
-ROWS_OF_THE_STEWARD = ("lab.specimens", "lab.evaluation", "lab.attacks", "lab.studies")
+ROWS_OF_THE_STEWARD = ("lab.specimens", "lab.evaluation", "lab.intake", "lab.attacks", "lab.studies")
 """Rooms that look at rows on the steward's side (`tables.rows`). What they compute is internal; none of them takes part
 in making a release."""
 STATED: dict[str, tuple[str, ...]] = {

@@ -29,7 +29,7 @@ DOCUMENTED = {
         "UnderstudyError",
     ],
     "facts": ["Amount", "Budget", "Certificate", "Domain", "Measurement", "Release", "Schema", "Spend", "METHODS"],
-    "results": ["Answer", "Attacks", "Audit", "Evaluation", "Study"],
+    "results": ["Answer", "Attacks", "Audit", "Check", "Evaluation", "Study"],
     "predictors": ["PrivateDecisionTree", "PrivateForest", "PrivateGreedyTree"],
     "objects": ["Curator", "Ledger", "Table"],
     "functions": [
@@ -37,6 +37,7 @@ DOCUMENTED = {
         "attack",
         "audit",
         "audit_mutants",
+        "check",
         "compare",
         "draft_schema",
         "evaluate",

@@ -202,6 +202,24 @@ def schema(
 
 
 @app.command()
+def check(
+    data: Data,
+    schema: SchemaPath = None,
+    report: Report = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Say what the schema does to the rows, before anything is spent. For internal use only, since it reads rows.
+
+    Exits with 1 where something would spoil a release.
+    """
+    from understudy.cli.check_command import show_check
+    from understudy.cli.screen import Output
+
+    show_check(data, schema, Output(json, quiet, report=report))
+
+
+@app.command()
 def methods(
     name: Annotated[
         str | None,
