@@ -6,7 +6,7 @@ It is for the steward, who may see the rows. Its result is internal: it quotes v
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 from understudy.boundary.privacy.facts import PrivacyUnit
@@ -21,7 +21,7 @@ from understudy.lab.evaluation.comparison import value_text
 from understudy.lab.intake.blur import Blur, blur_of
 from understudy.lab.intake.findings import NOISE_AT, Cap, Check, ColumnCheck, NoiseCheck, PersonCheck, RuleCheck, Strange
 from understudy.lab.intake.likeness import meant
-from understudy.lab.intake.looking import CAPS, ColumnCounts, Looks
+from understudy.lab.intake.looking import CAPS, EXACTLY, ColumnCounts, Looks
 from understudy.lab.intake.verdict import issues_of, verdict
 from understudy.methods.forecast.forecast import coefficients_of, forecasts
 from understudy.methods.method import Options
@@ -70,7 +70,7 @@ def check(table: Table, *, progress: Listener | None = None) -> Check:
     step(STEPS[1])
     found = dict(zip(domain.names, counts, strict=True))
     strange = looks.strange([n for n, c in found.items() if c.unreadable or (c.stray and n in known)])
-    quantiles = looks.quantiles(rows)
+    quantiles = _quantiles(looks, found, rows)
     columns = []
     for column in schema.modelled:
         figures = found[column.name]
@@ -93,7 +93,7 @@ def check(table: Table, *, progress: Listener | None = None) -> Check:
         left_out=tuple(c.name for c in schema if not c.modelled),
         person=person,
         rules=tuple(_rules(schema, known, broken)),
-        noise=_noise(schema, rows),
+        noise=_noise(schema, _counting(person, rows)),
     )
     made = dataclasses.replace(made, issues=issues_of(made))
     return dataclasses.replace(made, verdict=verdict(made))
@@ -147,6 +147,21 @@ def _person(looks: Looks, schema: Schema) -> PersonCheck:
         for cap in tried
     )
     return PersonCheck(schema.unit.column, stated, persons, without_id=nobody, most=most, caps=caps)
+
+
+def _counting(person: PersonCheck | None, rows: int) -> int:
+    """The rows that a release counts: those beyond a person's cap, and those of nobody, are none of them."""
+    if person is None:
+        return rows
+    return max(1, rows - person.without_id - person.stated.rows_lost)
+
+
+def _quantiles(looks: Looks, found: Mapping[str, ColumnCounts], rows: int) -> dict[str, list[float]]:
+    """Exact ones, unless there are so many numbers that an engine could not keep them all."""
+    on_line = {name: c.quantiles for name, c in found.items() if c.quantiles is not None}
+    if on_line and rows * len(on_line) <= EXACTLY:
+        return looks.quantiles()
+    return {name: [float(v) for v in estimated] for name, estimated in on_line.items()}
 
 
 def _rules(schema: Schema, known: set[str], broken: Sequence[int]) -> list[RuleCheck]:

@@ -52,7 +52,8 @@ class ColumnCounts:
     least: float | None
     most: float | None
     mean: float | None
-    deviation: float | None
+    quantiles: list[float] | None
+    """At `QUANTILES`, estimated."""
     codes: dict[int, int] = field(default_factory=dict)
     """Rows by code, of those that have one of their own."""
 
@@ -97,7 +98,8 @@ class Looks:
             wanted += [
                 f"count(*) FILTER ({code} >= 0 AND {value} < {low!r})",
                 f"count(*) FILTER ({code} >= 0 AND NOT {value} <= {high!r})",
-                *(f"{f}({value}) {there}" for f in ("min", "max", "avg", "stddev_pop")),
+                *(f"{f}({value}) {there}" for f in ("min", "max", "avg")),
+                f"approx_quantile({value}, {list(QUANTILES)!r}) {there}",
             ]
         return [*wanted, f"histogram({code}) FILTER ({code} >= 0)"]
 
@@ -115,15 +117,11 @@ class Looks:
             column.this.set("this", f"clean {column.name}")
         return str(tree.sql(dialect="duckdb"))
 
-    def quantiles(self, numbers: int) -> dict[str, list[float]]:
-        """Of every column on a line that has a finite value, at `QUANTILES`."""
+    def quantiles(self) -> dict[str, list[float]]:
+        """Exact ones of every column on a line that has a finite value: another scan, which keeps the values."""
         lines = [(i, c) for i, c in enumerate(self.codings) if c.edges is not None]
-        if not lines:
-            return {}
-        function = "quantile_cont" if numbers * len(lines) <= EXACTLY else "approx_quantile"
-        asked = [
-            f"{function}(value_{i}, {list(QUANTILES)!r}) FILTER (code_{i} >= 0 AND isfinite(value_{i}))" for i, _ in lines
-        ]
+        there = (f"FILTER (code_{i} >= 0 AND isfinite(value_{i}))" for i, _ in lines)
+        asked = [f"quantile_cont(value_{i}, {list(QUANTILES)!r}) {t}" for (i, _), t in zip(lines, there, strict=True)]
         (found,) = self._ask(asked)
         return {c.name: [float(v) for v in f] for (_, c), f in zip(lines, found, strict=True) if f is not None}
 

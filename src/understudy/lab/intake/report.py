@@ -68,7 +68,12 @@ def _line(column: ColumnCheck, rows: int) -> ReadingRow:
     return ReadingRow(column, state, words)
 
 
+def _short(number: float) -> str:
+    """Enough digits to compare two."""
+    return written(float(f"{number:.4g}"))
+
+
 def _blur_cells(column: ColumnCheck) -> list[tuple[str, str]]:
     """Before and after, the mean first."""
     assert column.blur is not None
-    return [(written(before), written(after)) for before, after in (column.blur.mean, *column.blur.quantiles)]
+    return [(_short(before), _short(after)) for before, after in (column.blur.mean, *column.blur.quantiles)]
