@@ -70,6 +70,9 @@ class Progress:
     def advance(self, now: Advance, /) -> None:
         """The part that began last is so far."""
 
+    def caution(self, sentence: str, /) -> None:
+        """Something that the user should know before anything is spent."""
+
 
 Listener = Progress | Callable[[str], None]
 """What `progress=` takes: a `Progress`, or a function of the name of each part as it begins."""

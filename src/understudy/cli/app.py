@@ -238,8 +238,11 @@ def methods(
 
 @app.command()
 def plan(
-    epsilon: Annotated[float, _option("The privacy loss that the release may have.")],
     data: Annotated[str | None, _argument("The data, to find the schema beside them; no row is read.")] = None,
+    epsilon: Annotated[float | None, _option("The privacy loss that the release may have.")] = None,
+    error: Annotated[
+        str | None, _option("In place of epsilon: the error that is wanted, as in 3%; says which epsilon that takes.")
+    ] = None,
     schema: SchemaPath = None,
     delta: Delta = DEFAULT_DELTA,
     rows: Annotated[int | None, _option("About how many rows the table has \\[default: 10,000].")] = None,
@@ -248,11 +251,12 @@ def plan(
     json: Json = False,
 ) -> None:
     """Predict error, time and memory of every method, before any budget is spent."""
-    from understudy.cli.method_commands import show_plan
+    from understudy.cli.method_commands import parse_error, show_plan
 
     show_plan(
-        data, schema, epsilon=epsilon, delta=delta, rows=rows, target=tuple(target or ()), prior=prior, as_json=json
-    )
+        data, schema, epsilon=epsilon, error=parse_error(error), delta=delta, rows=rows, target=tuple(target or ()),
+        prior=prior, as_json=json,
+    )  # fmt: skip
 
 
 @app.command()

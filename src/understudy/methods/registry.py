@@ -244,11 +244,8 @@ def recommended(expected: Sequence[Forecast], rows: int) -> Choice:
             why = "is expected to err least"
     else:
         best, why = min(general, key=lambda f: f.seconds), "is the fastest, and none is fast"
-    error = f"pairs of columns by about {100 * best.error:.2g} % with {rows:,} rows"
-    return Choice(
-        METHODS[best.method],
-        f"of the general methods it {why} ({error}), in about {spoken_seconds(best.seconds)}",
-    )
+    # No figure of the error: this one is of a table of so many rows, and one with another number has another.
+    return Choice(METHODS[best.method], f"of the general methods it {why}, judged at {rows:,} rows")
 
 
 def spoken_seconds(seconds: float) -> str:

@@ -12,8 +12,10 @@ from typing import Any, Protocol
 
 from understudy.boundary.privacy.accountant import upper_float
 from understudy.boundary.privacy.budget import GDP, ZCDP, Budget, Spend, compose
+from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.ledger.ledger import Receipt
 from understudy.boundary.schema.schema import DRAFT, Schema
+from understudy.card import Card
 from understudy.errors import CheckFailed
 from understudy.methods.parts.prior import EARLIER
 
@@ -64,8 +66,8 @@ class Audited(Protocol):
     def for_certificate(self) -> dict[str, Any]: ...
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Card):
     """Claim and evidence of one release. `guarantee` is None where there is none: a seeded run, a draft, a specimen."""
 
     method: str
@@ -110,6 +112,19 @@ class Certificate:
     def delta(self) -> float:
         """The claimed δ."""
         return self.asked.delta
+
+    @property
+    def protects(self) -> str:
+        """Whom the claim protects, as a person would say it."""
+        return PrivacyUnit(self.unit.get("column"), int(self.unit.get("max_rows", 1))).protects
+
+    def card(self) -> tuple[str, list[tuple[str, str]]]:
+        claim = f"none: {self.stamp}, {self.void}"
+        if self.void is None:
+            claim = f"({self.epsilon:.6g}, {self.delta:g})-differential privacy, neighbours {self.neighbours}"
+        paid = "no ledger was debited" if self.ledger is None else str(self.ledger)
+        facts = [("method", self.method), ("guarantee", claim), ("protects", self.protects), ("ledger", paid)]
+        return "Certificate", [*facts, ("spends", f"{len(self.spends):,}"), ("created", self.created)]
 
     @property
     def accountant(self) -> str:

@@ -11,10 +11,12 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from understudy.bars import shown
 from understudy.boundary.privacy.asks.ask import Ask, Result
 from understudy.boundary.privacy.asks.counts import no_pure_keys
 from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
@@ -32,6 +34,7 @@ from understudy.errors import CheckFailed, InputError
 from understudy.inference.discovery import discover, provisional
 from understudy.inference.model import Model
 from understudy.inference.values import check_decodable
+from understudy.methods.forecast.caution import cautions_before, spoken
 from understudy.methods.method import BINS, NOISE, POLYA, Options, Recipe
 from understudy.methods.parts.bought_bins import with_bought_bins
 from understudy.methods.parts.workload import PAIRS, stated_targets, stated_weights
@@ -42,6 +45,7 @@ from understudy.releases.certificate import Audited, Certificate, provenance, ve
 from understudy.releases.drawing import Columns, check_satisfiable, draw, seed_or_fresh
 from understudy.releases.evidence import Evidence, Plain, check_stated
 from understudy.releases.interruption import continued, facts, journal_at, without_ledger
+from understudy.releases.planning import forecast_after
 from understudy.releases.priors import load_prior
 from understudy.releases.release import Release
 from understudy.releases.synthetic_table import from_values, to_native
@@ -77,7 +81,7 @@ def synthesize(
     audit: Audited | Callable[[Plan], Audited] | None = None,
     journal: str | Path | Journal | None = None,
     resume: bool = False,
-    progress: Listener | None = None,
+    progress: Listener | Literal[False] | None = None,
     deliver: Callable[[Release], None] | None = None,
 ) -> Release:
     """Makes a differentially private stand-in of a table.
@@ -115,7 +119,8 @@ def synthesize(
             else was checked; the certificate will carry it.
         journal: A file that keeps each noisy answer until the release is made; it needs a ledger.
         resume: Continue the release of this journal, which was interrupted: nothing is paid or drawn twice.
-        progress: A function of the name of each part as it begins, or an `understudy.progress.Progress`.
+        progress: A function of the name of each part as it begins, or an `understudy.progress.Progress`. By default a
+            bar on standard error, in a terminal and in a notebook; False shows none.
         deliver: Called with the release before the journal is deleted, to save it where no interruption can lose it.
 
     >>> import pyarrow as pa, understudy as us
@@ -150,17 +155,20 @@ def synthesize(
         kept = journal_at(kept, paying, resume)
     with closing(kept) if kept else nullcontext():
         plan = continued(plan, kept, seed)
-        if callable(audit):
-            audit = audit(plan)
-        release = synthesize_with(
-            table,
-            plan.audited(audit),
-            randomness=randomness,
-            ledger=paying,
-            analyst=analyst,
-            progress=progress,
-            journal=kept,
-        )
+        with shown(progress, len(STEPS)) as told:
+            for sentence in cautions_before(plan.choice.method, plan.schema, plan.budget):
+                told.caution(sentence)
+            if callable(audit):
+                audit = audit(plan)
+            release = synthesize_with(
+                table,
+                plan.audited(audit),
+                randomness=randomness,
+                ledger=paying,
+                analyst=analyst,
+                progress=told,
+                journal=kept,
+            )
         if deliver is not None:
             deliver(release)
         # Only now: a release that is not delivered yet can still be rebuilt from its journal.
@@ -329,7 +337,7 @@ class Plan:
         arrow = from_values(values, domain.schema)
         return Release(
             to_native(arrow, kind),
-            self.certificate(curator, arrow.num_rows),
+            self.certificate(curator, arrow.num_rows, self._expected(domain, model)),
             record=tuple(curator.record),
             schema=self.schema,
             domain=domain,
@@ -338,14 +346,22 @@ class Plan:
             prior=self.options.prior,
         )
 
-    def certificate(self, curator: Curator, rows: int) -> Certificate:
+    def _expected(self, domain: Domain, model: Model) -> str:
+        """The forecast with the noisy number of rows, in words; nothing where there is none."""
+        if self.given:
+            return ""
+        total = max(1, round(model.total))
+        found = forecast_after(self.choice.method, domain.schema, self.budget, total)
+        return "" if found is None else f"; expected: {spoken(found, total)}"
+
+    def certificate(self, curator: Curator, rows: int, expected: str = "") -> Certificate:
         parameters = self.options.to_dict() | {"rows": self.rows}
         if self.given:
             parameters["given"] = self.given
         return Certificate(
             method=self.choice.method.name,
             parameters=parameters,
-            reason=self.choice.reason,
+            reason=f"{self.choice.reason}{expected}",
             asked=self.budget,
             neighbours=self.schema.neighbours,
             unit=PrivacyUnit.of(self.schema).to_dict(),

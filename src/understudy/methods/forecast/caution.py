@@ -13,6 +13,7 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.schema.schema import Schema
 from understudy.methods.forecast.forecast import ASSUMED_ROWS, MOST_ROWS, Forecast, coefficients_of, forecast
 from understudy.methods.forecast.spending import Public
+from understudy.pages.formatting import counted
 
 if TYPE_CHECKING:
     from understudy.methods.method import Method
@@ -53,7 +54,7 @@ def cautions_after(expected: Forecast | None, rows: int, budget: Budget) -> tupl
     """What the noisy number of rows is a reason to say."""
     said = [*_high(budget)]
     if expected is not None and expected.error >= NOISY:
-        said.append(f"noise exceeds signal with about {rows:,} rows; {REMEDY}")
+        said.append(f"noise exceeds signal with about {counted(rows, 'row')}; {REMEDY}")
     return tuple(said)
 
 
@@ -68,11 +69,20 @@ def _high(budget: Budget) -> list[str]:
     ]
 
 
+def rough(share: float) -> str:
+    """A share that is known to two digits at best.
+
+    >>> rough(0.0771), rough(0.999)
+    ('7.7 %', '100 %')
+    """
+    return f"{float(f'{100 * share:.2g}'):g} %"
+
+
 def spoken(expected: Forecast, rows: int) -> str:
     """A forecast in words, the same wherever it is said.
 
     >>> spoken(Forecast("rake", 0.077, 0.05, 0.12, 1.0, 100.0), 1340)
     '7.7 % of the rows misplaced per pair of columns (most tables: 5 % to 12 %), with about 1,340 rows'
     """
-    error, low, high = (f"{100 * share:.2g} %" for share in (expected.error, expected.low, expected.high))
-    return f"{error} of the rows misplaced per pair of columns (most tables: {low} to {high}), with about {rows:,} rows"
+    error, low, high = map(rough, (expected.error, expected.low, expected.high))
+    return f"{error} of the rows misplaced per pair of columns (most tables: {low} to {high}), with about {counted(rows, 'row')}"
