@@ -27,7 +27,9 @@ def show_check(data: str, schema: Path | None, output: Output) -> None:
         _print(found)
         output.print_paths()
     if found.to_mend:
-        raise CheckFailed(f"the schema does not fit: {counted(len(found.to_mend), 'thing')} to mend; nothing was spent", found)
+        raise CheckFailed(
+            f"the schema does not fit: {counted(len(found.to_mend), 'thing')} to mend; nothing was spent", found
+        )
 
 
 def _print(found: Check) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, Literal
 
 from understudy import methods
 from understudy.boundary.privacy.budget import Budget
@@ -28,6 +28,11 @@ from understudy.parameters import one_of, suggestion
 
 AUTO, GROUP = "auto", "understudy.methods"
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+MethodName = Literal[
+    "auto", "aim", "dirichlet", "dp-arf", "dp-ctgan", "dp-gan", "dp-select", "independent", "marginals", "mst", "mwem",
+    "pate-gan", "polya-tree", "privbayes", "rake",
+]  # fmt: skip
+"""For editors, which complete it; a test holds it to `METHODS`, which is what counts."""
 PATIENCE, ROOM = 900.0, 8_000.0
 """Seconds and megabytes that `auto` thinks a release may take."""
 NOT_PRIVATE: set[str] = set()

@@ -91,6 +91,8 @@ class Certificate(Card):
     """Which debit of which ledger paid; None where none did."""
     schema_status: str | None = None
     """Whether the schema was declared, confirmed or a draft; None in the first format, which left it to `columns`."""
+    confirmation: dict[str, str] | None = None
+    """Who confirmed the schema, and by which source, where it says so."""
     format: str = FORMAT
 
     @property
@@ -205,6 +207,8 @@ class Certificate(Card):
             body["audit"] = self.audit
         if self.format != FIRST_FORMAT:
             body["schema_status"] = self.schema_status
+            if self.confirmation is not None:
+                body["schema_confirmed"] = self.confirmation
             # Written as null where nothing was debited: a reader must not take silence for a payment.
             body["ledger"] = None if self.ledger is None else self.ledger.to_dict()
         # The order of the keys is part of the format: digest and file are made of the text in this order.
@@ -282,6 +286,7 @@ class Certificate(Card):
             audit=raw.get("audit"),
             ledger=None if raw.get("ledger") is None else Receipt.from_dict(raw["ledger"]),
             schema_status=raw.get("schema_status"),
+            confirmation=raw.get("schema_confirmed"),
             format=raw["format"],
         )
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.schema import Schema
-from understudy.inference.discovery import provisional
 from understudy.card import Card
 from understudy.errors import InputError
+from understudy.inference.discovery import provisional
 from understudy.methods.forecast.caution import cautions_before, rough, spoken
 from understudy.methods.forecast.forecast import (
     ASSUMED_ROWS,
@@ -30,9 +30,8 @@ from understudy.parameters import number_between
 from understudy.releases.certificate import Certificate
 from understudy.releases.priors import load_prior
 
-
 LEAST_EPSILON, MOST_EPSILON = 0.01, 20.0
-"""Where an ε for a wanted error is looked for. No larger one is worth the name; that of the US Census of 2020 was 19.61."""
+"""Where an ε for a wanted error is looked for."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,7 +146,7 @@ def epsilon_for(error: float, schema: Schema, *, delta: float, rows: int, option
             f"expected to err by {rough(least)}; accept that, or take fewer columns or bins, or a smaller max_rows",
             error,
         )
-    # Errors fall as ε grows. Where another method takes over they may jump, and whichever side is found keeps the error.
+    # Errors fall as ε grows. Where another method takes over they may jump; what is found keeps the error all the same.
     low, high = math.log(LEAST_EPSILON), math.log(MOST_EPSILON)
     while high - low > 0.005:
         middle = (low + high) / 2

@@ -6,6 +6,7 @@ answers to replay it; there is no second code path.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
@@ -29,16 +30,16 @@ from understudy.boundary.privacy.queryable import Queryable, Wrapper
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import DRAFT, Schema
-from understudy.boundary.tables.table import Table
+from understudy.boundary.tables.table import Table, opened
 from understudy.errors import CheckFailed, InputError
 from understudy.inference.discovery import discover, provisional
 from understudy.inference.model import Model
 from understudy.inference.values import check_decodable
 from understudy.methods.forecast.caution import cautions_before, spoken
-from understudy.methods.method import BINS, NOISE, POLYA, Options, Recipe
+from understudy.methods.method import POLYA, Options, Recipe
 from understudy.methods.parts.bought_bins import with_bought_bins
-from understudy.methods.parts.workload import PAIRS, stated_targets, stated_weights
-from understudy.methods.registry import Choice, build_recipe, choose
+from understudy.methods.parts.workload import stated_targets, stated_weights
+from understudy.methods.registry import Choice, MethodName, build_recipe, choose
 from understudy.parameters import whole_number
 from understudy.progress import Advance, Listener, listening
 from understudy.releases.certificate import Audited, Certificate, provenance, versions
@@ -60,15 +61,15 @@ def synthesize(
     *,
     epsilon: float,
     delta: float = DEFAULT_DELTA,
-    method: str = "auto",
+    method: MethodName | str = "auto",
     target: str | Sequence[str] | None = None,
     marginals: Sequence[Sequence[str]] = (),
     weights: Mapping[str | tuple[str, ...], float] | None = None,
-    workload: str = PAIRS,
-    by: str = NOISE,
+    workload: Literal["pairs", "triples"] = "pairs",
+    by: Literal["noise", "sampling"] = "noise",
     draws: int | None = None,
-    pool: str = "",
-    numeric: str = BINS,
+    pool: MethodName | str = "",
+    numeric: Literal["bins", "polya"] = "bins",
     options: Mapping[str, object] | None = None,
     given: Mapping[str, object] | None = None,
     prior: str | Path | None = None,
@@ -123,12 +124,23 @@ def synthesize(
             bar on standard error, in a terminal and in a notebook; False shows none.
         deliver: Called with the release before the journal is deleted, to save it where no interruption can lose it.
 
+    Returns:
+        A `Release`: the synthetic table, its certificate, and the noisy answers that both follow from.
+
+    Raises:
+        InputError: What was asked is impossible or contradicts itself; nothing was spent.
+        TableError: The table is not open (`understudy.open`), or can't be read to its end.
+        MethodError: The method can't do what was asked of it.
+        BudgetExhausted: The ledger has a limit, and this would pass it; nothing was spent.
+        CheckFailed: The audit found a violation; nothing was spent.
+
     >>> import pyarrow as pa, understudy as us
     >>> schema = us.Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
     >>> release = us.synthesize(us.open(pa.table({"age": [31, 47, 52]}), schema), epsilon=1.0, delta=0, rows=5)
     >>> release.table.num_rows, release.certificate.epsilon <= 1.0
     (5, True)
     """
+    table = opened(table)
     # A text is a sequence too: ["age"] would be taken for the columns a, g and e.
     if any(isinstance(m, str) for m in marginals):
         raise InputError('marginals must be lists of column names, such as [["age", "income"]]', marginals)
@@ -376,6 +388,7 @@ class Plan:
             audit=None if self.audit is None else self.audit.for_certificate(),
             ledger=curator.receipt,
             schema_status=self.schema.status,
+            confirmation=None if self.schema.confirmation is None else dataclasses.asdict(self.schema.confirmation),
         )
 
     def _domain(self, schema: Schema) -> Domain:

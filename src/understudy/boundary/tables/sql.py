@@ -175,7 +175,9 @@ def select_steps(
     for i, column in enumerate(columns):
         stored = source.columns[column.name]
         found = (_text(stored), _is_missing(stored, missing_values), reading_of(column, stored, missing_values))
-        steps += [exp.alias_(f, f"{n}_{i}", copy=False) for n, f in zip(("text", "missing", "value"), found, strict=True)]
+        steps += [
+            exp.alias_(f, f"{n}_{i}", copy=False) for n, f in zip(("text", "missing", "value"), found, strict=True)
+        ]
     if unit is not None:
         steps.append(exp.alias_(person_of(source.columns[unit.column], missing_values), PERSON, copy=False))
     rows = exp.select("*").from_(source.relation).subquery(ROWS)

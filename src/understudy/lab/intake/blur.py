@@ -75,5 +75,5 @@ def _on_line(domain: Domain, name: str, data: NDArray[np.generic]) -> NDArray[np
     column = domain[name].column
     if not isinstance(column, Datetime):
         return data.astype(np.float64)
-    seconds = (data - np.datetime64(column.start, "s")) / np.timedelta64(1, "s")
+    seconds = (data.astype("datetime64[s]") - np.datetime64(column.start, "s")) / np.timedelta64(1, "s")
     return np.asarray(seconds / column.unit_seconds, dtype=np.float64)

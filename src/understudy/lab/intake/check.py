@@ -14,12 +14,21 @@ from understudy.boundary.schema.column import Boolean, Categorical, Column
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import DRAFT, Schema
 from understudy.boundary.tables.rows import Rows
-from understudy.boundary.tables.table import Table, is_table
+from understudy.boundary.tables.table import Table, opened
 from understudy.errors import TableError
 from understudy.inference.discovery import provisional
 from understudy.lab.evaluation.comparison import value_text
 from understudy.lab.intake.blur import Blur, blur_of
-from understudy.lab.intake.findings import NOISE_AT, Cap, Check, ColumnCheck, NoiseCheck, PersonCheck, RuleCheck, Strange
+from understudy.lab.intake.findings import (
+    NOISE_AT,
+    Cap,
+    Check,
+    ColumnCheck,
+    NoiseCheck,
+    PersonCheck,
+    RuleCheck,
+    Strange,
+)
 from understudy.lab.intake.likeness import meant
 from understudy.lab.intake.looking import CAPS, EXACTLY, ColumnCounts, Looks
 from understudy.lab.intake.verdict import issues_of, verdict
@@ -53,11 +62,7 @@ def check(table: Table, *, progress: Listener | None = None) -> Check:
     >>> found["sex"].undeclared, found["sex"].strange[0].meant
     (2, 'Male')
     """
-    if not is_table(table):
-        raise TableError(
-            f"a {type(table).__name__} is not an open table; open it with its schema first: us.open(table, schema)", table
-        )
-    step, schema = listening(progress), table.schema
+    step, schema = listening(progress), opened(table).schema
     domain = Domain.of(provisional(schema))
     # Columns whose bounds are private have none that a value could be held against, nor a cleaned value.
     known = {c.name for c in schema.modelled if not c.private}

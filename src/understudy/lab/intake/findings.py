@@ -151,7 +151,9 @@ class Check(Rendered):
     def __getitem__(self, name: str) -> ColumnCheck:
         found = next((c for c in self.columns if c.name == name), None)
         if found is None:
-            raise InputError(f"column {name!r} was not checked; there are {', '.join(c.name for c in self.columns)}", name)
+            raise InputError(
+                f"column {name!r} was not checked; there are {', '.join(c.name for c in self.columns)}", name
+            )
         return found
 
     @property

@@ -6,8 +6,9 @@ a release about what is clamped, undeclared or unreadable.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from understudy.boundary.schema.column import Boolean, Categorical, Integer
@@ -115,7 +116,7 @@ class Looks:
 
         for column in tree.find_all(exp.Column):
             column.this.set("this", f"clean {column.name}")
-        return str(tree.sql(dialect="duckdb"))
+        return str(tree.sql())  # the plain dialect, which the engine of `Rows` reads as well
 
     def quantiles(self) -> dict[str, list[float]]:
         """Exact ones of every column on a line that has a finite value: another scan, which keeps the values."""
@@ -173,11 +174,10 @@ def _bounds(coding: Coding) -> tuple[float, float]:
 
 
 def _below(number: float) -> float:
-    import math
-
     return math.nextafter(number, -math.inf)
 
 
 def _counts(figures: Sequence[Any]) -> ColumnCounts:
     *numbers, codes = figures
-    return ColumnCounts(*numbers, codes={int(code): int(n) for code, n in (codes or {}).items()})
+    named = zip((f.name for f in fields(ColumnCounts)), numbers, strict=False)  # `codes`, the last, has no number
+    return ColumnCounts(**dict(named), codes={int(code): int(n) for code, n in (codes or {}).items()})

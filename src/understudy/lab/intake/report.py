@@ -1,4 +1,4 @@
-"""The page of a check: the verdict first, then columns, values, people, rules and noise. It is internal, and says so."""
+"""The page of a check: the verdict first, then columns, values, people, rules and noise. It is internal."""
 
 from __future__ import annotations
 

@@ -110,7 +110,9 @@ def _blurred(check: Check, column: ColumnCheck) -> Iterator[Issue]:
     if column.blur.moved < MOVED:
         what, (before, after) = "mean", column.blur.mean
     unit = ", in units since min," if column.type == "datetime" else ""
-    words = f"bins alone move the {what}{unit} from {before:.4g} to {after:.4g}; name cuts where values lie close together"
+    words = (
+        f"bins alone move the {what}{unit} from {before:.4g} to {after:.4g}; name cuts where values lie close together"
+    )
     yield Issue(f"column {column.name!r}", words, 0.0, mend=False)
 
 

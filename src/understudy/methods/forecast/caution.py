@@ -61,11 +61,12 @@ def cautions_after(expected: Forecast | None, rows: int, budget: Budget) -> tupl
 def _high(budget: Budget) -> list[str]:
     if budget.epsilon <= HIGH_EPSILON:
         return []
-    # As a power of ten beyond what anybody would read.
-    odds = f"{math.exp(budget.epsilon):,.0f}" if budget.epsilon < 14 else f"10^{budget.epsilon / math.log(10):.0f}"
+    odds = f"{math.exp(budget.epsilon):,.0f}"
+    if budget.epsilon > 14:  # nobody reads more digits
+        odds = f"10^{budget.epsilon / math.log(10):.0f}"
     return [
-        f"epsilon {budget.epsilon:g} is above {HIGH_EPSILON:g}: one person may change the odds of an outcome by a factor "
-        f"of {odds}, which is a promise on paper (docs/concepts/choosing-epsilon.md)"
+        f"epsilon {budget.epsilon:g} is above {HIGH_EPSILON:g}: one person may change the odds of an outcome by a "
+        f"factor of {odds}, which is a promise on paper (docs/concepts/choosing-epsilon.md)"
     ]
 
 
@@ -85,4 +86,5 @@ def spoken(expected: Forecast, rows: int) -> str:
     '7.7 % of the rows misplaced per pair of columns (most tables: 5 % to 12 %), with about 1,340 rows'
     """
     error, low, high = map(rough, (expected.error, expected.low, expected.high))
-    return f"{error} of the rows misplaced per pair of columns (most tables: {low} to {high}), with about {counted(rows, 'row')}"
+    between = f"most tables: {low} to {high}"
+    return f"{error} of the rows misplaced per pair of columns ({between}), with about {counted(rows, 'row')}"
