@@ -414,7 +414,7 @@ class Plan:
 
 def watched(recipe: Recipe, curator: Queryable, advance: Callable[[Advance], None]) -> tuple[Recipe, Queryable]:
     """The same recipe and the same curator, which tell how far they are."""
-    observed = ReportingCurator(curator, advance)
+    observed = ReportingCurator(curator, advance, early=hasattr(recipe, "reporting"))
     if reporting := getattr(recipe, "reporting", None):
         recipe = reporting(observed.tell)
     return recipe, observed
@@ -423,9 +423,9 @@ def watched(recipe: Recipe, curator: Queryable, advance: Callable[[Advance], Non
 class ReportingCurator(Wrapper):
     """A curator that tells after every answer what all answers so far amount to."""
 
-    def __init__(self, curator: Queryable, advance: Callable[[Advance], None]) -> None:
+    def __init__(self, curator: Queryable, advance: Callable[[Advance], None], *, early: bool = False) -> None:
         super().__init__(curator)
-        self._advance = advance
+        self._advance, self._early = advance, early
         self._last = Advance(QUESTION, 0, budget=curator.budget.epsilon)
 
     def ask(self, ask: Ask[Result]) -> Result:
@@ -435,10 +435,12 @@ class ReportingCurator(Wrapper):
             self._last = replace(self._last, epsilon=epsilon)
         else:
             self._last = Advance(QUESTION, len(self.spends), epsilon=epsilon, budget=self.budget.epsilon)
+            self._last = replace(self._last, early=self._early)
         self._advance(self._last)
         return answer
 
     def tell(self, unit: str, done: int, steps: int, epsilon: float) -> None:
         """Takes the report of a recipe that counts its steps."""
+        self._early = False
         self._last = Advance(unit, done, steps, epsilon=epsilon, budget=self.budget.epsilon)
         self._advance(self._last)
