@@ -23,7 +23,7 @@ class Card:
             f'<tr><th style="text-align: left">{escape(name)}</th><td style="text-align: left">{escape(said)}</td></tr>'
             for name, said in facts
         )
-        return f"<table><caption style="text-align: left">{escape(title)}</caption>{lines}</table>"
+        return f'<table><caption style="text-align: left">{escape(title)}</caption>{lines}</table>'
 
 
 def shortened(names: list[str] | tuple[str, ...], most: int = 12) -> str:
