@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from understudy.boundary.schema.column import Datetime
 from understudy.boundary.schema.domain import Domain
 from understudy.inference.values import decode
-from understudy.lab.intake.looking import QUANTILES, ColumnCounts
+from understudy.lab.intake.looking import QUANTILES
 
 MOST_ROWS = 100_000
 """Rows that stand for a column; the shares of its codes are those of all rows."""
@@ -48,18 +48,19 @@ class Blur:
         return abs(after - before) / self.spread if self.spread else float(after != before)
 
 
-def blur_of(domain: Domain, name: str, counts: ColumnCounts, quantiles: Sequence[float]) -> Blur | None:
-    """None where the column has no value."""
-    if not counts.codes or counts.mean is None:
+def blur_of(
+    domain: Domain, name: str, mean: float | None, quantiles: Sequence[float], codes: Mapping[int, int]
+) -> Blur | None:
+    """From the mean and the quantiles of the values, and the rows of each code; None where there is no value."""
+    if not codes or mean is None:
         return None
-    codes = _representatives(counts.codes)
-    decoded = decode({name: codes}, domain, np.random.Generator(np.random.PCG64(0)))[name]
+    decoded = decode({name: _representatives(codes)}, domain, np.random.Generator(np.random.PCG64(0)))[name]
     after = _on_line(domain, name, decoded.data)
     found = np.quantile(after, QUANTILES)
     low, high = MIDDLE_HALF
     spread = quantiles[high] - quantiles[low] or quantiles[-1] - quantiles[0]
     pairs = tuple((float(b), float(a)) for b, a in zip(quantiles, found, strict=True))
-    return Blur((counts.mean, float(after.mean())), pairs, float(spread))
+    return Blur((mean, float(after.mean())), pairs, float(spread))
 
 
 def _representatives(codes: Mapping[int, int]) -> NDArray[np.intp]:

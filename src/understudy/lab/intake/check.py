@@ -76,13 +76,14 @@ def check(table: Table, *, progress: Listener | None = None) -> Check:
     found = dict(zip(domain.names, counts, strict=True))
     strange = looks.strange([n for n, c in found.items() if c.unreadable or (c.stray and n in known)])
     quantiles = _quantiles(looks, found, rows)
+    codes = looks.codes([name for name in quantiles if name in known])
     columns = []
     for column in schema.modelled:
         figures = found[column.name]
         texts = _strange(column, strange.get(column.name, []))
         blur = None
-        if column.name in known and column.name in quantiles:
-            blur = blur_of(domain, column.name, figures, quantiles[column.name])
+        if column.name in codes:
+            blur = blur_of(domain, column.name, figures.mean, quantiles[column.name], codes[column.name])
         columns.append(_column(column, figures, domain, texts, blur))
     person = None
     if schema.unit is not None:

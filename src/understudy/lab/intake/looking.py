@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from understudy.boundary.schema.column import Boolean, Categorical, Integer
@@ -55,8 +55,6 @@ class ColumnCounts:
     mean: float | None
     quantiles: list[float] | None
     """At `QUANTILES`, estimated."""
-    codes: dict[int, int] = field(default_factory=dict)
-    """Rows by code, of those that have one of their own."""
 
     @property
     def unreadable(self) -> int:
@@ -102,7 +100,19 @@ class Looks:
                 *(f"{f}({value}) {there}" for f in ("min", "max", "avg")),
                 f"approx_quantile({value}, {list(QUANTILES)!r}) {there}",
             ]
-        return [*wanted, f"histogram({code}) FILTER ({code} >= 0)"]
+        return wanted
+
+    def codes(self, names: Sequence[str]) -> dict[str, dict[int, int]]:
+        """The rows of each code of these columns, of those that have one of their own."""
+        # A scan by itself: beside other aggregates these made the engine's memory grow with the rows.
+        places = [i for i, c in enumerate(self.codings) if c.name in names]
+        if not places:
+            return {}
+        (found,) = self._ask([f"histogram(code_{i}) FILTER (code_{i} >= 0)" for i in places])
+        return {
+            self.codings[i].name: {int(code): int(n) for code, n in (counted or {}).items()}
+            for i, counted in zip(places, found, strict=True)
+        }
 
     def _broken(self, rule: Constraint) -> str:
         halves = [f"NOT ({self._written(rule.consequence.sql())})"]
@@ -178,6 +188,4 @@ def _below(number: float) -> float:
 
 
 def _counts(figures: Sequence[Any]) -> ColumnCounts:
-    *numbers, codes = figures
-    named = zip((f.name for f in fields(ColumnCounts)), numbers, strict=False)  # `codes`, the last, has no number
-    return ColumnCounts(**dict(named), codes={int(code): int(n) for code, n in (codes or {}).items()})
+    return ColumnCounts(**dict(zip((f.name for f in fields(ColumnCounts)), figures, strict=True)))
