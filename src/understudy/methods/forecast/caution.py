@@ -61,9 +61,9 @@ def cautions_after(expected: Forecast | None, rows: int, budget: Budget) -> tupl
 def _high(budget: Budget) -> list[str]:
     if budget.epsilon <= HIGH_EPSILON:
         return []
-    odds = f"10^{budget.epsilon / math.log(10):.0f}"
+    odds = f"10^{math.ceil(budget.epsilon / math.log(10))}"
     if budget.epsilon < 14:  # beyond it nobody reads the digits, and e^ε may be more than a double holds
-        odds = f"{math.exp(budget.epsilon):,.0f}"
+        odds = f"{math.ceil(math.exp(budget.epsilon)):,}"
     return [
         f"epsilon {budget.epsilon:g} is above {HIGH_EPSILON:g}: one person may change the odds of an outcome by a "
         f"factor of {odds}, which is a promise on paper (docs/concepts/choosing-epsilon.md)"
