@@ -27,3 +27,4 @@ def test_the_share_is_that_of_the_steps_or_of_epsilon_or_unknown() -> None:
     assert Advance("step", 1, 4, epsilon=0.9, budget=1.0).share == 0.25
     assert Advance("question", 1, epsilon=0.5, budget=1.0).share == 0.5
     assert Advance("run", 7).share == 0.0
+    assert Advance("question", 7, epsilon=0.9, budget=1.0, early=True).share == 0.0

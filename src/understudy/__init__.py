@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from understudy.lab.audits.result import Audit
     from understudy.lab.evaluation.evaluation import Evaluation, evaluate
     from understudy.lab.evaluation.measures.anonymity import anonymity
+    from understudy.lab.intake.check import check
+    from understudy.lab.intake.findings import Check
     from understudy.lab.specimens.all_specimens import specimen
     from understudy.lab.studies.method_comparison import compare
     from understudy.lab.studies.study import Study
@@ -70,6 +72,8 @@ _LATE = {
     "lab.evaluation.evaluation": ("Evaluation", "evaluate"),
     "lab.evaluation.measures.anonymity": ("anonymity",),
     "lab.specimens.all_specimens": ("specimen",),
+    "lab.intake.check": ("check",),
+    "lab.intake.findings": ("Check",),
     "lab.studies.method_comparison": ("compare",),
     "lab.studies.study": ("Study",),
     "methods.registry": ("METHODS",),
@@ -106,6 +110,7 @@ __all__ = [
     "Budget",
     "BudgetExhausted",
     "Certificate",
+    "Check",
     "CheckFailed",
     "Curator",
     "Domain",
@@ -132,6 +137,7 @@ __all__ = [
     "attack",
     "audit",
     "audit_mutants",
+    "check",
     "compare",
     "draft_schema",
     "evaluate",

@@ -35,6 +35,8 @@ class Advance:
     what has been learned of the rows, and not what may be had back."""
     budget: float = 0.0
     """The ε of the whole budget, or 0 where nothing is spent."""
+    early: bool = False
+    """Whether steps that can be counted are still to come: ε, most of which goes early on, would promise too much."""
 
     @property
     def counted(self) -> bool:
@@ -44,6 +46,8 @@ class Advance:
     @property
     def share(self) -> float:
         """How much is done: of the steps, or else of ε."""
+        if self.early:
+            return 0.0
         if self.total:
             return self.done / self.total
         # Without a budget nothing is done; and a bar may not pass its end, however the quotient was rounded.
@@ -69,6 +73,9 @@ class Progress:
 
     def advance(self, now: Advance, /) -> None:
         """The part that began last is so far."""
+
+    def caution(self, sentence: str, /) -> None:
+        """Something that the user should know before anything is spent."""
 
 
 Listener = Progress | Callable[[str], None]

@@ -10,11 +10,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import understudy as us
+from understudy.methods.registry import AUTO, MethodName
 
 DOCUMENTED = {
     "errors": [
@@ -29,7 +30,7 @@ DOCUMENTED = {
         "UnderstudyError",
     ],
     "facts": ["Amount", "Budget", "Certificate", "Domain", "Measurement", "Release", "Schema", "Spend", "METHODS"],
-    "results": ["Answer", "Attacks", "Audit", "Evaluation", "Study"],
+    "results": ["Answer", "Attacks", "Audit", "Check", "Evaluation", "Study"],
     "predictors": ["PrivateDecisionTree", "PrivateForest", "PrivateGreedyTree"],
     "objects": ["Curator", "Ledger", "Table"],
     "functions": [
@@ -37,6 +38,7 @@ DOCUMENTED = {
         "attack",
         "audit",
         "audit_mutants",
+        "check",
         "compare",
         "draft_schema",
         "evaluate",
@@ -165,3 +167,31 @@ def test_the_same_check_sees_a_wrong_example(capsys: pytest.CaptureFixture[str])
     module.__doc__ = ">>> 1 + 1\n3\n"
     assert failures(module) == 1
     assert "Expected" in capsys.readouterr().out
+
+
+FUNCTIONS = [name for name in DOCUMENTED["functions"] if name != "draft_schema"]
+"""One parameter, which its first sentence describes."""
+
+
+def undocumented(function: Any) -> list[str]:
+    """Parameters that `Args:` leaves out, and the sections that a docstring lacks."""
+    text = inspect.getdoc(function) or ""
+    lacking = [s for s in ("Args:", "Returns:", "Raises:") if f"\n{s}\n" not in text]
+    return lacking + [p for p in inspect.signature(function).parameters if f"\n    {p}: " not in text]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_parameter_of_a_public_function_is_described(name: str) -> None:
+    assert undocumented(getattr(us, name)) == []
+
+
+def test_the_same_check_sees_what_is_left_out() -> None:
+    def careless(a: int) -> int:
+        """Says nothing."""
+        return a
+
+    assert undocumented(careless) == ["Args:", "Returns:", "Raises:", "a"]
+
+
+def test_editors_are_told_the_methods_that_there_are() -> None:
+    assert set(get_args(MethodName)) == {AUTO, *us.METHODS.own}

@@ -34,6 +34,7 @@ CELLS = [
     "release = us.synthesize(opened, epsilon=1.0, method='mst', target='smoker')\nrelease",
     "release.table",
     "us.synthesize(of_frame, epsilon=1.0, method='independent').table",
+    "us.check(of_frame)",
     "us.query(opened, 'SELECT smoker, count(*) FROM people GROUP BY smoker', epsilon=1.0)",
     "release.count('age > 40')",
     "release.save('out')\nus.verify('out')",

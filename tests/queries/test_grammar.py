@@ -45,7 +45,7 @@ def test_what_means_the_same_is_the_same(one: str, other: str):
     ("one", "other"),
     [
         ("select sum(age) from data", "select avg(age) from data"),
-        ("select count(*) from data where job = 'cook'", "select count(*) from data where job = 'Cook'"),
+        ("select count(*) from data where job = 'cook'", "select count(*) from data where job = 'x; --'"),
         ("select quantile(age, 0.1) from data", "select quantile(age, 0.2) from data"),
     ],
 )

@@ -148,7 +148,8 @@ def release_of(
 
 def page_of(release: us.Release, **changes) -> Page:
     certificate = dataclasses.replace(release.certificate, **changes)
-    return Page(render(certificate, release.domain, release.arrow, expected=forecast_of(certificate, release.schema)))
+    expected = forecast_of(certificate, release.schema, release.total)
+    return Page(render(certificate, release.domain, release.arrow, expected=expected))
 
 
 @pytest.fixture(scope="module")
@@ -254,7 +255,7 @@ def test_check_for_balance_rejects_a_mutant(page, tag):
 
 def test_same_input_gives_the_same_bytes(release, page):
     again = Certificate.from_bytes(release.certificate.to_bytes())
-    expected = forecast_of(again, release.schema)
+    expected = forecast_of(again, release.schema, release.total)
     assert render(again, release.domain, release.arrow, expected=expected) == page.raw
     assert release.files()["report.html"] == page.raw.encode()
 

@@ -205,6 +205,24 @@ def schema(
 
 
 @app.command()
+def check(
+    data: Data,
+    schema: SchemaPath = None,
+    report: Report = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Say what the schema does to the rows, before anything is spent. For internal use only, since it reads rows.
+
+    Exits with 1 where something would spoil a release.
+    """
+    from understudy.cli.check_command import show_check
+    from understudy.cli.screen import Output
+
+    show_check(data, schema, Output(json, quiet, report=report))
+
+
+@app.command()
 def methods(
     name: Annotated[
         str | None,
@@ -223,8 +241,11 @@ def methods(
 
 @app.command()
 def plan(
-    epsilon: Annotated[float, _option("The privacy loss that the release may have.")],
     data: Annotated[str | None, _argument("The data, to find the schema beside them; no row is read.")] = None,
+    epsilon: Annotated[float | None, _option("The privacy loss that the release may have.")] = None,
+    error: Annotated[
+        str | None, _option("In place of epsilon: the error that is wanted, as in 3%; says which epsilon that takes.")
+    ] = None,
     schema: SchemaPath = None,
     delta: Delta = DEFAULT_DELTA,
     rows: Annotated[int | None, _option("About how many rows the table has \\[default: 10,000].")] = None,
@@ -233,11 +254,12 @@ def plan(
     json: Json = False,
 ) -> None:
     """Predict error, time and memory of every method, before any budget is spent."""
-    from understudy.cli.method_commands import show_plan
+    from understudy.cli.method_commands import parse_error, show_plan
 
     show_plan(
-        data, schema, epsilon=epsilon, delta=delta, rows=rows, target=tuple(target or ()), prior=prior, as_json=json
-    )
+        data, schema, epsilon=epsilon, error=parse_error(error), delta=delta, rows=rows, target=tuple(target or ()),
+        prior=prior, as_json=json,
+    )  # fmt: skip
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from understudy.cli.screen import print_facts, print_json, print_table, tell
 from understudy.errors import InputError
 from understudy.lab.specimens.all_specimens import SPECIMENS
 from understudy.lab.specimens.specimen_result import SpecimenKind
+from understudy.methods.forecast.caution import rough, spoken
 from understudy.methods.forecast.forecast import ASSUMED_ROWS, FEWEST_TABLES, Forecast
 from understudy.methods.method import Method
 from understudy.methods.registry import AUTO, METHODS, find_method, general_methods, spoken_seconds
@@ -76,6 +78,21 @@ def option_texts(name: str) -> list[str]:
 # --- plan
 
 
+def parse_error(text: str | None) -> float | None:
+    """A share, as 3% or as 0.03.
+
+    >>> parse_error("3%"), parse_error("0.03")
+    (0.03, 0.03)
+    """
+    if text is None:
+        return None
+    plain = text.strip()
+    try:
+        return float(Decimal(plain.removesuffix("%").strip()) / (100 if plain.endswith("%") else 1))
+    except ArithmeticError:
+        raise InputError(f"error ({text!r}) must be a share of the rows, such as 3% or 0.03", text) from None
+
+
 def show_plan(data: str | None, schema: Path | None, *, rows: int | None, as_json: bool, **asked: Any) -> None:
     """Reads the schema alone: the data only name it. What is `asked` besides goes to `understudy.plan` as it is."""
     if data is None and schema is None:
@@ -89,7 +106,7 @@ def show_plan(data: str | None, schema: Path | None, *, rows: int | None, as_jso
         print_json(asdict(outlook))
         return
     print_table(
-        f"What to expect at epsilon {asked['epsilon']:g}, delta {asked['delta']:g} and {guess:,} rows ({origin})",
+        f"What to expect at epsilon {outlook.epsilon:g}, delta {outlook.delta:g} and {guess:,} rows ({origin})",
         ("method", "error of pairs", "most tables", "time", "memory"),
         [_forecast_row(f) for f in outlook.forecasts],
     )
@@ -99,11 +116,19 @@ def show_plan(data: str | None, schema: Path | None, *, rows: int | None, as_jso
     if outlook.targets:
         told = f"told to predict {', '.join(outlook.targets)}"
     tell(f"auto would take {outlook.method} {told}: {outlook.reason}.")
+    if (expected := outlook.expected) is not None:
+        tell(f"Expected of it: {spoken(expected, guess)}.")
+    if asked["error"] is not None:
+        tell(f"Epsilon {outlook.epsilon:g} is the least at which it is expected to err by {rough(asked['error'])}.")
+    for caution in outlook.cautions:
+        tell(f"Caution: {caution}.")
+    tell("Error of pairs: rows that would have to move for a pair of columns to be right. Most tables: four of five.")
     tell("Nothing was read but the schema, and nothing was spent.")
+    tell(f"What the schema does to the rows: `understudy check {data or 'DATA'}` (internal, spends nothing).")
 
 
 def _forecast_row(f: Forecast) -> tuple[str, ...]:
     name = f.method if f.firm else f"{f.method} *"
     memory = f"{f.megabytes:,.2g}" if f.megabytes < 100 else f"{round(f.megabytes, -1):,.0f}"
-    error, low, high = (f"{100 * share:.2g} %" for share in (f.error, f.low, f.high))
+    error, low, high = map(rough, (f.error, f.low, f.high))
     return name, error, f"{low} to {high}", spoken_seconds(f.seconds), f"{memory} MB"

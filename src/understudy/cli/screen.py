@@ -6,22 +6,16 @@ import json
 import re
 import sys
 import tempfile
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from understudy.bars import Plain, bars
 from understudy.errors import InputError, ReleaseError, shown
 from understudy.pages.page import Rendered, check_figure_format
-from understudy.progress import Advance, Progress, listening
-
-if TYPE_CHECKING:
-    from rich.progress import Progress as Display
-    from rich.progress import Task
-    from rich.text import Text
+from understudy.progress import Progress
 
 HEIGHTS = "▁▂▃▄▅▆▇█"
 REPORT_ENDINGS = (".html", ".json")
@@ -102,77 +96,11 @@ def sparkline(values: Sequence[float]) -> str:
     return "".join(HEIGHTS[round((len(HEIGHTS) - 1) * max(value, 0.0) / most)] for value in values)
 
 
-@contextmanager
-def progress(parts: int | None, quiet: bool) -> Iterator[Progress]:
+def progress(parts: int | None, quiet: bool) -> AbstractContextManager[Progress]:
     """Bars on standard error; `parts` is how many there will be, where that is known."""
-    from rich.console import Console
-    from rich.progress import BarColumn, SpinnerColumn, TextColumn
-    from rich.progress import Progress as Display
-
-    # A log file has no use for bars that overwrite themselves.
-    if quiet or not sys.stderr.isatty():
-        yield listening(None)
-        return
-    columns = (SpinnerColumn(), BarColumn(bar_width=24), TextColumn("{task.description}", markup=False), _clock())
-    with Display(*columns, console=Console(stderr=True), transient=True) as shown:
-        yield Bars(shown, parts)
-
-
-class Bars(Progress):
-    """A bar for all parts, and under it one for the part that is under way, where that tells how far it is."""
-
-    def __init__(self, shown: Display, parts: int | None) -> None:
-        self._shown = shown
-        self._whole = shown.add_task("reading", total=parts)
-        self._part = shown.add_task("", total=1.0, visible=False)
-        self._first: tuple[Advance, float] | None = None
-
-    def __call__(self, part: str, /) -> None:
-        self._shown.update(self._whole, advance=1, description=shown(part))
-        self._shown.update(self._part, visible=False)
-        self._first = None
-
-    def advance(self, now: Advance, /) -> None:
-        """How far the part is, and when it will be done at the pace since its first report."""
-        at = time.monotonic()
-        # A part may count other steps half-way through: its pace starts anew, or the time left would be nonsense.
-        if self._first is None or (self._first[0].unit, self._first[0].total) != (now.unit, now.total):
-            self._first = now, at
-        self._shown.update(
-            self._part,
-            completed=now.share,
-            description=str(now),
-            visible=True,
-            ends=_end(self._first[0], self._first[1], now, at),
-        )
-
-
-def _end(first: Advance, began: float, now: Advance, at: float) -> float | None:
-    """When all steps will be done; nobody knows before the second report, or where steps are not counted."""
-    if not now.counted or now.done <= first.done:
-        return None
-    return at + (at - began) / (now.done - first.done) * (now.total - now.done)
-
-
-def _clock() -> Any:
-    """The time that a bar has taken, or for one that knows its end the time that is left."""
-    from rich.progress import ProgressColumn
-    from rich.text import Text
-
-    class Clock(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            if not task.id:  # the first task, which is the bar of all parts
-                return Text(_spoken(task.elapsed or 0.0), style="progress.elapsed")
-            ends, left = task.fields.get("ends"), ""
-            if ends is not None:
-                left = f"{_spoken(max(0.0, ends - time.monotonic()))} left"
-            return Text(left, style="progress.remaining")
-
-    return Clock()
-
-
-def _spoken(seconds: float) -> str:
-    return str(timedelta(seconds=int(seconds)))
+    if quiet:
+        return nullcontext(Progress())
+    return bars(parts) if sys.stderr.isatty() else nullcontext(Plain())  # a log has no use for bars
 
 
 # --- reports

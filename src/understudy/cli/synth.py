@@ -18,9 +18,10 @@ from understudy.boundary.tables.sources import open as open_table
 from understudy.cli.failures import journal_path, resumable, unpaid
 from understudy.cli.locations import beside, ledger_of, schema_of
 from understudy.cli.screen import print_facts, print_json, progress, sparkline, tell
-from understudy.errors import InputError, MethodError, ReleaseError
+from understudy.errors import InputError, MethodError, ReleaseError, without_secrets
 from understudy.files import write_atomically
 from understudy.lab.specimens.all_specimens import SPECIMENS, specimen
+from understudy.methods.forecast.caution import spoken
 from understudy.methods.params import parse_options
 from understudy.methods.parts.workload import parse_weight
 from understudy.parameters import one_of
@@ -113,9 +114,9 @@ def run(request: Request, **wishes: Any) -> None:
             **wishes,
         )
     if request.as_json:
-        print_json({"out": str(out), **json.loads(files[CERTIFICATE])})
+        print_json({"out": str(out), "cautions": release.cautions, **json.loads(files[CERTIFICATE])})
     else:
-        _show(release, out)
+        _show(release, out, without_secrets(request.data))
 
 
 def _is_there(out: Path, kept: Path, ledger: Path) -> bool:
@@ -210,13 +211,16 @@ def _expected_bytes(request: Request, rows: int | None, schema: Schema) -> int:
     return OTHER_FILES + 2 * Path(request.data.partition("::")[0]).stat().st_size
 
 
-def _show(release: Release, out: Path) -> None:
+def _show(release: Release, out: Path, data: str) -> None:
     certificate = release.certificate
     claim = f"none: {certificate.stamp}, {certificate.void}"
     if certificate.guarantee:
         pair = f"({certificate.epsilon:.6g}, {certificate.delta:g})"
         claim = f"{pair}-differential privacy, neighbours {certificate.neighbours}"
-    facts = [("release", str(out)), ("method", f"{certificate.method} ({certificate.reason})"), ("guarantee", claim)]
+    # The reason ends with the forecast, which has a line of its own here.
+    reason = certificate.reason.partition("; expected: ")[0]
+    facts = [("release", str(out)), ("method", f"{certificate.method}: {reason}"), ("guarantee", claim)]
+    facts.append(("protects", certificate.protects))
     facts += _payment(certificate)
     if prior := certificate.parameters.get("prior"):
         facts.append(("prior", f"{prior['name']}, {prior['said']}"))
@@ -229,11 +233,15 @@ def _show(release: Release, out: Path) -> None:
         ends = f"critic's gap {from_:.3g} at step {first:,.0f}, {to:.3g} at step {last:,.0f}"
         # One character for each report of the training: whether it still learns shows at a glance.
         facts.append(("training", f"{sparkline([gap for _, gap in curve])}  {ends}"))
+    if release.expected is not None:
+        facts.append(("expected", spoken(release.expected, release.total)))
+    facts += [("caution", caution) for caution in release.cautions]
     facts += [
         ("rows", f"{certificate.rows:,} ({certificate.rows_rule})"),
         *_formulas(release, out),
         ("report", str(out / "report.html")),
         ("check it", f"understudy verify {out} && understudy replay {out}"),
+        ("the schema", f"understudy check {data} says what it did to the rows (internal)"),
     ]
     print_facts(facts)
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, Literal
 
 from understudy import methods
 from understudy.boundary.privacy.budget import Budget
@@ -28,6 +28,11 @@ from understudy.parameters import one_of, suggestion
 
 AUTO, GROUP = "auto", "understudy.methods"
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+MethodName = Literal[
+    "auto", "aim", "dirichlet", "dp-arf", "dp-ctgan", "dp-gan", "dp-select", "independent", "marginals", "mst", "mwem",
+    "pate-gan", "polya-tree", "privbayes", "rake",
+]  # fmt: skip
+"""For editors, which complete it; a test holds it to `METHODS`, which is what counts."""
 PATIENCE, ROOM = 900.0, 8_000.0
 """Seconds and megabytes that `auto` thinks a release may take."""
 NOT_PRIVATE: set[str] = set()
@@ -244,11 +249,8 @@ def recommended(expected: Sequence[Forecast], rows: int) -> Choice:
             why = "is expected to err least"
     else:
         best, why = min(general, key=lambda f: f.seconds), "is the fastest, and none is fast"
-    error = f"pairs of columns by about {100 * best.error:.2g} % with {rows:,} rows"
-    return Choice(
-        METHODS[best.method],
-        f"of the general methods it {why} ({error}), in about {spoken_seconds(best.seconds)}",
-    )
+    # No figure of the error: this one is of a table of so many rows, and one with another number has another.
+    return Choice(METHODS[best.method], f"of the general methods it {why}, judged at {rows:,} rows")
 
 
 def spoken_seconds(seconds: float) -> str:

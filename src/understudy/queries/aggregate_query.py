@@ -17,6 +17,7 @@ from understudy.boundary.schema.expression import Predicate, parse
 from understudy.boundary.schema.grouped_sums import NEGLIGIBLE
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError
+from understudy.inference.declared import check_declared
 from understudy.queries.grammar import ALLOWED, SelectItem, SelectStatement, quoted, read
 
 COUNT, PERSONS, SUM, AVERAGE, QUANTILE = "count", "persons", "sum", "avg", "quantile"
@@ -72,6 +73,7 @@ class AggregateQuery:
         where = None
         if statement.where is not None:
             where = parse(statement.where, schema.kinds)
+            check_declared(where, schema)
             _check_condition(where, schema)
         return cls(statement.group, tuple(_aggregate(i, schema, statement) for i in statement.items), where)
 

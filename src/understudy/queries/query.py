@@ -27,7 +27,7 @@ from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.grouped_sums import GroupedSums
 from understudy.boundary.schema.partition import Partition
 from understudy.boundary.schema.schema import DRAFT, Schema
-from understudy.boundary.tables.table import Table, identity_of
+from understudy.boundary.tables.table import Table, identity_of, opened
 from understudy.errors import InternalError
 from understudy.queries.aggregate_query import QUANTILE, AggregateQuery
 from understudy.queries.answer import Answer, check_confidence
@@ -48,10 +48,28 @@ def query(
 ) -> Answer:
     """Answers one question with noise, and with the interval that the noise leaves.
 
-    `sql` is `SELECT [columns,] aggregates FROM table [WHERE …] [GROUP BY columns]`, with the aggregates count(*),
-    count(DISTINCT unit), sum(x), avg(x), median(x) and quantile(x, 0.9). The budget is that of the whole question. It
-    is debited from `ledger`, or for a table that was opened from a file from the ledger beside it, from the share of
-    `analyst`; asked again, the same question is answered for nothing. `ledger=False` debits none, and remembers none.
+    Asked again, the same question is answered for nothing.
+
+    Args:
+        table: What `understudy.open` returned.
+        sql: `SELECT [columns,] aggregates FROM table [WHERE …] [GROUP BY columns]`, with the aggregates count(*),
+            count(DISTINCT unit), sum(x), avg(x), median(x) and quantile(x, 0.9).
+        epsilon: The privacy loss of the whole question.
+        delta: The probability that the claim may fail; 0 asks for pure ε.
+        ledger: A ledger or its path. By default it is the one beside the file that the table was opened from. False
+            debits none, and remembers none.
+        analyst: Who is asking: whose share of the budget is debited.
+        confidence: The probability with which an interval holds the true figure.
+        accept_draft_as_public: Use a schema that is an unconfirmed draft; nothing is guaranteed then.
+        test_only_noise_seed: Makes the noise repeatable: the answer is stamped TEST-ONLY and guarantees nothing.
+
+    Returns:
+        An `Answer`: the figures of each group, each with its interval.
+
+    Raises:
+        InputError: The question can't be read, names what is not there or not declared, or is impossible; nothing was
+            spent.
+        BudgetExhausted: The ledger has a limit, and this would pass it; nothing was spent.
 
     >>> import pyarrow as pa, understudy as us
     >>> schema = us.Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
@@ -60,7 +78,7 @@ def query(
     >>> answer.figure.low <= answer.figure.high
     True
     """
-    budget = Budget(epsilon, delta)
+    table, budget = opened(table), Budget(epsilon, delta)
     question = AggregateQuery.of(sql, table.schema, names_of(table))
     plan = QueryPlan(question, table.schema, check_confidence(confidence))
     _check(plan, budget, accept_draft_as_public)

@@ -12,8 +12,10 @@ from typing import Any, Protocol
 
 from understudy.boundary.privacy.accountant import upper_float
 from understudy.boundary.privacy.budget import GDP, ZCDP, Budget, Spend, compose
+from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.ledger.ledger import Receipt
 from understudy.boundary.schema.schema import DRAFT, Schema
+from understudy.card import Card
 from understudy.errors import CheckFailed, UnderstudyError
 from understudy.methods.parts.prior import EARLIER
 from understudy.releases.untrusted.reading import parse_json
@@ -67,8 +69,8 @@ class Audited(Protocol):
     def for_certificate(self) -> dict[str, Any]: ...
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Card):
     """Claim and evidence of one release. `guarantee` is None where there is none: a seeded run, a draft, a specimen."""
 
     method: str
@@ -92,6 +94,8 @@ class Certificate:
     """Which debit of which ledger paid; None where none did."""
     schema_status: str | None = None
     """Whether the schema was declared, confirmed or a draft; None in the first format, which left it to `columns`."""
+    confirmation: dict[str, str] | None = None
+    """Who confirmed the schema, and by which source, where it says so."""
     format: str = FORMAT
 
     @property
@@ -113,6 +117,19 @@ class Certificate:
     def delta(self) -> float:
         """The claimed δ."""
         return self.asked.delta
+
+    @property
+    def protects(self) -> str:
+        """Whom the claim protects, as a person would say it."""
+        return PrivacyUnit(self.unit.get("column"), int(self.unit.get("max_rows", 1))).protects
+
+    def card(self) -> tuple[str, list[tuple[str, str]]]:
+        claim = f"none: {self.stamp}, {self.void}"
+        if self.void is None:
+            claim = f"({self.epsilon:.6g}, {self.delta:g})-differential privacy, neighbours {self.neighbours}"
+        paid = "no ledger was debited" if self.ledger is None else str(self.ledger)
+        facts = [("method", self.method), ("guarantee", claim), ("protects", self.protects), ("ledger", paid)]
+        return "Certificate", [*facts, ("spends", f"{len(self.spends):,}"), ("created", self.created)]
 
     @property
     def accountant(self) -> str:
@@ -193,6 +210,8 @@ class Certificate:
             body["audit"] = self.audit
         if self.format != FIRST_FORMAT:
             body["schema_status"] = self.schema_status
+            if self.confirmation is not None:
+                body["schema_confirmed"] = self.confirmation
             # Written as null where nothing was debited: a reader must not take silence for a payment.
             body["ledger"] = None if self.ledger is None else self.ledger.to_dict()
         # The order of the keys is part of the format: digest and file are made of the text in this order.
@@ -274,6 +293,7 @@ class Certificate:
             audit=raw.get("audit"),
             ledger=None if raw.get("ledger") is None else Receipt.from_dict(raw["ledger"]),
             schema_status=raw.get("schema_status"),
+            confirmation=raw.get("schema_confirmed"),
             format=raw["format"],
         )
 

@@ -86,6 +86,9 @@ def verify(directory: str | Path) -> Verified:
     Args:
         directory: The folder of a release.
 
+    Returns:
+        What was found to hold.
+
     Raises:
         CheckFailed: Something does not hold.
     """
@@ -122,6 +125,9 @@ def replay(directory: str | Path) -> Replayed:
 
     Args:
         directory: The folder of a release.
+
+    Returns:
+        What was rebuilt.
 
     Raises:
         CheckFailed: It is another table, or the recorded answers are not those that the method asks for.

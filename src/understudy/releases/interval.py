@@ -21,6 +21,8 @@ import numpy as np
 from understudy.boundary.privacy.asks import Select, kind_of
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.expression import parse
+from understudy.inference.declared import check_declared
 from understudy.inference.model import CodeColumns, Model
 from understudy.inference.values import decode, violations
 from understudy.pages.formatting import counted
@@ -220,6 +222,7 @@ class Counter:
 
     def count(self, expression: str, confidence: float = CONFIDENCE) -> Count:
         number_between("confidence", confidence, LEAST_CONFIDENCE, MOST_CONFIDENCE)
+        check_declared(parse(expression, self.domain.schema.kinds), self.domain.schema)
         condition = Condition.of(expression, self.domain)
         if not condition.share.any():
             return Count(0.0, 0, 0, confidence, condition.settled, "no row of the declared domain can satisfy it")

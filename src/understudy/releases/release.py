@@ -10,7 +10,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +18,12 @@ import numpy as np
 from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
+from understudy.card import Card, shortened
 from understudy.errors import CheckFailed, ReleaseError
 from understudy.files import KEPT, staged_folder, sweep, write_synced
 from understudy.inference.model import Model
+from understudy.methods.forecast.caution import cautions_after, spoken
+from understudy.methods.forecast.forecast import Forecast
 from understudy.methods.parts.prior import Prior
 from understudy.parameters import one_of
 from understudy.releases.certificate import Certificate
@@ -43,8 +45,8 @@ MOST_NAMES = 12
 """Columns that the summary of a release names."""
 
 
-@dataclass(frozen=True)
-class Release:
+@dataclass(frozen=True, repr=False)
+class Release(Card):
     """What `synthesize` returns. `table` is the kind of frame that went in (a pyarrow table for files)."""
 
     table: Any
@@ -58,29 +60,34 @@ class Release:
     prior: Prior | None = field(default=None, repr=False)
     """What was known before, where something was."""
 
-    def __repr__(self) -> str:
-        return f"<Release: {'; '.join(f'{name} {said}' for name, said in self._summary())}>"
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the same facts as a small table; the rows are in `table`."""
-        lines = "".join(f"<tr><th>{escape(n)}</th><td>{escape(said)}</td></tr>" for n, said in self._summary())
-        return f"<table>{lines}</table>"
-
-    def _summary(self) -> list[tuple[str, str]]:
+    def card(self) -> tuple[str, list[tuple[str, str]]]:
         names, claim = self.arrow.column_names, self.certificate.guarantee
         guarantee = f"none ({self.certificate.stamp})"
         if claim is not None:
             pair = f"({claim['epsilon']:.6g}, {claim['delta']:g})"
             guarantee = f"{pair}-differential privacy, neighbours {claim['neighbours']}"
-        listed = ", ".join(names[:MOST_NAMES])
-        if len(names) > MOST_NAMES:
-            listed += f" and {len(names) - MOST_NAMES} more"
-        return [
-            ("method", self.certificate.method),
-            ("guarantee", guarantee),
-            ("rows", f"{self.arrow.num_rows:,}"),
-            ("columns", listed),
-        ]
+        facts = [("method", self.certificate.method), ("guarantee", guarantee), ("protects", self.certificate.protects)]
+        if self.expected is not None:
+            facts.append(("expected", spoken(self.expected, self.total)))
+        facts += [("rows", f"{self.arrow.num_rows:,}"), ("columns", shortened(names, MOST_NAMES))]
+        return "Release", [*facts, *(("caution", c) for c in self.cautions)]
+
+    @property
+    def total(self) -> int:
+        """The noisy number of private rows (the true one where it is public)."""
+        return max(1, round(self.model.total))
+
+    @cached_property
+    def expected(self) -> Forecast | None:
+        """How far off this table is expected to be, by the noisy number of rows; None where nothing is known of it."""
+        from understudy.releases.planning import forecast_of
+
+        return forecast_of(self.certificate, self.domain.schema, self.total)
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What somebody who uses this table should know, such as that noise exceeds signal."""
+        return cautions_after(self.expected, self.total, self.certificate.asked)
 
     @classmethod
     def load(cls, directory: str | Path) -> Release:
@@ -163,12 +170,10 @@ class Release:
 
     def report_bytes(self) -> bytes:
         """The report, of everything but the hashes of the files, of which it is one."""
-        from understudy.releases.planning import forecast_of
         from understudy.releases.report import render
 
         certificate = dataclasses.replace(self.certificate, files={})
-        expected = forecast_of(certificate, self.domain.schema)
-        return render(certificate, self.domain, self.arrow, self.record, expected).encode()
+        return render(certificate, self.domain, self.arrow, self.record, self.expected).encode()
 
     def synthetic_bytes(self, format: str) -> bytes:
         one_of("format", format, FORMATS, error=ReleaseError)

@@ -21,6 +21,7 @@ from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.schema.column import Column, Datetime, Identifier, Integer
 from understudy.boundary.schema.domain import Coding, Domain
 from understudy.boundary.schema.schema import CONFIRMED, DECLARED, REPLACE_ONE
+from understudy.methods.forecast.caution import rough
 from understudy.methods.forecast.forecast import Forecast
 from understudy.methods.registry import METHODS
 from understudy.pages.dial import Slice, donut
@@ -147,7 +148,7 @@ def render(
 @lru_cache(maxsize=1)
 def _template() -> jinja2.Template:
     environment = plain_environment()
-    environment.filters |= {"upward": upward, "percent": percent, "plain": plain, "clipped": clipped}
+    environment.filters |= {"upward": upward, "percent": percent, "plain": plain, "clipped": clipped, "rough": rough}
     environment.globals |= {"series": {n: (LIGHT[n], DARK[n]) for n in SERIES}}
     return environment.get_template("release.html.j2")
 

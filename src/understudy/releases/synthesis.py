@@ -6,15 +6,18 @@ answers to replay it; there is no second code path.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from understudy.bars import shown
 from understudy.boundary.privacy.asks.ask import Ask, Result
 from understudy.boundary.privacy.asks.counts import no_pure_keys
 from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
@@ -27,21 +30,23 @@ from understudy.boundary.privacy.queryable import Queryable, Wrapper
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import DRAFT, Schema
-from understudy.boundary.tables.table import Table
+from understudy.boundary.tables.table import Table, opened
 from understudy.errors import CheckFailed, InputError
 from understudy.inference.discovery import discover, provisional
 from understudy.inference.model import Model
 from understudy.inference.values import check_decodable
-from understudy.methods.method import BINS, NOISE, POLYA, Options, Recipe
+from understudy.methods.forecast.caution import cautions_before, spoken
+from understudy.methods.method import POLYA, Options, Recipe
 from understudy.methods.parts.bought_bins import with_bought_bins
-from understudy.methods.parts.workload import PAIRS, stated_targets, stated_weights
-from understudy.methods.registry import Choice, build_recipe, choose
+from understudy.methods.parts.workload import stated_targets, stated_weights
+from understudy.methods.registry import Choice, MethodName, build_recipe, choose
 from understudy.parameters import whole_number
 from understudy.progress import Advance, Listener, listening
 from understudy.releases.certificate import Audited, Certificate, provenance, versions
 from understudy.releases.drawing import Columns, check_satisfiable, draw, seed_or_fresh
 from understudy.releases.evidence import Evidence, Plain, check_stated
 from understudy.releases.interruption import POSTPROCESSING, continued, facts, journal_at, without_ledger
+from understudy.releases.planning import forecast_after
 from understudy.releases.priors import load_prior
 from understudy.releases.release import Release
 from understudy.releases.room import MOST_ROWS, check_memory, most_rows
@@ -56,15 +61,15 @@ def synthesize(
     *,
     epsilon: float,
     delta: float = DEFAULT_DELTA,
-    method: str = "auto",
+    method: MethodName | str = "auto",
     target: str | Sequence[str] | None = None,
     marginals: Sequence[Sequence[str]] = (),
     weights: Mapping[str | tuple[str, ...], float] | None = None,
-    workload: str = PAIRS,
-    by: str = NOISE,
+    workload: Literal["pairs", "triples"] = "pairs",
+    by: Literal["noise", "sampling"] = "noise",
     draws: int | None = None,
-    pool: str = "",
-    numeric: str = BINS,
+    pool: MethodName | str = "",
+    numeric: Literal["bins", "polya"] = "bins",
     options: Mapping[str, object] | None = None,
     given: Mapping[str, object] | None = None,
     prior: str | Path | None = None,
@@ -77,7 +82,7 @@ def synthesize(
     audit: Audited | Callable[[Plan], Audited] | None = None,
     journal: str | Path | Journal | None = None,
     resume: bool = False,
-    progress: Listener | None = None,
+    progress: Listener | Literal[False] | None = None,
     deliver: Callable[[Release], None] | None = None,
 ) -> Release:
     """Makes a differentially private stand-in of a table.
@@ -117,8 +122,19 @@ def synthesize(
         journal: A file that keeps each noisy answer until the release is made; it needs a ledger.
         resume: Continue the release of this journal, which was interrupted: nothing is paid or drawn twice. `rows` and
             `given` may be others than before, since they ask nothing of the private rows.
-        progress: A function of the name of each part as it begins, or an `understudy.progress.Progress`.
+        progress: A function of the name of each part as it begins, or an `understudy.progress.Progress`. By default a
+            bar on standard error, in a terminal and in a notebook; False shows none.
         deliver: Called with the release before the journal is deleted, to save it where no interruption can lose it.
+
+    Returns:
+        A `Release`: the synthetic table, its certificate, and the noisy answers that both follow from.
+
+    Raises:
+        InputError: What was asked is impossible or contradicts itself; nothing was spent.
+        TableError: The table is not open (`understudy.open`), or can't be read to its end.
+        MethodError: The method can't do what was asked of it.
+        BudgetExhausted: The ledger has a limit, and this would pass it; nothing was spent.
+        CheckFailed: The audit found a violation; nothing was spent.
 
     >>> import pyarrow as pa, understudy as us
     >>> schema = us.Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
@@ -126,6 +142,7 @@ def synthesize(
     >>> release.table.num_rows, release.certificate.epsilon <= 1.0
     (5, True)
     """
+    table = opened(table)
     # A text is a sequence too: ["age"] would be taken for the columns a, g and e.
     if any(isinstance(m, str) for m in marginals):
         raise InputError('marginals must be lists of column names, such as [["age", "income"]]', marginals)
@@ -154,17 +171,20 @@ def synthesize(
     with closing(kept) if kept else nullcontext():
         plan = continued(plan, kept, seed=seed, rows=rows, given=given)
         check_memory(plan.schema, plan.rows)
-        if callable(audit):
-            audit = audit(plan)
-        release = synthesize_with(
-            table,
-            plan.audited(audit),
-            randomness=randomness,
-            ledger=paying,
-            analyst=analyst,
-            progress=progress,
-            journal=kept,
-        )
+        with shown(progress, len(STEPS)) as told:
+            for sentence in cautions_before(plan.choice.method, plan.schema, plan.budget):
+                told.caution(sentence)
+            if callable(audit):
+                audit = audit(plan)
+            release = synthesize_with(
+                table,
+                plan.audited(audit),
+                randomness=randomness,
+                ledger=paying,
+                analyst=analyst,
+                progress=told,
+                journal=kept,
+            )
         if deliver is not None:
             deliver(release)
         # Only now: a release that is not delivered yet can still be rebuilt from its journal.
@@ -344,7 +364,12 @@ class Plan:
         arrow = from_values(values, domain.schema)
         return Release(
             to_native(arrow, kind),
-            self.certificate(curator, arrow.num_rows, cut=self.rows is None and round(model.total) > self.most_rows),
+            self.certificate(
+                curator,
+                arrow.num_rows,
+                self._expected(domain, model),
+                cut=self.rows is None and round(model.total) > self.most_rows,
+            ),
             record=tuple(curator.record),
             schema=self.schema,
             domain=domain,
@@ -353,7 +378,15 @@ class Plan:
             prior=self.options.prior,
         )
 
-    def certificate(self, curator: Curator, rows: int, cut: bool = False) -> Certificate:
+    def _expected(self, domain: Domain, model: Model) -> str:
+        """The forecast with the noisy number of rows, in words; nothing where there is none."""
+        if self.given:
+            return ""
+        total = max(1, round(model.total))
+        found = forecast_after(self.choice.method, domain.schema, self.budget, total)
+        return "" if found is None else f"; expected: {spoken(found, total)}"
+
+    def certificate(self, curator: Curator, rows: int, expected: str = "", cut: bool = False) -> Certificate:
         parameters = self.options.to_dict() | {"rows": self.rows}
         if cut:  # a replay elsewhere must cut there too
             parameters["most_rows"] = self.most_rows
@@ -362,7 +395,7 @@ class Plan:
         return Certificate(
             method=self.choice.method.name,
             parameters=parameters,
-            reason=self.choice.reason,
+            reason=f"{self.choice.reason}{expected}",
             asked=self.budget,
             neighbours=self.schema.neighbours,
             unit=PrivacyUnit.of(self.schema).to_dict(),
@@ -377,6 +410,7 @@ class Plan:
             audit=None if self.audit is None else self.audit.for_certificate(),
             ledger=curator.receipt,
             schema_status=self.schema.status,
+            confirmation=None if self.schema.confirmation is None else dataclasses.asdict(self.schema.confirmation),
         )
 
     def _domain(self, schema: Schema) -> Domain:
@@ -402,7 +436,7 @@ class Plan:
 
 def watched(recipe: Recipe, curator: Queryable, advance: Callable[[Advance], None]) -> tuple[Recipe, Queryable]:
     """The same recipe and the same curator, which tell how far they are."""
-    observed = ReportingCurator(curator, advance)
+    observed = ReportingCurator(curator, advance, early=hasattr(recipe, "reporting"))
     if reporting := getattr(recipe, "reporting", None):
         recipe = reporting(observed.tell)
     return recipe, observed
@@ -411,9 +445,9 @@ def watched(recipe: Recipe, curator: Queryable, advance: Callable[[Advance], Non
 class ReportingCurator(Wrapper):
     """A curator that tells after every answer what all answers so far amount to."""
 
-    def __init__(self, curator: Queryable, advance: Callable[[Advance], None]) -> None:
+    def __init__(self, curator: Queryable, advance: Callable[[Advance], None], *, early: bool = False) -> None:
         super().__init__(curator)
-        self._advance = advance
+        self._advance, self._early = advance, early
         self._last = Advance(QUESTION, 0, budget=curator.budget.epsilon)
 
     def ask(self, ask: Ask[Result]) -> Result:
@@ -423,10 +457,12 @@ class ReportingCurator(Wrapper):
             self._last = replace(self._last, epsilon=epsilon)
         else:
             self._last = Advance(QUESTION, len(self.spends), epsilon=epsilon, budget=self.budget.epsilon)
+            self._last = replace(self._last, early=self._early)
         self._advance(self._last)
         return answer
 
     def tell(self, unit: str, done: int, steps: int, epsilon: float) -> None:
         """Takes the report of a recipe that counts its steps."""
+        self._early = False
         self._last = Advance(unit, done, steps, epsilon=epsilon, budget=self.budget.epsilon)
         self._advance(self._last)

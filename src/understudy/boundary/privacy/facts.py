@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -56,6 +57,18 @@ class PrivacyUnit:
         if self.column is None:
             return self.who
         return f"{self.who} with at most {self.max_rows} row{'' if self.max_rows == 1 else 's'}"
+
+    @property
+    def protects(self) -> str:
+        """Whom a claim protects, as a person would say it.
+
+        >>> PrivacyUnit().protects, PrivacyUnit("client_id", 20).protects
+        ('each row', 'one client with at most 20 rows')
+        """
+        if self.column is None:
+            return "each row"
+        one = re.sub(r"(^|[_\s.-])id$", "", self.column, flags=re.IGNORECASE) or "person"
+        return f"one {one} with at most {self.max_rows} row{'' if self.max_rows == 1 else 's'}"
 
     def to_dict(self) -> dict[str, Any]:
         """For certificates and exports."""

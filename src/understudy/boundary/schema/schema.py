@@ -29,6 +29,7 @@ from understudy.boundary.schema.column import (
     spelled_with_point,
 )
 from understudy.boundary.schema.expression import Constraint, Kind
+from understudy.card import Card, shortened
 from understudy.errors import InputError, SchemaError
 from understudy.files import write_atomically
 from understudy.parameters import one_of, printable, shown, suggestion, whole_number
@@ -64,7 +65,20 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Schema:
+class Confirmation:
+    """Who said that the facts of a draft are public, and where they are written: a code book, a form, a law."""
+
+    by: str
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        for key, text in (("by", self.by), ("source", self.source)):
+            if not isinstance(text, str) or (key == "by" and not text.strip()):
+                raise SchemaError(f'confirmed: {key} ({text!r}) must be a text, such as {key} = "A. Lovelace"', self)
+
+
+@dataclass(frozen=True, repr=False)
+class Schema(Card):
     """The public facts of one table, in the order of its columns.
 
     >>> from understudy.boundary.schema.column import Integer
@@ -78,6 +92,7 @@ class Schema:
     rules: tuple[Rule, ...] = ()
     missing_values: tuple[str, ...] = ()
     status: str = DECLARED
+    confirmation: Confirmation | None = None
     _by_name: Mapping[str, Column] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -92,6 +107,8 @@ class Schema:
             raise SchemaError("every column is an identifier, so there is nothing to model; declare another type", self)
         one_of("neighbours", self.neighbours, NEIGHBOURS, error=SchemaError, subject=self)
         one_of("status", self.status, STATUSES, error=SchemaError, subject=self)
+        if self.confirmation is not None and self.status != CONFIRMED:
+            raise SchemaError(f'confirmed: the status ({self.status}) must be "confirmed" beside it', self)
         self._check_missing_values()
         self._check_unit()
         self.constraints  # noqa: B018 - parsing them is the check
@@ -197,6 +214,69 @@ class Schema:
         new = {c.name: c for c in columns}
         return dataclasses.replace(self, columns=tuple(new.get(c.name, c) for c in self.columns))
 
+    def edit(self, changes: Mapping[str, Mapping[str, Any]] | None = None, /, **columns: Mapping[str, Any]) -> Schema:
+        """The same schema with some keys of some columns changed; as in TOML, and None takes a key away.
+
+        What was confirmed is a draft again, since nobody has looked at the new facts.
+
+        Args:
+            changes: Keys by column, for names that Python can't take as an argument.
+            columns: Likewise, by name. A new `type` starts from its own keys.
+
+        Returns:
+            A new schema.
+
+        Raises:
+            SchemaError: There is no such column or key, or the new facts are impossible.
+
+        >>> schema = Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 18\\nmax = 64')
+        >>> schema.edit(age={"min": 0, "max": 110})["age"].maximum
+        110
+        """
+        found = []
+        for name, keys in {**(changes or {}), **columns}.items():
+            if name not in self:
+                raise SchemaError(f"column {name!r} is not in the schema; {suggestion(name, self.names)}", name)
+            if not isinstance(keys, Mapping):
+                raise SchemaError(f"column {name!r}: {keys!r} must be keys with values, such as {{'max': 110}}", keys)
+            facts = _facts(self[name])
+            if keys.get("type", facts["type"]) != facts["type"]:
+                facts = {"missing": self[name].missing}
+            facts |= {key: list(v) if isinstance(v, tuple) else v for key, v in keys.items()}
+            found.append(_column(name, {key: v for key, v in facts.items() if v is not None}))
+        status = DRAFT if self.status == CONFIRMED else self.status
+        return dataclasses.replace(self.with_columns(found), status=status, confirmation=None)
+
+    def confirm(self, *, by: str, source: str = "") -> Schema:
+        """The same schema, confirmed: somebody has checked every line, and says that its facts are public.
+
+        Args:
+            by: Who says so.
+            source: Where the facts are written, such as "code book 2019, p. 12".
+
+        Returns:
+            A new schema, whose file and releases name both.
+
+        Raises:
+            SchemaError: Nobody is named.
+
+        >>> schema = Schema.loads('status = "draft"\\n[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 110')
+        >>> schema.confirm(by="A. Lovelace", source="census form").status
+        'confirmed'
+        """
+        return dataclasses.replace(self, status=CONFIRMED, confirmation=Confirmation(by, source))
+
+    def card(self) -> tuple[str, list[tuple[str, str]]]:
+        status = self.status
+        if self.confirmation is not None:
+            status += f" by {self.confirmation.by}"
+        facts = [("status", status), ("neighbours", self.neighbours)]
+        if self.unit is not None:
+            facts.append(("unit", f"{self.unit.column}, at most {self.unit.max_rows} rows"))
+        listed = shortened([f"{c.name} ({c.type})" for c in self.columns])
+        rules = [("constraints", str(len(self.rules)))] if self.rules else []
+        return "Schema", [*facts, (f"{len(self.columns)} columns", listed), *rules]
+
     @classmethod
     def load(cls, path: str | Path) -> Schema:
         """Reads a schema from a TOML file."""
@@ -241,6 +321,7 @@ class Schema:
             rules=_rules(raw.get("constraints", [])),
             missing_values=tuple(missing),
             status=raw.get("status", DECLARED),
+            confirmation=_confirmation(raw.get("confirmed")),
         )
 
     def dumps(self) -> str:
@@ -251,6 +332,9 @@ class Schema:
         out: dict[str, Any] = {"neighbours": self.neighbours}
         if self.status != DECLARED:
             out = {"status": self.status} | out
+        if self.confirmation is not None:
+            said = {"by": self.confirmation.by, "source": self.confirmation.source}
+            out["confirmed"] = {key: text for key, text in said.items() if text}
         if self.missing_values:
             out["missing_values"] = list(self.missing_values)
         if self.unit:
@@ -294,7 +378,7 @@ _KEYS: dict[type[Column], dict[str, str]] = {
 }
 # Silence could mean "private" or "forgotten"; the first costs budget, so it has to be written.
 _MUST_STATE = {"min", "max", "values"}
-_TOP = ("status", "neighbours", "missing_values", "unit", "columns", "constraints")
+_TOP = ("status", "confirmed", "neighbours", "missing_values", "unit", "columns", "constraints")
 
 
 def _column(name: str, facts: Any) -> Column:
@@ -348,6 +432,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime) and value == datetime(value.year, value.month, value.day):
         return value.date()
     return value
+
+
+def _confirmation(raw: Any) -> Confirmation | None:
+    if raw is None:
+        return None
+    if not isinstance(raw, dict):
+        raise SchemaError('confirmed must be a table, such as [confirmed] by = "A. Lovelace"', raw)
+    _known("confirmed", raw, ("by", "source"))
+    return Confirmation(raw.get("by", ""), raw.get("source", ""))
 
 
 def _unit(raw: Any) -> Unit | None:

@@ -27,6 +27,7 @@ from understudy.boundary.tables.sql import (
     select_values,
 )
 from understudy.boundary.tables.sums_sql import dense, select_sums
+from understudy.boundary.tables.table import TableCard
 from understudy.errors import TableError
 
 BATCH = 1 << 17
@@ -34,7 +35,7 @@ BATCH = 1 << 17
 _TYPE_NAMES = {np.uint8: "UTINYINT", np.uint16: "USMALLINT", np.uint32: "UINT"}
 
 
-class DuckTable:
+class DuckTable(TableCard):
     """A table behind a DuckDB connection; implements `tables.table.Table`."""
 
     identity: str | None = None

@@ -32,6 +32,7 @@ from understudy.boundary.tables.dialect import BoundQuery, bound_query, check_fo
 from understudy.boundary.tables.duck import check_case, check_columns, rounded_ids
 from understudy.boundary.tables.sql import Source, Stored, capped, select_codes, select_rounded_ids, select_values
 from understudy.boundary.tables.sums_sql import dense, select_sums
+from understudy.boundary.tables.table import TableCard
 from understudy.errors import TableError
 
 SCHEMES = ("postgresql://", "postgres://")
@@ -66,7 +67,7 @@ The role's own limits (`statement_timeout` and the like) are not among them: who
 _SET = "SELECT " + ", ".join(f"pg_catalog.set_config('{name}', '{value}', true)" for name, value in _SETTINGS.items())
 
 
-class PostgresTable:
+class PostgresTable(TableCard):
     """A table or view on a server; implements `tables.table.Table`."""
 
     kind = "postgresql"

@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from understudy.boundary.schema.column import Column
+from understudy.boundary.schema.domain import Coding
 from understudy.boundary.schema.late_imports import duckdb, exp, pa
+from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.duck import DuckTable, stored_as, unreadable
 from understudy.boundary.tables.frame import kind_of
 from understudy.boundary.tables.sources import frame_relation, path_relation
 from understudy.boundary.tables.sql import Source, select_readings
+from understudy.boundary.tables.sums_sql import select_looks
 from understudy.errors import TableError
 
 
@@ -65,6 +68,10 @@ class Rows:
     def read(self, columns: Sequence[Column], missing_values: Sequence[str]) -> pa.Table:
         """The values of these columns: doubles for what lies on a line, texts for the others, null where missing."""
         return self._fetch(select_readings(self.source, columns, missing_values))
+
+    def looks(self, schema: Schema, codings: Sequence[Coding]) -> str:
+        """A query of DuckDB's: every row as a release reads it, step by step (`sums_sql.select_looks`)."""
+        return str(select_looks(self.source, schema, codings).sql(dialect="duckdb"))
 
     def query(self, text: str) -> list[tuple[Any, ...]]:
         """The answer to a query of DuckDB's; the rows stand in it as `relation`."""

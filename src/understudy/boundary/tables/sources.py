@@ -21,7 +21,7 @@ from understudy.boundary.tables.duck import DuckTable
 from understudy.boundary.tables.frame import FrameTable, kind_of, to_arrow
 from understudy.boundary.tables.postgres import SCHEMES, PostgresTable
 from understudy.boundary.tables.table import Table, is_table
-from understudy.errors import TableError
+from understudy.errors import SchemaError, TableError
 
 CSV_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 PARQUET_ENDINGS = (".parquet", ".pq")
@@ -31,20 +31,38 @@ _DELIMITERS = ",;\t|"
 _LONGEST_HEADER = 1 << 20
 
 
-def open(source: Any, schema: Schema | str | Path, *, name: str | None = None) -> Table:
+def open(source: Any, schema: Schema | str | Path | None = None, *, name: str | None = None) -> Table:
     """Puts private rows behind the boundary.
 
     `source` is a data frame (pandas, polars, pyarrow), the path of a CSV or Parquet file, a table of a DuckDB database
     written `path/to/file.duckdb::table`, or one on a PostgreSQL server, `postgresql://host/database::table`.
 
-    What is asked of a file is debited from the ledger beside it. `name` is what ledgers and reports call the table; a
-    frame needs one for its questions to be recognised when they are asked again.
+    What is asked of a file is debited from the ledger beside it.
+
+    Args:
+        source: The rows, as said.
+        schema: The public facts about them, or the TOML file that states them.
+        name: What ledgers and reports call the table; a frame needs one for its questions to be recognised when they
+            are asked again.
+
+    Returns:
+        A table that can be released from, asked and checked, and shows no row.
+
+    Raises:
+        SchemaError: No schema is given, or it says something impossible.
+        TableError: The rows can't be read, or don't have the columns of the schema.
 
     >>> import pyarrow as pa
     >>> schema = Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
     >>> open(pa.table({"age": [31, 47, 52]}), schema).kind
     'pyarrow'
     """
+    if schema is None:
+        raise SchemaError(
+            "a table is opened with its schema: us.draft_schema(table) drafts one; check every line, then "
+            "us.open(table, schema.confirm(by=...))",
+            None,
+        )
     if not isinstance(schema, Schema):
         schema = Schema.load(schema)
     if is_table(source):

@@ -168,6 +168,23 @@ def select_readings(source: Source, columns: Sequence[Column], missing_values: S
     return exp.select(*readings).from_(exp.select("*").from_(source.relation).subquery(ROWS))
 
 
+def select_steps(
+    source: Source, unit: Unit | None, columns: Sequence[Column], missing_values: Sequence[str]
+) -> Expression:
+    """All rows with each step of their reading: of column i its `text_i`, whether it is `missing_i`, its `value_i`."""
+    steps = []
+    for i, column in enumerate(columns):
+        stored = source.columns[column.name]
+        found = (_text(stored), _is_missing(stored, missing_values), reading_of(column, stored, missing_values))
+        steps += [
+            exp.alias_(f, f"{n}_{i}", copy=False) for n, f in zip(("text", "missing", "value"), found, strict=True)
+        ]
+    if unit is not None:
+        steps.append(exp.alias_(person_of(source.columns[unit.column], missing_values), PERSON, copy=False))
+    rows = exp.select("*").from_(source.relation).subquery(ROWS)
+    return exp.select(*steps, copy=False).from_(rows, copy=False)
+
+
 def raw(column: str) -> Expression:
     """A column of the rows as it is stored."""
     return exp.column(column, table=ROWS, quoted=True)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
-from understudy.boundary.schema.domain import Domain, units_between
+from understudy.boundary.schema.domain import Coding, Domain, units_between
 from understudy.boundary.schema.grouped_sums import NEGLIGIBLE, GroupedSums, PersonCount, RowCount, Summand, ValueSum
 from understudy.boundary.schema.late_imports import exp
 from understudy.boundary.schema.schema import Schema
@@ -24,6 +24,7 @@ from understudy.boundary.tables.sql import (
     code_of,
     double,
     select_read,
+    select_steps,
     whole,
 )
 from understudy.errors import InternalError
@@ -67,6 +68,23 @@ def _cleaned_rows(source: Source, schema: Schema, domain: Domain, tally: Grouped
         query.select(exp.alias_(value, column.name, quoted=True, copy=False), copy=False)
     if tally.persons:
         query.select(exp.column(PERSON, table="readings"), copy=False)
+    return query
+
+
+def select_looks(source: Source, schema: Schema, codings: Sequence[Coding]) -> Expression:
+    """Every row as a release reads it, for whoever may see rows: uncapped, and with each step of the reading.
+
+    To the steps of `select_steps` come `code_i`, and `clean NAME`, the value of column NAME that conditions see.
+    """
+    inner = select_steps(source, schema.unit, [c.column for c in codings], schema.missing_texts)
+    query = exp.select(exp.column(exp.Star(), table="readings")).from_(inner.subquery("readings"), copy=False)
+    for i, coding in enumerate(codings):
+        value = exp.column(f"value_{i}", table="readings")
+        code, lookup = code_of(coding, value, f"labels_{i}")
+        if lookup is not None:
+            query.join(lookup[0], on=lookup[1], join_type="left", copy=False)
+        query.select(exp.alias_(exp.cast(code, "int"), f"code_{i}", copy=False), copy=False)
+        query.select(exp.alias_(cleaned(coding.column, value), f"clean {coding.name}", quoted=True), copy=False)
     return query
 
 

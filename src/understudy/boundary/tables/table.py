@@ -15,7 +15,8 @@ from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.grouped_sums import GroupedSums
 from understudy.boundary.schema.partition import Grid, Partition
 from understudy.boundary.schema.schema import Schema
-from understudy.errors import MethodError
+from understudy.card import Card, shortened
+from understudy.errors import MethodError, TableError
 
 
 @runtime_checkable
@@ -70,6 +71,27 @@ class CodedTable(Protocol):
 
     def read_codes(self, domain: Domain, grid: Grid) -> NDArray[np.integer[Any]]:
         """One line per row, one column per column of the grid: the group that the row's value is in."""
+
+
+class TableCard(Card):
+    """How a table shows itself: by public facts, and by no row."""
+
+    def card(self: Any) -> tuple[str, list[tuple[str, str]]]:
+        unit = self.schema.unit
+        whose = f"one {unit.column!r}, at most {unit.max_rows} rows" if unit else "each row by itself"
+        facts = [("name", self.name), ("kind", self.kind), ("columns", shortened(self.schema.names)), ("unit", whose)]
+        return "Table", [*facts, ("rows", "private, behind the boundary")]
+
+
+def opened(source: object) -> Table:
+    """The table, if it is open; else a refusal that says what to do first."""
+    if not is_table(source):
+        raise TableError(
+            f"a {type(source).__name__} is no open table; open it with its schema first: us.open(table, schema), and "
+            "us.draft_schema(table) drafts a schema for a person to check",
+            type(source),
+        )
+    return source
 
 
 def identity_of(table: Table) -> str | None:

@@ -105,12 +105,27 @@ def attack(
 ) -> Attacks:
     """Attacks a synthetic table as somebody would who wants to learn about people. The result is internal.
 
-    Tables are frames, paths, or what `understudy.open` returned: the rows that the synthetic table was made from, real
-    rows from the same population that it was not made from, and itself. `secrets` are the columns that an attacker
-    would like to learn; by default every column is one in its turn.
+    Tables are frames, paths, or what `understudy.open` returned.
 
-    A `method` with its `epsilon` (and `delta`, else 1e-6) is attacked too: it runs on some of the training rows as
-    often as `shadows` says (else 40), half of the time without the person most at risk, and its outputs are told apart.
+    Args:
+        train: The rows that the synthetic table was made from.
+        holdout: Real rows from the same population that it was not made from.
+        synthetic: The table itself.
+        schema: The public facts; by default those of the training table, or a draft.
+        secrets: Columns that an attacker would like to learn; by default every column is one in its turn.
+        method: A method that is attacked too: it runs on some of the training rows, half of the time without the person
+            most at risk, and its outputs are told apart.
+        epsilon: The privacy loss of each of these runs.
+        delta: Their δ, by default 1e-6.
+        shadows: How many runs there are, by default 40.
+        seed: Of the rows that are drawn, and of the runs.
+        progress: A function of the name of each part as it begins, or an `understudy.progress.Progress`.
+
+    Returns:
+        `Attacks`, with what each of them found.
+
+    Raises:
+        InputError: A table can't be read, a secret is not known, or what belongs to `method` is given without it.
 
     >>> import pyarrow as pa
     >>> people, others = pa.table({"age": range(20, 60)}), pa.table({"age": range(60, 100)})

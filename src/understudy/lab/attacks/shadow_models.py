@@ -259,6 +259,7 @@ def shadow_of(table: Table, method: str, budget: Budget, seed: int) -> pa.Table:
         test_only_noise_seed=seed,
         accept_draft_as_public=True,
         ledger=False,
+        progress=False,
     ).arrow
 
 

@@ -62,11 +62,30 @@ def audit(
 ) -> Audit:
     """Tries to refute the claim of a method (by its name), or of a function ("module:name", in any Python).
 
-    No private row is read: methods are run on small tables that differ in one person. `level` is how rarely a correct
-    method is called a violation. With `out`, the rounds of the games are kept in that folder, and an audit that was
-    stopped goes on where it was. `mutant` breaks the method on purpose, to see that the auditor sees it. `postgres` is
-    the address of a server, such as postgresql://host/database, on which made-up tables may be made and dropped again;
-    then the boundary is looked at there, too.
+    No private row is read: methods are run on small tables that differ in one person.
+
+    Args:
+        method: The name of a method; or
+        function: a function, as module:name.
+        epsilon: The privacy loss that is claimed.
+        delta: The δ that is claimed.
+        neighbours: The relation of the claim, "add-remove" or "replace-one".
+        setting: How long to look: "quick" or "full".
+        mutant: A mistake to break the method by on purpose, to see that the auditor sees it.
+        python: The Python that runs the function, where it is another one.
+        level: How rarely a correct method is called a violation.
+        time_limit: Seconds that the games may take.
+        out: A folder that keeps the rounds of the games, so that an audit that was stopped goes on where it was.
+        jobs: How many processes play.
+        postgres: The address of a server, such as postgresql://host/database, on which made-up tables may be made and
+            dropped again; then the boundary is looked at there, too.
+        progress: A function of the name of each part as it begins, or an `understudy.progress.Progress`.
+
+    Returns:
+        An `Audit`: whether a violation was found, and what was looked at.
+
+    Raises:
+        InputError: What was asked is impossible or contradicts itself.
     """
     if (method is None) == (function is None):
         raise InputError("an audit needs either the name of a method or a function, such as module:name", method)
@@ -193,7 +212,21 @@ def audit_mutants(
     delta: float = DEFAULT_DELTA,
     progress: Listener | None = None,
 ) -> MutantMatrix:
-    """Breaks methods on purpose, and says what caught each mistake. They are caught from inside, without any game."""
+    """Breaks methods on purpose, and says what caught each mistake. They are caught from inside, without any game.
+
+    Args:
+        methods: The names of methods; by default all that can be run here.
+        mutants: The names of mistakes; by default all.
+        epsilon: The privacy loss that is claimed.
+        delta: The δ that is claimed.
+        progress: A function of the name of each part as it begins, or an `understudy.progress.Progress`.
+
+    Returns:
+        For every mistake and method what caught it, or that it does not apply.
+
+    Raises:
+        InputError: A method or a mistake is not known.
+    """
     step, budget = listening(progress), Budget(epsilon, delta)
     names = tuple(methods or subjects())
     # Trainings need an extra, which may not be installed.

@@ -126,8 +126,22 @@ def evaluate(
 
     To decide by it whether to release, or to release again otherwise, voids the claim of that release.
 
-    Tables are frames, paths, or what `understudy.open` returned. `holdout` are real rows that the method never saw,
-    `target` a column to predict, `groups` columns that divide people. `measures` names some; by default all are taken.
+    Args:
+        real: The real rows: a frame, a path, or what `understudy.open` returned.
+        synthetic: The rows to compare with them, likewise.
+        holdout: Real rows that the method never saw.
+        target: A column to predict.
+        groups: Columns that divide people.
+        schema: The public facts; by default those of the real table, or a draft.
+        measures: The names of some measures; by default all are taken.
+        seed: Of random queries, splits and the like.
+        progress: A function of the name of each part as it begins, or an `understudy.progress.Progress`.
+
+    Returns:
+        An `Evaluation`, with a figure for each measure, and a report to `save`.
+
+    Raises:
+        InputError: A table can't be read, or a measure, target or group is not known.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"age": [31, 47, 52, 18], "smoker": ["yes", "no", "no", "yes"]})

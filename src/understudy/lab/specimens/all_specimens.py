@@ -43,7 +43,20 @@ def specimen(
 ) -> Specimen:
     """Rows of a method that has no guarantee, whatever `epsilon` says: for studies, and for rows that are public.
 
-    `options` are the method's own, such as `{"num_trees": 10}`; `understudy methods NAME` lists them.
+    Args:
+        data: The rows to learn from: a frame or a path.
+        schema: The public facts; by default a draft.
+        method: Which one, such as "arf".
+        epsilon: What a published method calls its ε.
+        rows: How many rows to make; by default as many as there are.
+        seed: Makes them repeatable.
+        options: The method's own, such as `{"num_trees": 10}`; `understudy methods NAME` lists them.
+
+    Returns:
+        A `Specimen`: the rows, and what made them.
+
+    Raises:
+        InputError: The method, an option or a bound is not what it must be.
 
     >>> import pyarrow as pa
     >>> made = specimen(pa.table({"age": [31, 47, 52, 31, 47, 52] * 5}), method="arf", rows=4, seed=1)

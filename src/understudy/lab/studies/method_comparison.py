@@ -87,7 +87,28 @@ def compare(
 
     Trials are written to the folder `out` as they come. The same call continues a study that was stopped; with more
     methods, ε or seeds it adds to it; with another question it is refused. At the end the folder holds the results as
-    Parquet and CSV too. `jobs` cases run at a time, each in a process and on a core of its own.
+    Parquet and CSV too.
+
+    Args:
+        data: The rows: a frame or a path.
+        schema: The public facts about them, or their file.
+        methods: The names of methods; by default all that make private rows here.
+        epsilons: The privacy losses to try.
+        seeds: How often each of them is tried.
+        delta: The δ of all of them.
+        target: A column to predict.
+        groups: Columns that divide people.
+        holdout: Real rows to measure by.
+        measures: The names of some measures; by default all.
+        out: The folder of the study.
+        jobs: How many cases run at a time, each in a process and on a core of its own.
+        progress: A function of every case that is done, or an `understudy.progress.Progress`.
+
+    Returns:
+        A `Study`, with all figures, and a report to `save`.
+
+    Raises:
+        InputError: A name is not known, or the folder holds a study of another question.
     """
     # What can be refused without the rows is refused before they are read.
     planned = cases(methods, epsilons, seeds, delta)

@@ -80,6 +80,7 @@ class StudyTask:
             test_only_noise_seed=case.seed,
             accept_draft_as_public=True,
             ledger=False,
+            progress=False,
         ).arrow
 
     def _figures(self, case: Case, synthetic: pa.Table) -> dict[str, MeasureResult]:

@@ -42,6 +42,7 @@ from understudy.inference.shrinkage import dependence
 from understudy.inference.structural_zeros import structural_zeros
 from understudy.methods.forecast.spending import PlannedBudget, Public, Spending
 from understudy.methods.method import CHOOSES_SEVERAL, Method, Traits, Variant
+from understudy.methods.parts.networks import Report, Watch
 from understudy.methods.parts.one_ways import denoised, public_rows
 from understudy.methods.parts.prior import Prior
 from understudy.methods.parts.resolution import Resolutions
@@ -63,6 +64,11 @@ class Rake:
     workload: str = PAIRS
     tuning: Tuning = TUNING
     prior: Prior | None = None
+    report: Report | None = field(default=None, compare=False)
+
+    def reporting(self, watch: Watch) -> Rake:
+        """The same recipe, which tells how many of its rounds are done."""
+        return replace(self, report=partial(watch, "round"))
 
     def calibrate(self, domain: Domain, amount: Amount) -> CalibratedRake:
         for target in self.targets:
@@ -71,7 +77,7 @@ class Rake:
         workload = Workload.of(domain, stated=self.weights, kind=self.workload)
         if self.prior is not None:
             self.prior.check(domain)
-        return CalibratedRake(domain, amount, self.targets, workload, self.tuning, self.prior)
+        return CalibratedRake(domain, amount, self.targets, workload, self.tuning, self.prior, self.report)
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,7 @@ class CalibratedRake:
     workload: Workload
     tuning: Tuning = TUNING
     prior: Prior | None = None
+    report: Report | None = field(default=None, compare=False)
 
     @cached_property
     def triples(self) -> tuple[ColumnSet, ...]:
@@ -110,6 +117,9 @@ class CalibratedRake:
             schedule = schedule.after([reading.counts.size for reading in state.readings], curator, self.tuning)
             for number, amount in enumerate(schedule.rounds):
                 state.run_round(schedule, amount, triples=number >= self.tuning.first_triple_round)
+                # All rounds take about as long, while most of ε is gone early on: rounds tell what is left to wait for.
+                if self.report is not None:
+                    self.report(number + 1, len(schedule.rounds), curator.guarantee[0])
         return state.finish()
 
 

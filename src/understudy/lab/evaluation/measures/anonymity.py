@@ -80,7 +80,19 @@ def anonymity(
 ) -> Anonymity:
     """k of a table (a frame, a path, or what `understudy.open` returns), and l and t of each sensitive column.
 
-    Values count as they are stored; without a schema one is drafted, to tell numbers from categories.
+    Values count as they are stored.
+
+    Args:
+        data: The rows.
+        quasi_identifiers: Columns by which people could be recognised.
+        sensitive: Columns that nobody should learn about them.
+        schema: The public facts; without them some are drafted, to tell numbers from categories.
+
+    Returns:
+        An `Anonymity`.
+
+    Raises:
+        InputError: A column is not there, or is named twice.
 
     >>> import pyarrow as pa
     >>> rows = pa.table({"age": [50, 50, 31, 31], "zip": ["38", "38", "40", "40"], "ill": ["a", "b", "a", "a"]})

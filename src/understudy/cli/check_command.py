@@ -1,0 +1,51 @@
+"""`understudy check`: what a schema does to the rows, for whoever may see them; nothing is spent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from understudy.boundary.tables.sources import open as open_table
+from understudy.cli.locations import schema_of
+from understudy.cli.screen import Output, print_facts, print_table, progress
+from understudy.errors import CheckFailed
+from understudy.lab.intake.check import STEPS, check
+from understudy.lab.intake.findings import NOISE_AT, NOTICE, Check
+from understudy.lab.intake.verdict import spoken
+from understudy.pages.formatting import counted, percent
+
+
+def show_check(data: str, schema: Path | None, output: Output) -> None:
+    """Ends with a failed check where something would spoil a release, so that a script stops before it spends."""
+    output.check()
+    table = open_table(data, schema_of(data, schema))
+    with progress(len(STEPS) + 1, output.silent) as told:
+        found = check(table, progress=told)
+        output.save(found)
+    if output.as_json:
+        print(found.to_json())
+    else:
+        _print(found)
+        output.print_paths()
+    if found.to_mend:
+        raise CheckFailed(
+            f"the schema does not fit: {counted(len(found.to_mend), 'thing')} to mend; nothing was spent", found
+        )
+
+
+def _print(found: Check) -> None:
+    print(f"INTERNAL. {found.table}: {counted(found.rows, 'row')}, {counted(len(found.columns), 'column')}")
+    if found.issues:
+        rows = [("mend" if i.mend else "look", i.sentence) for i in found.issues]
+        print_table("What was found", ("", "what"), rows)
+    for column in found.columns:
+        if column.strange:
+            print(f"{column.name}: {'; '.join(map(spoken, column.strange))}")
+    facts = [("protects", found.protects)]
+    if found.person is not None:
+        lost = ", ".join(f"{c.max_rows}: {percent(c.rows_lost / found.rows)}" for c in found.person.caps)
+        facts.append(("rows lost", f"by max_rows, {lost}"))
+    if found.noise is not None:
+        noise = f"{percent(found.noise.error)} of the rows misplaced per pair of columns, by {found.noise.method}"
+        facts.append(("noise", f"at epsilon {NOISE_AT:g}, {noise}"))
+    print_facts([*facts, ("verdict", found.verdict)])
+    print(NOTICE)
