@@ -97,7 +97,10 @@ def condition(coding: Coding, taken: NDArray[np.bool_]) -> str:
     """Which values of a column take a branch, in words."""
     codes = [c for c in np.flatnonzero(taken).tolist() if c < coding.levels]
     parts = [_values(coding, codes)] if codes else []
-    if coding.column.missing and taken[coding.levels]:
+    special = [special_text(value) for value, code in coding.special_codes.items() if taken[code]]
+    if special:
+        parts.append(f"is {' or '.join(special)}")
+    if coding.column.missing and taken[coding.size - 1]:
         parts.append("is missing")
     return f"{coding.name} {' or '.join(parts)}"
 

@@ -21,6 +21,7 @@ from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.schema.column import Column, Datetime, Identifier, Integer
 from understudy.boundary.schema.domain import Coding, Domain
 from understudy.boundary.schema.schema import CONFIRMED, DECLARED, REPLACE_ONE
+from understudy.boundary.schema.spelling import special_text
 from understudy.methods.forecast.forecast import Forecast
 from understudy.methods.registry import METHODS
 from understudy.pages.dial import Slice, donut
@@ -339,11 +340,15 @@ class _Entry:
             if column.made_up is not None:
                 words = f"made-up values such as {column.made_up.format(1)}"
             return cls(column, origin, words, (), None)
+        source = getattr(column, "rebuilt_from", None)
+        if source:
+            return cls(column, origin, f"rebuilt from {source}", (), None)
         coding = domain[column.name]
         values = () if coding.labels is None else tuple(map(str, coding.labels))
         own = [s for s in certificate.spends if s.asked == asks.Marginals.words((column.name,))]
         margins = [m for s in own if s.mechanism in NOISES and (m := NOISES[s.mechanism].margin(s)) is not None]
-        chart = column_chart(coding, table[column.name])
+        # A column that is derived alone stands in no table.
+        chart = column_chart(coding, table[column.name]) if column.name in table.column_names else None
         return cls(column, origin, _codes_words(coding), values, chart, min(margins, default=None))
 
 
@@ -358,6 +363,8 @@ def _codes_words(coding: Coding) -> str:
         words += f", {first_point(coding, 0)} to {last_point(coding)}"
     if isinstance(coding.column, Datetime):
         words += f", by the {coding.column.resolution}"
+    if coding.special:
+        words += f", or {', '.join(map(special_text, coding.special))}"
     if coding.column.missing:
         words += ", or missing"
     return words

@@ -9,12 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
+from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Line, Number
 from understudy.boundary.schema.domain import Domain, units_between
 from understudy.boundary.schema.grouped_sums import NEGLIGIBLE, GroupedSums, PersonCount, RowCount, Summand, ValueSum
 from understudy.boundary.schema.late_imports import exp
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.sql import PERSON, ROWS, Expression, Source, case, code_of, double, select_read, whole
+from understudy.boundary.schema.spelling import special_name
+from understudy.boundary.tables.sql import (
+    PERSON,
+    ROWS,
+    Expression,
+    Source,
+    case,
+    code_of,
+    double,
+    read_value,
+    select_read,
+    special_of,
+    whole,
+)
 from understudy.errors import InternalError
 
 CLEANED = "understudy_cleaned"
@@ -47,12 +60,17 @@ def _cleaned_rows(source: Source, schema: Schema, domain: Domain, tally: Grouped
         return inner.select(exp.alias_(whole(1), "understudy_row"))
     query = exp.select().from_(inner.subquery("readings", copy=False), copy=False)
     for i, coding in enumerate(codings):
-        code, lookup = code_of(coding, exp.column(f"value_{i}", table="readings"), f"labels_{i}")
+        code, lookup = code_of(coding, i)
         if lookup is not None:
             query.join(lookup[0], on=lookup[1], join_type="left", copy=False)
         query.select(exp.alias_(exp.cast(code, exp.DataType.Type[code_type]), f"{CODE}_{i}", copy=False), copy=False)
     for i, column in enumerate(columns[len(codings) :], len(codings)):
-        value = cleaned(column, exp.column(f"value_{i}", table="readings"))
+        value, special = cleaned(column, read_value(i)), special_of(column, i)
+        if special is not None:
+            is_special = exp.not_(special.is_(exp.null()))
+            texts = _special_texts(column, value, special)
+            query.select(exp.alias_(texts, special_name(column.name), quoted=True, copy=False), copy=False)
+            value = case([(is_special, exp.null())], value)
         query.select(exp.alias_(value, column.name, quoted=True, copy=False), copy=False)
     if tally.persons:
         query.select(exp.column(PERSON, table="readings"), copy=False)
@@ -105,6 +123,13 @@ def cleaned(column: Column, value: Expression) -> Expression:
         case Datetime(minimum=minimum, maximum=maximum) if minimum is not None and maximum is not None:
             return _moment(column, value)
     raise InternalError(f"column {column.name!r} of type {column.type!r} has no bounds to clean its values by", column)
+
+
+def _special_texts(column: Column, value: Expression, special: Expression) -> Expression:
+    """The special value as a text, an empty text for a number or a date, and null for what is missing."""
+    assert isinstance(column, Line)
+    texts = [(special.copy().eq(whole(i)), exp.Literal.string(t)) for i, t in enumerate(column.special_texts)]
+    return case([*texts, (value.copy().is_(exp.null()), exp.null())], exp.Literal.string(""))
 
 
 def _label(column: Categorical, value: Expression) -> Expression:
