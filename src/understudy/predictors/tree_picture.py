@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.column import Datetime
 from understudy.boundary.schema.domain import Coding, Domain
+from understudy.boundary.schema.spelling import special_text
 from understudy.errors import InputError
 from understudy.pages.figure import SMALL, Figure, Numbers, element, figure, line, shortened, text, tip, width_of
 from understudy.pages.palette import series_style, var
