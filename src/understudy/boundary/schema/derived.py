@@ -157,7 +157,8 @@ def bound(columns: Sequence[Column]) -> tuple[Column, ...]:
             raise column._refuse(
                 f"{target!r} is rebuilt from {rebuilt[target]!r} already; set rebuilds to another column"
             )
-        later = [d.name for d in formulas[formulas.index(column) + 1 :] if d.target in {s.name for s in sources}]
+        needed = {s.name for s in sources} - {target}
+        later = [d.name for d in formulas[formulas.index(column) + 1 :] if d.target in needed]
         if later:
             raise column._refuse(f"it needs a column that is rebuilt from {later[0]!r}; declare {later[0]!r} before it")
         rebuilt[target] = column.name
