@@ -185,7 +185,7 @@ def _check_kinds(column: Derived, sources: Sequence[Column]) -> None:
         if isinstance(column, DerivedNumber) != any(isinstance(s, Number) for s in sources):
             raise column._refuse("a derived column is an integer where all that it is made of are, else a number")
         return
-    if len(dates) != 2 or len(sources) != 2 or sum(t.sign for t in column.terms):
+    if len(dates) != 2 or len(sources) != 2 or sum(t.sign for t in column.terms) != 0:
         raise column._refuse(f"of ({column.of!r}) must be numbers alone, or one date less another")
     if dates[0].resolution != dates[1].resolution:
         raise column._refuse(
@@ -200,7 +200,8 @@ def _check_target(column: Derived, target: Column, sources: Sequence[Column]) ->
     if target.special:
         raise column._refuse(f"{target.name!r} is rebuilt from it and can't have special values")
     others = [s for s in sources if s.name != target.name]
-    absent = column.missing or any(s.missing or (isinstance(s, Line) and bool(s.special)) for s in others)
+    special = any(isinstance(s, Line) and s.special != () for s in others)
+    absent = column.missing or special or any(s.missing for s in others)
     if absent and not target.missing:
         raise column._refuse(
             f"{target.name!r} is rebuilt from values that may be missing or special; set missing = true for it"
