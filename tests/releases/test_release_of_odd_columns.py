@@ -256,3 +256,11 @@ def test_an_evaluation_compares_special_values_beside_the_numbers(releases):
         pa.table({n: list(map(str, v)) for n, v in PEOPLE.items()}), releases["mst"].arrow, schema=SCHEMA
     )
     assert results is not None
+
+
+def test_specimens_refuse_what_they_do_not_know():
+    frame = pd.DataFrame(PEOPLE)
+    with pytest.raises(us.InputError, match="column 'income' is derived or has special values, which specimens"):
+        us.specimen(frame, SCHEMA, method="published-dp-arf")
+    made = us.specimen(frame, SCHEMA, method="published-dp-select", rows=40, seed=1, options={"candidates": 20})
+    assert list(made.table.columns) == list(PEOPLE)
