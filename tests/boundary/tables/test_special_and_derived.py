@@ -327,7 +327,8 @@ def histograms(rows: list[dict]) -> list[np.ndarray]:
     return table.count_by(DOMAIN, [("pay", "rate"), ("admitted", "stay"), ("left", "other", "pay")])
 
 
-@settings(max_examples=40, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=6, deadline=None)
 @given(st.lists(ROW, max_size=6), ROW)
 def test_one_row_moves_one_cell_by_one(rows, more):
     for before, after in zip(histograms(rows), histograms([*rows, more]), strict=True):
@@ -335,7 +336,8 @@ def test_one_row_moves_one_cell_by_one(rows, more):
         assert moved.sum() == 1 and np.count_nonzero(moved) == 1
 
 
-@settings(max_examples=40, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=6, deadline=None)
 @given(st.lists(ROW, max_size=6), ROW, ROW)
 def test_a_row_in_place_of_another_moves_two_cells_at_most(rows, one, other):
     for before, after in zip(histograms([one, *rows]), histograms([other, *rows]), strict=True):
