@@ -84,6 +84,15 @@ class Grouping:
         """With one code more, that of a missing value: in a group of its own, or in the last one."""
         return Grouping(np.append(self.of_code, self.count - 1 + apart))
 
+    def followed_by(self, codes: int, most: int | None = None) -> Grouping:
+        """With more codes, on no line, each in a group of its own; the last share one where there are to be fewer.
+
+        >>> Grouping.each(2).followed_by(3).labels, Grouping.each(1).followed_by(3, most=2).labels
+        ((0, 1, 2, 3, 4), (0, 1, 2, 2))
+        """
+        beside = np.minimum(np.arange(codes), (codes if most is None else most) - 1)
+        return Grouping(np.concatenate([self.of_code, self.count + beside]))
+
     @cached_property
     def count(self) -> int:
         return int(self.of_code.max()) + 1

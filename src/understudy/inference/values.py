@@ -17,10 +17,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.schema.column import Boolean, Datetime, Identifier, Number
+from understudy.boundary.schema.column import Boolean, Datetime, Identifier, Integer, Line, Number
 from understudy.boundary.schema.domain import Coding, Domain
 from understudy.boundary.schema.expression import Constraint, Kind, Predicate
 from understudy.boundary.schema.schema import Schema
+from understudy.boundary.schema.spelling import special_name
 from understudy.errors import InternalError, SchemaError
 from understudy.inference.bin_density import draw_steps
 
@@ -57,9 +58,26 @@ def _absent_by_itself(data: NDArray[Any]) -> NDArray[np.bool_]:
 def decode(codes: Codes, domain: Domain, rng: np.random.Generator, *, uniform: bool = False) -> dict[str, Values]:
     """Typed values of the coded columns: inside a bin by the density that its neighbours suggest (`bin_density`).
 
-    Or `uniform`: for codes that stand for the domain, and not for rows.
+    Or `uniform`: for codes that stand for the domain, and not for rows. Special values stand beside the numbers, which
+    they are none of, as texts under `special_name`.
     """
-    return {c.name: _decode(c, codes[c.name], rng, uniform) for c in domain if c.name in codes}
+    found: dict[str, Values] = {}
+    for coding in domain:
+        if coding.name in codes:
+            found[coding.name] = _decode(coding, codes[coding.name], rng, uniform)
+            if coding.special:
+                found[special_name(coding.name)] = special_values(coding, codes[coding.name])
+    return found
+
+
+def special_values(coding: Coding, codes: NDArray[np.integer]) -> Values:
+    """The special values as texts, an empty one for a number."""
+    assert isinstance(coding.column, Line)
+    texts = np.array([*coding.column.special_texts, ""], dtype=object)
+    places = codes.astype(np.int64) - coding.levels
+    own = (places >= 0) & (places < len(coding.special))
+    missing = codes == coding.size - 1 if coding.column.missing else None
+    return Values(texts[np.where(own, places, -1)], missing)
 
 
 def made_up(column: Identifier, size: int) -> Values:
@@ -98,9 +116,9 @@ def check_decodable(domain: Domain) -> None:
 
 
 def _decode(coding: Coding, codes: NDArray[np.integer], rng: np.random.Generator, uniform: bool) -> Values:
-    if not coding.column.missing:
+    if not coding.apart:
         return Values(_values(coding, codes, rng, uniform))
-    missing = codes == coding.levels
+    missing = codes >= coding.levels
     # Drawn without the missing ones, which are in no bin; what stands behind the mask is any value of the column.
     present = _values(coding, codes[~missing], rng, uniform)
     data = np.repeat(_values(coding, np.zeros(1, dtype=np.intp), rng, uniform), len(codes))
@@ -115,12 +133,43 @@ def _values(coding: Coding, codes: NDArray[np.integer], rng: np.random.Generator
     if coding.labels is not None:
         return np.array(coding.labels, dtype=np.int64 if isinstance(coding.labels[0], int) else object)[codes]
     edges = _steps(coding) if isinstance(column, Number) else np.array(coding.edges, dtype=np.int64)
+    if isinstance(column, Integer) and column.step is not None:
+        return _multiples(column.step, codes, edges, rng, uniform)
     steps = rng.integers(edges[codes], edges[codes + 1]) if uniform else draw_steps(codes, edges, rng)
     if isinstance(column, Number):
-        return steps / 10.0 ** decimals_of(coding)
+        numbers = steps / 10.0 ** decimals_of(coding)
+        return _beside_special(coding, codes, numbers, 10.0 ** -decimals_of(coding))
     if isinstance(column, Datetime):
         return np.datetime64(column.start, "s") + steps * np.timedelta64(column.unit_seconds, "s")
-    return steps
+    return _beside_special(coding, codes, steps, 1)
+
+
+def _multiples(
+    step: int, codes: NDArray[np.integer], edges: NDArray[np.int64], rng: np.random.Generator, uniform: bool
+) -> NDArray[np.generic]:
+    """Multiples of the step inside the bins; any value of a bin that holds none."""
+    places = -(-edges // step)
+    held = np.diff(places) > 0
+    if held.all():
+        return step * (rng.integers(places[codes], places[codes + 1]) if uniform else draw_steps(codes, places, rng))
+    multiples = step * rng.integers(places[codes], places[codes] + np.maximum(np.diff(places), 1)[codes])
+    others = rng.integers(edges[codes], edges[codes + 1]) if uniform else draw_steps(codes, edges, rng)
+    return np.where(held[codes], multiples, others)
+
+
+def _beside_special(
+    coding: Coding, codes: NDArray[np.integer], numbers: NDArray[Any], step: float
+) -> NDArray[np.generic]:
+    """Numbers that are none of the special ones: each of these is moved to the next place of its bin that is free."""
+    special = np.array([v for v in coding.special if not isinstance(v, str)], dtype=np.float64)
+    edges = np.array(coding.edges)
+    for way in (step, -step):
+        for _ in range(special.size):
+            hit = np.isin(numbers, special)
+            moved = numbers + way
+            inside = (moved >= edges[codes]) & (moved < edges[codes + 1])
+            numbers = np.where(hit & inside, moved, numbers)
+    return numbers
 
 
 def _steps(coding: Coding) -> NDArray[np.int64]:
@@ -159,7 +208,8 @@ def evaluate(predicate: Predicate, values: Mapping[str, Values], size: int) -> T
     >>> truth.true.tolist(), truth.unknown.tolist()
     ([False, False], [False, True])
     """
-    return _judge(predicate.sql(), _Rows(values, dict(predicate.kinds), size))
+    texts = {special_name(c): Kind.TEXT for c in predicate.special}
+    return _judge(predicate.sql(), _Rows(values, dict(predicate.kinds) | texts, size))
 
 
 def violated(constraint: Constraint, values: Mapping[str, Values], size: int) -> NDArray[np.bool_]:

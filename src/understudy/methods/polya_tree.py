@@ -104,7 +104,7 @@ class CalibratedNoise:
             # Of Laplace noise of scale b it is 2·b².
             variance = 2 * scale**2 if amount.pure else scale**2
             levels = best_levels(line.levels, rows, variance, amount.pure)
-            asked += [(Dyadic(line.name, line.levels, j, line.column.missing), weight * w) for j, w in levels]
+            asked += [(Dyadic(line.name, line.levels, j, line.apart), weight * w) for j, w in levels]
         counts = curator.ask(Partitions(self.domain, [d.listed() for d, _ in asked], amount, [w for _, w in asked]))
         found = {line.name: MeasuredColumn() for line in lines}
         for (dyadic, _), measurement in zip(asked, counts, strict=True):
@@ -152,20 +152,22 @@ class MeasuredColumn:
         return NoisyTable(measured.columns, weights, max(measured.variance, LEAST_VARIANCE))
 
     def _tree(self, coding: Coding, total: float) -> NoisyTable:
-        """Missing values first: they and the rest share the rows by how precisely each is known."""
+        """Missing and special values first: they and the rest share the rows by how precisely each is known."""
         nodes = [d.by_node(m.counts) for d, m in zip(self.levels, self.counts, strict=True)]
         precision = np.array([1 / m.variance for m in self.counts])
         by_level = zip(self.levels, nodes, precision, strict=True)
         measured = {d.level: NoisyTable(d.columns, n, 1 / p) for d, (n, _), p in by_level}
-        found, rows, missing = LevelEstimates.of(coding.levels, measured), total, list[float]()
-        if coding.column.missing:
-            absent = float(precision @ [n for _, n in nodes] / precision.sum())
+        found, rows, apart = LevelEstimates.of(coding.levels, measured), total, np.zeros(0)
+        if coding.apart:
+            beside = precision @ np.array([n for _, n in nodes]) / precision.sum()
             present, variance = found.total
             # What is over or missing is divided by variance: the less precise part takes more of it.
-            share = variance / (variance + 1 / float(precision.sum()))
-            rows = float(np.clip(present + (total - present - absent) * share, 0.0, total))
-            missing = [total - rows]
-        weights = settled(np.concatenate([found.posterior_mean(rows), missing]))
+            share = variance / (variance + coding.apart / float(precision.sum()))
+            rows = float(np.clip(present + (total - present - float(beside.sum())) * share, 0.0, total))
+            # Special values and a missing one share the rest as they were counted.
+            seen = np.maximum(beside, 0.0) if (beside > 0).any() else np.ones(coding.apart)
+            apart = (total - rows) * (seen / seen.sum())
+        weights = settled(np.concatenate([found.posterior_mean(rows), apart]))
         # The variance that pairs go by is that of nodes about as large as their groups, not that of single codes.
         middle = found.levels[min(len(found.levels) - 1, MOST_GROUPS.bit_length() - 1)]
         return NoisyTable((coding.name,), weights, max(float(np.max(middle.variance)), LEAST_VARIANCE))
@@ -186,7 +188,7 @@ def group_by_mass(weights: Floats, groups: int, coding: Coding) -> Grouping:
     if not is_line(coding):
         return Grouping.merging(weights >= float(weights.sum()) / groups**2)
     line = Grouping.equal_mass(weights[: coding.levels], groups)
-    return line.followed_by_missing() if coding.column.missing else line
+    return line.followed_by(coding.apart)
 
 
 EXTRA_LEVELS = 3

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.column import Categorical, Integer
-from understudy.boundary.schema.domain import Domain
-from understudy.boundary.schema.encoding import codes_of_column
+from understudy.boundary.schema.derived import Derived
+from understudy.boundary.schema.domain import Coding, Domain
+from understudy.boundary.schema.encoding import codes_of_column, codes_of_derived
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.schema.spelling import spell
 from understudy.boundary.tables.draft import draft_schema
@@ -82,12 +83,19 @@ def codes_of(frame: Any, domain: Domain, columns: Sequence[str]) -> dict[str, ND
             f"a {type(frame).__name__} can't be predicted for; give a pandas, polars or pyarrow frame", frame
         )
     table = to_arrow(frame, "the frame")
-    absent = next((c for c in columns if c not in table.column_names), None)
+    needed = [s.name for c in columns for s in (getattr(domain[c].column, "sources", ()) or (domain[c],))]
+    absent = next((c for c in needed if c not in table.column_names), None)
     if absent is not None:
         raise TableError(f"the frame lacks the column {absent!r}, which the predictor was trained with", absent)
     # Encoded as private rows are, also what counts as missing.
     missing = domain.schema.missing_texts
-    return {c: codes_of_column(domain[c], table.column(c), missing).astype(np.int32) for c in columns}
+    return {c: _codes(domain[c], table, missing).astype(np.int32) for c in columns}
+
+
+def _codes(coding: Coding, table: Any, missing: Sequence[str]) -> NDArray[np.unsignedinteger]:
+    if isinstance(coding.column, Derived):
+        return codes_of_derived(coding, table, missing)
+    return codes_of_column(coding, table.column(coding.name), missing)
 
 
 def _frame(estimator: Any, data: Any, labels: Any, target: str | None) -> tuple[Any, str]:

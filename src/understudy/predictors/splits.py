@@ -89,10 +89,9 @@ def every_value(coding: Coding) -> ColumnSplit:
 
 
 def below_and_above(coding: Coding, cut: int) -> ColumnSplit:
-    """Codes below the cut, those from it on, and missing values by themselves."""
+    """Codes below the cut, those from it on, and each special value and missing ones by themselves."""
     groups = tuple(int(code >= cut) for code in range(coding.levels))
-    if coding.column.missing:
-        groups = (*groups, 2)
+    groups = (*groups, *range(2, 2 + coding.apart))
     return ColumnSplit(coding.name, groups)
 
 

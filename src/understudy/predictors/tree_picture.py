@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.column import Datetime
 from understudy.boundary.schema.domain import Coding, Domain
+from understudy.boundary.schema.spelling import special_text
 from understudy.errors import InputError
 from understudy.pages.figure import SMALL, Figure, Numbers, element, figure, line, shortened, text, tip, width_of
 from understudy.pages.palette import series_style, var
@@ -97,7 +98,10 @@ def condition(coding: Coding, taken: NDArray[np.bool_]) -> str:
     """Which values of a column take a branch, in words."""
     codes = [c for c in np.flatnonzero(taken).tolist() if c < coding.levels]
     parts = [_values(coding, codes)] if codes else []
-    if coding.column.missing and taken[coding.levels]:
+    special = [special_text(value) for value, code in coding.special_codes.items() if taken[code]]
+    if special:
+        parts.append(f"is {' or '.join(special)}")
+    if coding.column.missing and taken[coding.size - 1]:
         parts.append("is missing")
     return f"{coding.name} {' or '.join(parts)}"
 

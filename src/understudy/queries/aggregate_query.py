@@ -105,11 +105,22 @@ def _check_columns(statement: SelectStatement, schema: Schema) -> None:
     if statement.columns != statement.group:
         raise InputError("the columns of GROUP BY must stand in the order of SELECT", statement)
     for name in statement.columns:
-        _check_key(schema[name])
+        _check_key(_modelled(schema, name))
     headings = [*statement.columns, *(_heading(i) for i in statement.items)]
     twice = next((h for h in headings if headings.count(h) > 1), None)
     if twice is not None:
         raise InputError(f"{twice!r} stands twice in the query; ask for it once, or name it with AS", statement)
+
+
+def _modelled(schema: Schema, name: str) -> Column:
+    """The column, unless it is rebuilt from another one, which alone has been counted."""
+    column = schema[name]
+    source = getattr(column, "rebuilt_from", None)
+    if source:
+        raise InputError(
+            f"column {name!r} is rebuilt from {source!r} and not modelled itself; ask about {source!r}", name
+        )
+    return column
 
 
 def _check_key(column: Column) -> None:
@@ -148,7 +159,7 @@ def _aggregate(item: SelectItem, schema: Schema, statement: SelectStatement) -> 
                 f"count(distinct {item.column}) must name the unit's column, {schema.unit.column}", item.column
             )
         return Aggregate(PERSONS, _heading(item), item.column)
-    _check_measured(item, schema[item.column], statement)
+    _check_measured(item, _modelled(schema, item.column), statement)
     return Aggregate(item.function, _heading(item), item.column, item.share)
 
 

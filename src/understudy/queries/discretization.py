@@ -10,9 +10,8 @@ import math
 from datetime import datetime, timedelta
 
 from understudy.boundary.schema.column import Column, Datetime, Integer, Number
-from understudy.boundary.schema.domain import Coding, Domain, EvenCoding, units_between
+from understudy.boundary.schema.domain import Coding, EvenCoding, coding_of, units_between
 from understudy.boundary.schema.grouped_sums import ValueSum
-from understudy.boundary.schema.schema import Schema
 from understudy.errors import InternalError
 
 MOST_STEPS = 2**31
@@ -79,8 +78,9 @@ def fine_coding(column: Column) -> Coding:
     else:
         low, high = bounds_of(column)
         values = int(high - low) + 1
+        column = dataclasses.replace(column, step=None)
     fine = dataclasses.replace(column, bins=min(MOST_BINS, values), cuts=None)
-    return Domain.of(Schema((fine,))).codings[0]
+    return coding_of(fine)
 
 
 def first_value(coding: Coding, place: int) -> float | datetime:

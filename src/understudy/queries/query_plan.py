@@ -21,6 +21,7 @@ from understudy.boundary.schema.column import Categorical, Column
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
 from understudy.boundary.schema.grouped_sums import GroupedSums, PersonCount, RowCount, Summand, ValueSum
 from understudy.boundary.schema.schema import Schema
+from understudy.boundary.schema.spelling import special_text
 from understudy.errors import InputError, MethodError
 from understudy.inference.discovery import with_values
 from understudy.queries.aggregate_query import AVERAGE, COUNT, PERSONS, QUANTILE, SUM, Aggregate, AggregateQuery
@@ -182,6 +183,7 @@ def key_labels(coding: Coding) -> list[Key]:
     keys: list[Key] = list(coding.labels or ())
     if coding.labels is None:
         keys += [_range(first_value(coding, i), last_value(coding, i)) for i in range(coding.levels)]
+    keys += [special_text(value) for value in coding.special]
     if coding.column.missing:
         keys.append(None)
     return keys

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from understudy.boundary.schema.column import Datetime, Label, Number
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
 from understudy.boundary.schema.expression import Predicate, parse
+from understudy.boundary.schema.spelling import special_name, special_text
 from understudy.errors import InputError
 from understudy.inference.values import Values, decimals_of, evaluate
 
@@ -173,6 +174,8 @@ class Facet:
     shares: Shares
     single: bool
     """Whether every code stands for one value only."""
+    special: Values | None = None
+    """Of a column that has special values: these as texts, beside the points."""
 
     @property
     def atoms(self) -> int:
@@ -190,8 +193,10 @@ class _Piece:
 
 def _facet(coding: Coding, literals: Literals) -> Facet:
     codes = list(_pieces(coding, literals))
+    # Any value will do: it is marked as no number, and never compared.
+    special: dict[object, str] = {("special", text): text for text in map(special_text, coding.special)}
+    codes += [[_Piece(atom, codes[0][0].value, 1.0)] for atom in special]
     if coding.column.missing:
-        # Any value will do: it is marked as missing, and never compared.
         codes.append([_Piece(None, codes[0][0].value, 1.0)])
     values = {piece.atom: piece.value for pieces in codes for piece in pieces}
     places = {atom: i for i, atom in enumerate(values)}
@@ -200,8 +205,10 @@ def _facet(coding: Coding, literals: Literals) -> Facet:
         for piece in pieces:
             shares[code, places[piece.atom]] += piece.share
     shares, classes = np.unique(shares, axis=0, return_inverse=True)
-    points = Values(_typed(coding, list(values.values())), np.array([atom is None for atom in values]))
-    return Facet(points, classes.ravel(), shares, _is_single(coding))
+    points = Values(_typed(coding, list(values.values())), np.array([a is None or a in special for a in values]))
+    texts = np.array([special.get(atom, "") for atom in values], dtype=object)
+    beside = Values(texts, np.array([atom is None for atom in values])) if special else None
+    return Facet(points, classes.ravel(), shares, _is_single(coding), beside)
 
 
 def _typed(coding: Coding, values: list[Any]) -> NDArray[Any]:
@@ -300,9 +307,11 @@ def _truth(predicate: Predicate, columns: ColumnSet, facets: Sequence[Facet]) ->
     places: tuple[NDArray[np.intp], ...] = ()
     if shape:  # numpy unravels nothing into no dimensions, as of an expression that names no column
         places = np.unravel_index(np.arange(size), shape)
-    values = {
-        c: Values(f.points.data[i], f.points.absent()[i]) for c, f, i in zip(columns, facets, places, strict=True)
-    }
+    values: dict[str, Values] = {}
+    for column, facet, i in zip(columns, facets, places, strict=True):
+        values[column] = Values(facet.points.data[i], facet.points.absent()[i])
+        if facet.special is not None:
+            values[special_name(column)] = Values(facet.special.data[i], facet.special.absent()[i])
     # As in SQL, a comparison with a missing value is unknown, which is not true.
     return evaluate(predicate, values, size).true.reshape(shape)
 

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.column import Identifier
 from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.spelling import special_name
 from understudy.boundary.tables.frame import kind_of, to_arrow
 from understudy.errors import SchemaError, TableError
 from understudy.inference.model import Model
+from understudy.inference.rebuilding import with_rebuilt
 from understudy.inference.sampling import draw_rows
 from understudy.inference.values import Values, decode, made_up, violations
 from understudy.parameters import seed_number
@@ -106,7 +108,9 @@ def check_satisfiable(domain: Domain, rng: np.random.Generator, given: Evidence 
 
 def _with_made_up(values: Columns, domain: Domain, rows: int) -> Columns:
     numbered = {c.name: made_up(c, rows) for c in domain.schema.released if isinstance(c, Identifier)}
-    return {c.name: (values | numbered)[c.name] for c in domain.schema.released}
+    # Special values go along with the numbers of their columns; what is derived alone stays behind.
+    released = [n for c in domain.schema.released for n in (c.name, special_name(c.name))]
+    return {n: v for n in released if (v := (values | numbered).get(n)) is not None}
 
 
 def _sampled(model: Model | None, domain: Domain, given: Evidence, rng: np.random.Generator) -> Columns:
@@ -119,7 +123,8 @@ def _sampled(model: Model | None, domain: Domain, given: Evidence, rng: np.rando
         codes = model.sample(given.rows, rng)
     # A given value stays as it is; decoding its code would draw another one from the same bin. And rows that are alike
     # in what is given fill few bins: how these compare tells nothing of the density inside them.
-    return decode(codes, domain, rng, uniform=model is None or bool(given.codes)) | dict(given.values)
+    values = decode(codes, domain, rng, uniform=model is None or bool(given.codes)) | dict(given.values)
+    return with_rebuilt(values, domain.schema)
 
 
 def _obedient_completions(
@@ -212,7 +217,7 @@ def complete_frame(model: Model, domain: Domain, frame: Any, seed: int | None) -
         own = own.collect()
     table = to_arrow(own.to_native(), "the frame")
     # Identifiers are never modelled, so the frame's tell nothing of the other columns.
-    known = [name for name in table.column_names if domain.schema[name].modelled]
+    known = [n for n in table.column_names if not isinstance(domain.schema[n], Identifier)]
     given = Evidence.of_columns({name: _distinct(table.column(name), name) for name in known}, len(own), domain)
     values = complete(model, domain, given, rng)
     return _beside(own, from_values(values, domain.schema), kind, domain)

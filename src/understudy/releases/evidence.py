@@ -15,13 +15,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.schema.column import SPACES, Boolean, Categorical, Datetime, Integer, Number
-from understudy.boundary.schema.domain import Coding, Domain, units_between
+from understudy.boundary.schema.column import SPACES, Boolean, Categorical, Datetime, Integer, Line, Number
+from understudy.boundary.schema.domain import Coding, Domain, coding_of, units_between
 from understudy.boundary.schema.encoding import code_of, read_value, reads_numbers
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.schema.spelling import spell
+from understudy.boundary.schema.spelling import special_name, spell
 from understudy.errors import InputError
-from understudy.inference.values import Values
+from understudy.inference.values import Values, special_values
 from understudy.parameters import close_names
 
 MOST_LISTED = 8
@@ -64,8 +64,12 @@ class Evidence:
         for name, (distinct, places) in columns.items():
             coding = domain[name]
             read = [_read(coding, value, domain.schema.missing_texts) for value in distinct]
-            codes[name] = np.array([code for code, _ in read], dtype=np.int32)[places]
-            values[name] = take_rows(_values(coding, [value for _, value in read]), places)
+            of_value = np.array([code for code, _ in read], dtype=np.int32)
+            codes[name] = of_value[places]
+            own = [None if code >= coding.levels else value for code, value in read]
+            values[name] = take_rows(_values(coding, own), places)
+            if coding.special:
+                values[special_name(name)] = take_rows(special_values(coding, of_value), places)
         return cls(rows, codes, values)
 
     def at(self, rows: NDArray[np.integer]) -> Evidence:
@@ -96,10 +100,13 @@ def _plain(name: str, value: object, schema: Schema) -> Plain:
         raise InputError(
             f"column {name!r} is private until it is bought, so a given value can't be checked; declare it first", name
         )
+    if isinstance(column, Line) and column.rebuilt_from:
+        source = column.rebuilt_from
+        raise InputError(f"column {name!r} is rebuilt from {source!r}; give {source!r} instead", name)
     if not column.modelled:
         raise InputError(f"column {name!r} is an identifier, which is never modelled; leave it out of given", name)
     # Of this column alone: the domain of the whole schema may not be known yet, where other columns are private.
-    coding = Domain.of(Schema((column,)))[name]
+    coding = coding_of(column)
     read: Plain | datetime = _read(coding, value, schema.missing_texts)[1]
     if isinstance(read, datetime):
         return read.isoformat().removesuffix("T00:00:00")
@@ -112,8 +119,11 @@ def _read(coding: Coding, value: object, missing_texts: Sequence[str]) -> tuple[
     if _is_missing(value, missing_texts):
         if not column.missing:
             raise _StatedError(coding, value, "must not be missing, since the column has no missing values")
-        return coding.levels, None
+        return coding.null_code, None
     read = read_value(column, value, missing_texts)
+    special = coding.special_codes.get(read) if read is not None else None
+    if special is not None:
+        return special, read
     if reads_numbers(column) and (isinstance(value, bool) or str(value).lower() in ("true", "false")):
         read = None  # a row's truth value counts as 1 or 0, but nobody states one of a number
     return code_of(coding, read), _typed(coding, value, read)
@@ -194,7 +204,7 @@ def _values(coding: Coding, read: Sequence[Any]) -> Values:
     # What stands where a value is missing is never read, but must have the type of the others.
     filler = "" if kind == "O" else np.zeros(1, dtype=kind)[0]
     data = np.array([filler if v is None else v for v in read], dtype=kind)
-    return Values(data, absent if coding.column.missing else None)
+    return Values(data, absent if coding.apart else None)
 
 
 def _dtype(coding: Coding) -> str:

@@ -24,6 +24,7 @@ from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.expression import parse
 from understudy.inference.declared import check_declared
 from understudy.inference.model import CodeColumns, Model
+from understudy.inference.rebuilding import with_rebuilt
 from understudy.inference.values import decode, violations
 from understudy.pages.formatting import counted
 from understudy.parameters import number_between
@@ -308,7 +309,9 @@ def _drawn(model: Model, domain: Domain, seed: int) -> CodeColumns:
     codes = model.sample(DRAWN, rng)
     if not domain.schema.rules:
         return codes
-    obedient = np.flatnonzero(~violations(domain.schema, decode(codes, domain, rng), DRAWN))
+    obedient = np.flatnonzero(
+        ~violations(domain.schema, with_rebuilt(decode(codes, domain, rng), domain.schema), DRAWN)
+    )
     if len(obedient) < FEWEST_OBEDIENT:
         return codes
     return {c: v[obedient] for c, v in codes.items()}

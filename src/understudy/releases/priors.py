@@ -148,7 +148,7 @@ def _earlier_tables(
 def _meaning(coding: Coding) -> tuple[Any, ...]:
     """What the codes of a column stand for."""
     column = coding.column
-    return column.type, coding.labels, coding.edges, column.missing, getattr(column, "start", None)
+    return column.type, coding.labels, coding.edges, column.missing, getattr(column, "start", None), coding.special
 
 
 # --- a public table

@@ -21,6 +21,7 @@ from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.schema.column import Column, Datetime, Identifier, Integer
 from understudy.boundary.schema.domain import Coding, Domain
 from understudy.boundary.schema.schema import CONFIRMED, DECLARED, REPLACE_ONE
+from understudy.boundary.schema.spelling import special_text
 from understudy.methods.forecast.caution import rough
 from understudy.methods.forecast.forecast import Forecast
 from understudy.methods.registry import METHODS
@@ -342,9 +343,13 @@ class _Entry:
             if column.made_up is not None:
                 words = f"made-up values such as {column.made_up.format(1)}"
             return cls(column, origin, words, (), None)
+        source = getattr(column, "rebuilt_from", None)
+        if source:
+            return cls(column, origin, f"rebuilt from {source}", (), None)
         coding = domain[column.name]
         values = () if coding.labels is None else tuple(map(str, coding.labels))
-        chart = column_chart(coding, table[column.name])
+        # A column that is derived alone stands in no table.
+        chart = column_chart(coding, table[column.name]) if column.name in table.column_names else None
         margin = margins.get(asks.Marginals.words((column.name,)))
         return cls(column, origin, _codes_words(coding), values, chart, margin)
 
@@ -370,6 +375,8 @@ def _codes_words(coding: Coding) -> str:
         words += f", {first_point(coding, 0)} to {last_point(coding)}"
     if isinstance(coding.column, Datetime):
         words += f", by the {coding.column.resolution}"
+    if coding.special:
+        words += f", or {', '.join(map(special_text, coding.special))}"
     if coding.column.missing:
         words += ", or missing"
     return words

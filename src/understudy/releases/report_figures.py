@@ -19,10 +19,12 @@ from understudy.boundary.privacy.asks import Train, kind_of
 from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.schema.column import Datetime, Integer
 from understudy.boundary.schema.domain import Coding
+from understudy.boundary.schema.spelling import special_text
 from understudy.pages.axis import Scale, bottom_axis, left_axis
 from understudy.pages.figure import SMALL, Figure, Numbers, element, figure, heading, path, text, tip
 from understudy.pages.formatting import valued
 from understudy.pages.palette import series_style
+from understudy.releases.synthetic_table import without_special
 
 MOST_BARS = 40
 """Of a column of many codes; neighbours are put together. More would be thinner than the gaps between them."""
@@ -66,6 +68,7 @@ class ColumnChart:
 
 
 def column_chart(coding: Coding, values: Any) -> ColumnChart:
+    values = without_special(coding.column, values)
     counts, rows = _counts(coding, values), max(len(values), 1)
     if coding.labels is not None and (coding.levels <= MOST_NAMED_BARS or not coding.column.ordered):
         return _named_chart(coding, counts, values.null_count, rows)
@@ -122,8 +125,9 @@ def _standing_chart(coding: Coding, counts: NDArray[np.int64], missing: int, row
         for (a, b), n, h in zip(groups, totals, heights, strict=True)
     )
     absent = None
-    if coding.column.missing:
-        absent = ChartBar("missing", missing, missing / rows, missing / rows, True)
+    if coding.apart:
+        names = [*map(special_text, coding.special), *["missing"] * coding.column.missing]
+        absent = ChartBar(" or ".join(names), missing, missing / rows, missing / rows, True)
     return ColumnChart(bars, False, (first_point(coding, 0), last_point(coding)), absent, step)
 
 

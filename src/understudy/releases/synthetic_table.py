@@ -10,8 +10,9 @@ import io
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
+from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Line, Number
 from understudy.boundary.schema.schema import Schema
+from understudy.boundary.schema.spelling import special_name
 from understudy.boundary.tables.connection import written_moments
 from understudy.inference.values import Values
 
@@ -24,7 +25,7 @@ def from_values(values: Mapping[str, Values], schema: Schema) -> pa.Table:
     import pyarrow as pa
 
     columns = schema.released
-    arrays = [_array(values[c.name], _arrow_type(c)) for c in columns]
+    arrays = [_column_array(c, values) for c in columns]
     # Nullable where the schema says so, and not where a value happens to be missing: two draws have one type.
     fields = [pa.field(c.name, _arrow_type(c), nullable=c.missing) for c in columns]
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
@@ -41,6 +42,48 @@ def to_native(table: pa.Table, kind: str) -> Any:
     return table
 
 
+def _column_array(column: Column, values: Mapping[str, Values]) -> Any:
+    """One column; special values stand among its numbers, as texts where one of them is a text."""
+    if not isinstance(column, Line) or not column.special:
+        return _array(values[column.name], _arrow_type(column))
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    numbers = _array(values[column.name], _plain_type(column))
+    texts = values[special_name(column.name)]
+    special = pa.array(texts.data, type=pa.string(), mask=texts.absent() | (texts.data == ""))
+    if _has_special_texts(column):
+        return pc.coalesce(special, _written(column, numbers))
+    return pc.coalesce(special.cast(_plain_type(column)), numbers)
+
+
+def without_special(column: Column, values: Any) -> Any:
+    """A released column as its numbers or dates, null where there is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not isinstance(column, Line) or not column.special:
+        return values
+    special = pa.array(column.special_texts if _has_special_texts(column) else column.special).cast(values.type)
+    values = pc.if_else(pc.is_in(values, special), pa.scalar(None, values.type), values)
+    if isinstance(column, Datetime) and column.format:
+        values = pc.strptime(values, column.format, unit="s")
+    return values.cast(_plain_type(column))
+
+
+def _has_special_texts(column: Column) -> bool:
+    return isinstance(column, Line) and any(isinstance(v, str) for v in column.special)
+
+
+def _written(column: Column, values: Any) -> Any:
+    """Numbers and dates as the texts that a CSV file would have."""
+    import pyarrow as pa
+
+    if isinstance(column, Datetime) and column.format:
+        return written_moments(values, column.format)
+    return values.cast(pa.string())
+
+
 def _array(values: Values, kind: Any) -> Any:
     import pyarrow as pa
 
@@ -51,6 +94,12 @@ def _array(values: Values, kind: Any) -> Any:
 
 
 def _arrow_type(column: Column) -> Any:
+    import pyarrow as pa
+
+    return pa.string() if _has_special_texts(column) else _plain_type(column)
+
+
+def _plain_type(column: Column) -> Any:
     import pyarrow as pa
 
     match column:
@@ -115,7 +164,9 @@ def csv_bytes(table: pa.Table, schema: Schema) -> bytes:
 def _with_formats(table: pa.Table, schema: Schema) -> pa.Table:
     """Dates as texts in the column's declared format, written by the engine that will read them back."""
     formats = {
-        c.name: c.format for c in schema if isinstance(c, Datetime) and c.format and c.name in table.column_names
+        c.name: c.format
+        for c in schema
+        if isinstance(c, Datetime) and c.format and c.name in table.column_names and not _has_special_texts(c)
     }
     for name, form in formats.items():
         place = table.column_names.index(name)

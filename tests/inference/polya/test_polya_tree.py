@@ -205,16 +205,16 @@ def test_nodes_are_nested_and_the_last_level_tells_codes_apart(codes: int, level
     assert np.all(np.diff(nodes_of(codes, level)) >= 0)
 
 
-@pytest.mark.parametrize("missing", [False, True])
-def test_a_level_as_a_grid_is_the_same_partition(missing: bool) -> None:
+@pytest.mark.parametrize("apart", [0, 1, 3])
+def test_a_level_as_a_grid_is_the_same_partition(apart: int) -> None:
     for codes, level in ((5, 2), (5, 3), (64, 6), (74, 4)):
-        dyadic, rows = Dyadic("a", codes, level, missing), {"a": np.arange(codes + missing)}
+        dyadic, rows = Dyadic("a", codes, level, apart), {"a": np.arange(codes + apart)}
         grid = dyadic.listed()
         assert isinstance(grid, Grid) and grid.cells == len(np.unique(dyadic.assign(rows)))
         wanted = np.bincount(dyadic.assign(rows), minlength=dyadic.cells)
         for partition in (dyadic, grid):
-            nodes, absent = dyadic.by_node(np.bincount(partition.assign(rows), minlength=partition.cells))
-            assert np.array_equal(nodes, wanted[: 1 << level]) and absent == missing
+            nodes, beside = dyadic.by_node(np.bincount(partition.assign(rows), minlength=partition.cells))
+            assert np.array_equal(nodes, wanted[: 1 << level]) and beside.tolist() == [1] * apart
     assert isinstance(Dyadic("a", 5000, 3).listed(), Dyadic)
 
 

@@ -11,15 +11,17 @@ import re
 import string
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, ClassVar, TypeAlias
 
 from understudy.boundary.schema.expression import Kind
+from understudy.boundary.schema.spelling import special_text
 from understudy.errors import SchemaError
 from understudy.parameters import is_whole, shown
 
 Label: TypeAlias = str | int
+Special: TypeAlias = str | int | float
 
 DEFAULT_BINS = 64
 """Of a column on a line that declares neither bins nor cuts."""
@@ -30,6 +32,7 @@ MAX_BINS = 100_000
 MAX_TEMPLATE = 1_000
 """Characters of a `made_up` or a `format`."""
 MAX_WIDTH = 100
+MAX_SPECIAL = 100
 # Not 2^53, up to which doubles hold every whole number: from 2^52 on they hold no halves.
 LARGEST_INTEGER = 2**52
 """Every engine bins in double precision, which has halves (for rounding) and exact differences up to here."""
@@ -81,13 +84,19 @@ class Column:
 
 
 @dataclass(frozen=True)
-class _Binned(Column):
-    """A column on a line, seen through public bins: `bins` of equal width, or `cuts` between them."""
+class Line(Column):
+    """A column on a line, seen through public bins: `bins` of equal width, or `cuts` between them.
+
+    `special` values lie beside the line, each by itself: "N" for not asked, -99 for refused.
+    """
 
     bins: int | None = None
     cuts: tuple[float, ...] | None = None
     minimum: Any = None
     maximum: Any = None
+    special: tuple[Special, ...] = field(default=(), kw_only=True)
+    rebuilt_from: str | None = field(default=None, kw_only=True)
+    """The derived column that is modelled in place of this one; the schema that has both puts it in."""
 
     _kind: ClassVar[Kind] = Kind.NUMBER
 
@@ -96,8 +105,35 @@ class _Binned(Column):
         return True
 
     @property
+    def modelled(self) -> bool:
+        return self.rebuilt_from is None
+
+    @property
     def private(self) -> bool:
-        return self.minimum is None or self.maximum is None
+        return self.modelled and (self.minimum is None or self.maximum is None)
+
+    @property
+    def special_texts(self) -> tuple[str, ...]:
+        """Each special value as a text, by which expressions and tables of texts know it."""
+        return tuple(map(special_text, self.special))
+
+    def _check_special(self) -> None:
+        if not isinstance(self.special, tuple) or not all(isinstance(v, str) or _is_finite(v) for v in self.special):
+            raise self._refuse(f"special ({shown(self.special)}) must be a list of texts and numbers")
+        if len(set(self.special_texts)) < len(self.special):
+            twice = Counter(self.special_texts).most_common(1)[0][0]
+            raise self._refuse(f"special value {twice!r} is listed twice")
+        if len(self.special) > MAX_SPECIAL:
+            raise self._refuse(f"special ({len(self.special)} values) must have at most {MAX_SPECIAL}")
+        for value in self.special:
+            self._check_special_value(value)
+
+    def _check_special_value(self, value: Special) -> None:
+        if not isinstance(value, str):
+            if not math.isfinite(value) or abs(value) > LARGEST_INTEGER:
+                raise self._refuse(f"special value {value!r} must lie between -2^52 and 2^52")
+        elif not value or value.strip(SPACES) != value:
+            raise self._refuse(f"special value {value!r} must not be empty, nor have spaces around it")
 
     def _check_bins(self) -> None:
         if self.bins is not None and self.cuts is not None:
@@ -116,15 +152,32 @@ class _Binned(Column):
 
 
 @dataclass(frozen=True)
-class Integer(_Binned):
-    """Whole numbers from `minimum` to `maximum`, both included."""
+class _Numeric(Line):
+    """A column of numbers. Its special values are numbers or texts that are none."""
+
+    def _check_special_value(self, value: Special) -> None:
+        super()._check_special_value(value)
+        # A text that reads as a number would be that number in a table that stores numbers.
+        if isinstance(value, str) and reads_as_number(value):
+            raise self._refuse(f"special value {value!r} is a number in quotes; write it without them")
+
+
+@dataclass(frozen=True)
+class Integer(_Numeric):
+    """Whole numbers from `minimum` to `maximum`, both included; all of them multiples of `step` where there is one."""
 
     minimum: int | None = None
     maximum: int | None = None
+    step: int | None = field(default=None, kw_only=True)
 
     type: ClassVar[str] = "integer"
 
     def __post_init__(self) -> None:
+        self._check_special()
+        if not all(isinstance(v, str) or float(v).is_integer() for v in self.special):
+            raise self._refuse("special values of an integer column must be whole numbers or texts")
+        if self.step is not None and not (is_whole(self.step) and 1 <= self.step <= LARGEST_INTEGER):
+            raise self._refuse(f"step ({self.step!r}) must be a whole number from 1 on")
         for key, bound in (("min", self.minimum), ("max", self.maximum)):
             if bound is not None and not (is_whole(bound) and abs(bound) <= LARGEST_INTEGER):
                 raise self._refuse(f"{key} ({shown(bound)}) must be a whole number between -2^52 and 2^52")
@@ -138,7 +191,7 @@ class Integer(_Binned):
 
 
 @dataclass(frozen=True)
-class Number(_Binned):
+class Number(_Numeric):
     """Real numbers from `minimum` to `maximum`, released with `decimals` places."""
 
     minimum: float | None = None
@@ -148,6 +201,7 @@ class Number(_Binned):
     type: ClassVar[str] = "number"
 
     def __post_init__(self) -> None:
+        self._check_special()
         for key, bound in (("min", self.minimum), ("max", self.maximum)):
             if bound is not None and not _is_finite(bound):
                 raise self._refuse(f"{key} ({shown(bound)}) must be a finite number")
@@ -161,7 +215,7 @@ class Number(_Binned):
 
 
 @dataclass(frozen=True)
-class Datetime(_Binned):
+class Datetime(Line):
     """Points in time from `minimum` to `maximum` (no time zone), counted in whole `resolution` units."""
 
     minimum: datetime | None = None
@@ -185,6 +239,9 @@ class Datetime(_Binned):
             object.__setattr__(self, name, bound)
         if self.format is not None:
             self._check_format(self.format)
+        self._check_special()
+        if not all(isinstance(v, str) for v in self.special):
+            raise self._refuse("special values of a datetime column must be texts, such as '9999-12-31' or 'open'")
         self._check_bins()
         if self.cuts is not None:
             raise self._refuse("cuts are for integer and number columns; use bins for a datetime")
@@ -369,6 +426,15 @@ class Identifier(Column):
 COLUMN_TYPES: dict[str, type[Column]] = {
     cls.type: cls for cls in (Integer, Number, Categorical, Ordinal, Boolean, Datetime, Identifier)
 }
+
+
+def reads_as_number(text: str) -> bool:
+    """Whether a text is read as a number, `true` and `nan` included."""
+    try:
+        float(text)
+    except ValueError:
+        return text.lower() in ("true", "false")
+    return text.isascii()
 
 
 def spelled_with_point(text: str) -> tuple[str, ...]:

@@ -20,7 +20,9 @@ from understudy.boundary.schema.column import (
     Datetime,
     Integer,
     Label,
+    Line,
     Number,
+    Special,
 )
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InternalError, SchemaError
@@ -30,7 +32,8 @@ ColumnSet: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Coding:
-    """The codes 0 … size−1 of one column. The last one stands for a missing value where the column has them.
+    """The codes 0 … size−1 of one column: of its bins or labels, of its special values, and last of a missing value
+    where the column has them.
 
     `labels` names the codes of a column of values; `edges` bounds the bins of a column on a line, bin i being
     edges[i] ≤ x < edges[i+1] (the last bin of a number includes its upper edge). A datetime's line is counted
@@ -47,14 +50,29 @@ class Coding:
 
     @property
     def levels(self) -> int:
-        """How many codes stand for values that are not missing."""
+        """How many codes stand for labels, or for bins of a line: for values neither special nor missing."""
         if self.labels is not None:
             return len(self.labels)
         return len(self.edges or ()) - 1
 
     @property
+    def special(self) -> tuple[Special, ...]:
+        """The values that have the codes behind those of the bins."""
+        return self.column.special if isinstance(self.column, Line) else ()
+
+    @property
+    def apart(self) -> int:
+        """How many codes lie behind the levels, on no line: those of special values and of a missing one."""
+        return len(self.special) + self.column.missing
+
+    @property
     def size(self) -> int:
-        return self.levels + self.column.missing
+        return self.levels + self.apart
+
+    @cached_property
+    def special_codes(self) -> dict[Special, int]:
+        """The code of each special value: a number by its value, a text by itself."""
+        return {v if isinstance(v, str) else float(v): self.levels + i for i, v in enumerate(self.special)}
 
     @cached_property
     def spellings(self) -> dict[str, int]:
@@ -67,7 +85,7 @@ class Coding:
     def null_code(self) -> int:
         """The code of a missing (or unreadable) value: its own, else `other`, else the first."""
         if self.column.missing:
-            return self.levels
+            return self.size - 1
         # The domain is public: it has no code for what the schema rules out, so the value takes another's place.
         return self._other_code(default=0)
 
@@ -75,7 +93,7 @@ class Coding:
     def stray_code(self) -> int:
         """The code of a label that is not declared: `other`, else missing, else the first."""
         # `tables.sums_sql._label` has this rule and that of `null_code` once more, in SQL: they must change together.
-        return self._other_code(default=self.levels if self.column.missing else 0)
+        return self._other_code(default=self.size - 1 if self.column.missing else 0)
 
     def _other_code(self, default: int) -> int:
         if isinstance(self.column, Categorical) and self.labels is not None and self.column.other is not None:
@@ -107,13 +125,18 @@ class Domain:
 
     @classmethod
     def of(cls, schema: Schema) -> Domain:
-        return cls(schema, tuple(_coding(c) for c in schema.modelled))
+        return cls(schema, tuple(coding_of(c) for c in schema.modelled))
 
     def __getitem__(self, name: str) -> Coding:
         try:
             return self._by_name[name]
         except KeyError:
-            self.schema[name]  # raises the better sentence where the column is unknown
+            column = self.schema[name]  # raises the better sentence where the column is unknown
+            if isinstance(column, Line) and column.rebuilt_from:
+                source = column.rebuilt_from
+                raise SchemaError(
+                    f"column {name!r} is rebuilt from {source!r} and not modelled itself; ask about {source!r}", name
+                ) from None
             raise SchemaError(f"column {name!r} is an identifier, which is never modelled", name) from None
 
     def __iter__(self) -> Iterator[Coding]:
@@ -133,7 +156,8 @@ class Domain:
         return math.prod(self.shape(columns))
 
 
-def _coding(column: Column) -> Coding:
+def coding_of(column: Column) -> Coding:
+    """The codes of a column of which nothing is private."""
     if column.private:
         raise InternalError(f"column {column.name!r} is still private and has no codes yet", column)
     match column:
@@ -154,6 +178,11 @@ def _integer_edges(column: Integer) -> tuple[float, ...]:
     assert column.minimum is not None and column.maximum is not None
     if column.cuts is not None:
         return (column.minimum, *column.cuts, column.maximum + 1)
+    if column.step is not None and column.step > 1:
+        # Bins of as many multiples each: an edge is the first multiple of the bin on its right.
+        first, last = -(-column.minimum // column.step), column.maximum // column.step
+        inner = _whole_edges(max(last - first, 0) + 1, column.bins)[1:-1]
+        return (column.minimum, *((first + e) * column.step for e in inner), column.maximum + 1)
     span = column.maximum - column.minimum + 1
     return tuple(column.minimum + e for e in _whole_edges(span, column.bins))
 

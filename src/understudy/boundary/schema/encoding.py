@@ -9,8 +9,10 @@ on a value, and no value has a part in how another one is read.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 
 import numpy as np
@@ -23,9 +25,11 @@ from understudy.boundary.schema.column import (
     Column,
     Datetime,
     Integer,
+    Line,
     Number,
     as_datetime,
 )
+from understudy.boundary.schema.derived import EPOCH, LARGEST_TERM, Derived, grid_power
 from understudy.boundary.schema.domain import Coding, code_type, units_between
 from understudy.boundary.schema.late_imports import pa
 from understudy.boundary.schema.spelling import may_be_number, spell
@@ -44,6 +48,8 @@ def read_value(column: Column, value: object, missing_texts: Collection[str]) ->
             return text.lower()
         case Categorical(numeric=False):
             return text
+        case Line() if text in column.special:
+            return text
         case Datetime():
             # A typed date is no text, so the column's format has no say in it.
             moment = read_moment(column, value if isinstance(value, date) else text)
@@ -51,6 +57,30 @@ def read_value(column: Column, value: object, missing_texts: Collection[str]) ->
                 return None
             return float(units_between(column, moment))
     return _read_number(text)
+
+
+def read_derived(column: Derived, values: Mapping[str, object], missing_texts: Collection[str]) -> float | None:
+    """The difference or the sum of a row's values; None where one of them is missing, special or unreadable."""
+    total = 0.0
+    for (sign, _), source in zip(column.terms, column.sources, strict=True):
+        value = values[source.name]
+        if isinstance(source, Datetime):
+            # By the same origin for both dates, whatever their bounds are.
+            source = dataclasses.replace(source, minimum=EPOCH, maximum=None)
+        read = read_value(source, value, missing_texts)
+        if not isinstance(read, float) or math.isnan(read) or read in getattr(source, "special", ()):
+            return None
+        total += sign * min(max(read, -LARGEST_TERM), LARGEST_TERM)
+    return settled(column, total)
+
+
+def settled(column: Derived, total: float) -> float:
+    """A derived number on the grid of its decimals; the operations of `tables.sql`, in their order."""
+    power = grid_power(column)
+    if power is None:
+        return total
+    low, high = float(column.minimum), float(column.maximum)
+    return math.floor(min(max(total, low), high) * power + 0.5) / power
 
 
 def read_moment(column: Datetime, value: object) -> datetime | None:
@@ -86,6 +116,8 @@ def code_of(coding: Coding, read: str | float | None) -> int:
     """The code of what `read_value` made of a value."""
     if read is None:
         return coding.null_code
+    if isinstance(read, str) and isinstance(coding.column, Line):
+        return coding.special_codes[read]
     if isinstance(read, str):
         texts = _FLAGS if isinstance(coding.column, Boolean) else coding.spellings
         return texts.get(read, coding.stray_code)
@@ -98,6 +130,9 @@ def codes_of_numbers(coding: Coding, values: NDArray[np.float64]) -> NDArray[np.
         places = _labels(coding, values)
     else:
         places = _bins(coding, values)
+    for value, code in coding.special_codes.items():
+        if isinstance(value, float):
+            places[values == value] = code
     # Found like a number so far: NaN sorts behind all others, and must not count as the largest.
     absent = np.isnan(values)
     if absent.any():
@@ -132,6 +167,16 @@ def codes_of_column(
         places = places.fill_null(len(distinct))
     codes = codes_of_values(coding, [*distinct, None], missing_texts)
     return codes.take(places.to_numpy(zero_copy_only=False))
+
+
+def codes_of_derived(coding: Coding, table: pa.Table, missing_texts: Collection[str]) -> NDArray[np.unsignedinteger]:
+    """The codes of a derived column, row by row, from the columns that it is made of."""
+    column = coding.column
+    assert isinstance(column, Derived)
+    lists = {s.name: table.column(s.name).to_pylist() for s in column.sources}
+    rows = (dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True))
+    read = [read_derived(column, row, missing_texts) for row in rows]
+    return codes_of_numbers(coding, np.array([math.nan if r is None else r for r in read], dtype=np.float64))
 
 
 def reads_numbers(column: Column) -> bool:

@@ -22,6 +22,7 @@ from functools import reduce
 from typing import Any, Final, NamedTuple, NoReturn
 
 from understudy.boundary.schema.late_imports import exp
+from understudy.boundary.schema.spelling import special_name, special_text
 from understudy.errors import SchemaError
 from understudy.parameters import close_names, printable
 
@@ -43,6 +44,23 @@ class Kind(enum.Enum):
     DATETIME = "datetime"
 
 
+class Kinds(dict[str, Kind]):
+    """The kind of each column that an expression may name; and what else it must know of some of them."""
+
+    def __init__(
+        self,
+        kinds: Mapping[str, Kind],
+        *,
+        special: Mapping[str, tuple[str, ...]] | None = None,
+        rebuilt: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(kinds)
+        self.special = special or {}
+        """The special values of columns on a line, as texts."""
+        self.rebuilt = rebuilt or {}
+        """From which derived column another one is rebuilt, which is not modelled itself."""
+
+
 @dataclass(frozen=True)
 class Predicate:
     """A checked expression; made by `parse`."""
@@ -52,6 +70,8 @@ class Predicate:
     """Of the columns that it names."""
     # The text and the kinds determine the tree, so that a comparison need not walk it.
     _tree: Any = field(repr=False, compare=False)
+    special: frozenset[str] = frozenset()
+    """The columns with special values among them: as texts, these stand under the name of `special_name`."""
 
     @property
     def columns(self) -> frozenset[str]:
@@ -100,7 +120,8 @@ def parse(text: str, kinds: Mapping[str, Kind]) -> Predicate:
         tree = reader.condition(_checked_tree(text))
     except RecursionError:  # only for a caller whose own stack is already deep; MAX_NESTING stops the rest
         _refuse_nesting(text)
-    return Predicate(text, frozenset((name, kinds[name]) for name in reader.used), tree)
+    special = frozenset(name for name in reader.used if reader.kinds.special.get(name))
+    return Predicate(text, frozenset((name, kinds[name]) for name in reader.used), tree, special)
 
 
 # --- From text to a whitelisted sqlglot tree ------------------------------------------------------------------------
@@ -255,7 +276,7 @@ class _Reader:
 
     def __init__(self, text: str, kinds: Mapping[str, Kind]) -> None:
         self.text = text
-        self.kinds = kinds
+        self.kinds = kinds if isinstance(kinds, Kinds) else Kinds(kinds)
         self.used: set[str] = set()
 
     def condition(self, node: Any) -> Any:
@@ -270,7 +291,8 @@ class _Reader:
                 column = self.operand(node.this)
                 if node.expression.key != "null" or column.tree.key != "column":
                     self._refuse(node, "can't be asked: IS stands only between a column and NULL or NOT NULL")
-                return exp.Is(this=column.tree, expression=exp.Null())
+                # A special value is no number, and not missing either.
+                return exp.Is(this=self._special(column.tree) or column.tree, expression=exp.Null())
             case "in":
                 return self._membership(node)
             case "between":
@@ -322,9 +344,15 @@ class _Reader:
         tests = [self._comparison(node, exp.EQ, value, self.operand(item)) for item in node.expressions]
         if len({test.this.key for test in tests}) > 1:
             self._refuse(node, "reads one string both as text and as a date: write DATE '…'")
-        return exp.In(this=tests[0].this, expressions=[test.expression for test in tests])
+        # Special values are asked of other texts than numbers are: then there are two lists.
+        sides: dict[str, list[Any]] = {}
+        for test in tests:
+            sides.setdefault(test.this.sql(), []).append(test)
+        lists = [exp.In(this=side[0].this, expressions=[t.expression for t in side]) for side in sides.values()]
+        return lists[0] if len(lists) == 1 else _chained(exp.Or, lists)
 
     def _comparison(self, node: Any, operation: type[Any], left: _Operand, right: _Operand) -> Any:
+        left, right = self._as_special(node, operation, left, right)
         left, right = self._as_date(left, right), self._as_date(right, left)
         if left.kind is not right.kind:
             kind = left.kind if left.value is None else right.kind
@@ -335,6 +363,30 @@ class _Reader:
             self._refuse(node, f"puts {_PLURALS[left.kind]} in order, and there is none: use =, <> or IN")
         # Copies, since a node has one parent and the value of BETWEEN and IN is compared more than once.
         return operation(this=left.tree.copy(), expression=right.tree.copy())
+
+    def _special(self, tree: Any) -> Any:
+        """Where the special values of a column stand as texts; None for a column that has none."""
+        if tree.key != "column" or not self.kinds.special.get(tree.name):
+            return None
+        return exp.Column(this=exp.Identifier(this=special_name(tree.name), quoted=True))
+
+    def _as_special(
+        self, node: Any, operation: type[Any], left: _Operand, right: _Operand
+    ) -> tuple[_Operand, _Operand]:
+        """`income = 'N'` and `income <> -99` ask for special values; all else asks for numbers, and no special value
+        is one: a comparison with it is unknown."""
+        for column, other, turned in ((left, right, False), (right, left, True)):
+            place = self._special(column.tree)
+            if place is None or other.value is None or isinstance(other.value, bool | datetime):
+                continue
+            known = self.kinds.special[column.tree.name]
+            if operation in (exp.EQ, exp.NEQ) and special_text(other.value) in known:
+                sides = _Operand(place, Kind.TEXT), _literal(special_text(other.value))
+                return (sides[1], sides[0]) if turned else sides
+            if isinstance(other.value, str) and not (column.kind is Kind.DATETIME and _DATE.fullmatch(other.value)):
+                listed = ", ".join(known)
+                self._refuse(node, f"asks for no special value of {column.tree.name}, which are {listed}: use = or <>")
+        return left, right
 
     def _as_date(self, operand: _Operand, other: _Operand) -> _Operand:
         """A string beside a date is read as a date."""
@@ -351,6 +403,9 @@ class _Reader:
         _refuse(self.text, written, "isn't a date: write '2020-01-31' or '2020-01-31 18:30:00'")
 
     def _column(self, name: str) -> _Operand:
+        if name not in self.kinds and name in self.kinds.rebuilt:
+            source = self.kinds.rebuilt[name]
+            _refuse(self.text, name, f"is rebuilt from {source} and not modelled itself: ask about {source}")
         if name not in self.kinds:
             _refuse(self.text, name, f"is not a column of the schema: {_advice(name, list(self.kinds))}")
         self.used.add(name)

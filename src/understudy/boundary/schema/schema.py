@@ -23,12 +23,15 @@ from understudy.boundary.schema.column import (
     Datetime,
     Identifier,
     Integer,
+    Line,
     Number,
     Ordinal,
     as_datetime,
     spelled_with_point,
 )
-from understudy.boundary.schema.expression import Constraint, Kind
+from understudy.boundary.schema.derived import DERIVED, Derived, DerivedInteger, DerivedNumber, bound, derived
+from understudy.boundary.schema.expression import Constraint, Kinds
+from understudy.boundary.schema.spelling import special_name
 from understudy.card import Card, shortened
 from understudy.errors import InputError, SchemaError
 from understudy.files import write_atomically
@@ -96,6 +99,7 @@ class Schema(Card):
     _by_name: Mapping[str, Column] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", bound(self.columns))
         object.__setattr__(self, "_by_name", {c.name: c for c in self.columns})
         if not self.columns:
             raise SchemaError("a schema needs at least one column under [columns]", self)
@@ -110,6 +114,7 @@ class Schema(Card):
         if self.confirmation is not None and self.status != CONFIRMED:
             raise SchemaError(f'confirmed: the status ({self.status}) must be "confirmed" beside it', self)
         self._check_missing_values()
+        self._check_special_values()
         self._check_unit()
         self.constraints  # noqa: B018 - parsing them is the check
 
@@ -135,6 +140,18 @@ class Schema(Card):
                     "keep it in one place",
                     column,
                 )
+
+    def _check_special_values(self) -> None:
+        for column in self._with_special:
+            both = next((v for v in column.special_texts if v in self.missing_texts), None)
+            if both is not None:
+                raise SchemaError(
+                    f"column {column.name!r}: special value {both!r} is also among missing_values; "
+                    "keep it in one place",
+                    column,
+                )
+            if special_name(column.name) in self._by_name:
+                raise SchemaError(f"column {special_name(column.name)!r} has a name of ours; rename it", column)
 
     def _check_unit(self) -> None:
         if self.unit is None:
@@ -168,7 +185,7 @@ class Schema(Card):
 
     @property
     def modelled(self) -> tuple[Column, ...]:
-        """The columns that a method looks at: all but the identifiers."""
+        """The columns that a method looks at: all but the identifiers and what is rebuilt."""
         return tuple(c for c in self.columns if c.modelled)
 
     @property
@@ -178,8 +195,8 @@ class Schema(Card):
 
     @property
     def released(self) -> tuple[Column, ...]:
-        """The columns of a synthetic table: all but the identifiers that are dropped."""
-        return tuple(c for c in self.columns if not (isinstance(c, Identifier) and c.made_up is None))
+        """The columns of a synthetic table: those of the private one, but for the identifiers that are dropped."""
+        return tuple(c for c in self.in_table if not (isinstance(c, Identifier) and c.made_up is None))
 
     @cached_property
     def missing_texts(self) -> tuple[str, ...]:
@@ -201,12 +218,37 @@ class Schema(Card):
         return self.unit.max_rows if self.unit else 1
 
     @property
-    def kinds(self) -> dict[str, Kind]:
-        return {c.name: c.kind for c in self.modelled}
+    def in_table(self) -> tuple[Column, ...]:
+        """The columns that the private table has."""
+        return tuple(c for c in self.columns if not isinstance(c, Derived) or c.in_table)
+
+    @property
+    def formulas(self) -> tuple[Derived, ...]:
+        """The derived columns, in the order in which they are rebuilt."""
+        return tuple(c for c in self.columns if isinstance(c, Derived))
+
+    @property
+    def _with_special(self) -> tuple[Line, ...]:
+        return tuple(c for c in self.columns if isinstance(c, Line) and c.special)
+
+    @property
+    def kinds(self) -> Kinds:
+        """What a question about the rows may name."""
+        return self._kinds_of(self.modelled)
+
+    def _kinds_of(self, columns: Iterable[Column]) -> Kinds:
+        rebuilt = {c.name: c.rebuilt_from for c in self.columns if isinstance(c, Line) and c.rebuilt_from}
+        return Kinds(
+            {c.name: c.kind for c in columns},
+            special={c.name: c.special_texts for c in self._with_special},
+            rebuilt=rebuilt,
+        )
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        return tuple(Constraint.parse(rule.condition, rule.then, self.kinds) for rule in self.rules)
+        # They bind synthetic rows, in which rebuilt columns have values too.
+        kinds = self._kinds_of(c for c in self.columns if not isinstance(c, Identifier))
+        return tuple(Constraint.parse(rule.condition, rule.then, kinds) for rule in self.rules)
 
     def with_columns(self, columns: Iterable[Column]) -> Schema:
         """The same schema with some columns put in place of those of the same name (say, with bought bounds)."""
@@ -315,7 +357,7 @@ class Schema(Card):
         if not isinstance(missing, list) or not all(isinstance(v, str) for v in missing):
             raise SchemaError(f"missing_values ({shown(missing)}) must be a list of strings", missing)
         return cls(
-            columns=tuple(_column(name, facts) for name, facts in columns.items()),
+            columns=_columns(columns),
             neighbours=raw.get("neighbours", ADD_REMOVE),
             unit=_unit(raw.get("unit")),
             rules=_rules(raw.get("constraints", [])),
@@ -367,10 +409,14 @@ DRAFT_LINE = (
 )
 
 _BINNED = {"min": "minimum", "max": "maximum", "bins": "bins", "cuts": "cuts"}
+_SPECIAL = {"special": "special"}
+_FORMULA = {"of": "of", "rebuilds": "rebuilds"}
 _KEYS: dict[type[Column], dict[str, str]] = {
-    Integer: _BINNED,
-    Number: _BINNED | {"decimals": "decimals"},
-    Datetime: _BINNED | {"resolution": "resolution", "format": "format"},
+    Integer: _BINNED | {"step": "step"} | _SPECIAL,
+    Number: _BINNED | {"decimals": "decimals"} | _SPECIAL,
+    Datetime: _BINNED | {"resolution": "resolution", "format": "format"} | _SPECIAL,
+    DerivedInteger: _FORMULA | _BINNED | {"step": "step"},
+    DerivedNumber: _FORMULA | _BINNED | {"decimals": "decimals"},
     Categorical: {"values": "values", "other": "other"},
     Ordinal: {"values": "values", "other": "other"},
     Boolean: {},
@@ -381,33 +427,55 @@ _MUST_STATE = {"min", "max", "values"}
 _TOP = ("status", "confirmed", "neighbours", "missing_values", "unit", "columns", "constraints")
 
 
-def _column(name: str, facts: Any) -> Column:
+def _columns(tables: Mapping[str, Any]) -> tuple[Column, ...]:
+    """All columns in their order. Those that are derived come last: their type follows from the others."""
+    found: dict[str, Column] = {n: _column(n, facts) for n, facts in tables.items() if not _is_derived(facts)}
+    for name in [n for n in tables if n not in found]:
+        found[name] = _column(name, tables[name], found)
+    return tuple(found[name] for name in tables)
+
+
+def _is_derived(facts: Any) -> bool:
+    return isinstance(facts, dict) and facts.get("type") == DERIVED
+
+
+def _column(name: str, facts: Any, others: Mapping[str, Column] | None = None) -> Column:
     where = f"column {shown(name)}"
     if not isinstance(facts, dict):
         raise SchemaError(f"{where} must be a table with a type, such as [columns.age]", facts)
-    cls = COLUMN_TYPES.get(str(facts.get("type")))
+    cls = (COLUMN_TYPES | {DERIVED: DerivedNumber}).get(str(facts.get("type")))
     if cls is None:
-        raise SchemaError(f"{where}: type ({shown(facts.get('type'))}) must be one of {', '.join(COLUMN_TYPES)}", facts)
+        known = ", ".join((*COLUMN_TYPES, DERIVED))
+        raise SchemaError(f"{where}: type ({shown(facts.get('type'))}) must be one of {known}", facts)
     keys = _KEYS[cls]
+    if cls is DerivedNumber:
+        keys = _KEYS[DerivedInteger] | keys
     _known(where, facts, ("type", "missing", *keys))
     if not isinstance(facts.get("missing", False), bool):
         raise SchemaError(f"{where}: missing ({shown(facts['missing'])}) must be true or false", facts)
-    for key in _MUST_STATE & keys.keys() - facts.keys():
+    # Nothing is modelled of a column that rebuilds itself, so that it needs no bounds.
+    must_state = frozenset[str]() if facts.get("rebuilds") == name else _MUST_STATE
+    for key in sorted(must_state & keys.keys() - facts.keys()):
         raise SchemaError(f'{where}: {key} must be stated; write {key} = "private" to buy it with budget', facts)
     fields = {name: _value(where, cls, key, facts[key]) for key, name in keys.items() if key in facts}
-    return cls(name, missing=facts.get("missing", False), **fields)
+    fields["missing"] = facts.get("missing", False)
+    if cls is DerivedNumber:
+        if "of" not in fields:
+            raise SchemaError(f'{where}: of must be stated, such as of = "discharged - admitted"', facts)
+        return derived(name, others or {}, **fields)
+    return cls(name, **fields)
 
 
 def _value(where: str, cls: type[Column], key: str, value: Any) -> Any:
     if value == PRIVATE and key in _MUST_STATE:
         return None  # to be bought
-    if key in ("values", "cuts"):
+    if key in ("values", "cuts", "special"):
         if not isinstance(value, list):
             raise SchemaError(f"{where}: {key} ({shown(value)}) must be a list", value)
         return tuple(value)
     if key in ("min", "max") and cls is Datetime:
         return as_datetime(value)
-    if key in ("other", "format", "made_up", "resolution") and not isinstance(value, str):
+    if key in ("other", "format", "made_up", "resolution", "of", "rebuilds") and not isinstance(value, str):
         raise SchemaError(f"{where}: {key} ({shown(value)}) must be a string", value)
     return value
 
@@ -416,8 +484,8 @@ def _facts(column: Column) -> dict[str, Any]:
     out: dict[str, Any] = {"type": column.type}
     for key, attribute in _KEYS[type(column)].items():
         value = getattr(column, attribute)
-        if value is None:
-            if key in _MUST_STATE:
+        if value is None or value == ():
+            if key in _MUST_STATE and not (isinstance(column, Derived) and column.in_table):
                 out[key] = PRIVATE
         elif not (key == "resolution" and value == "day"):  # the default
             out[key] = _plain(value)

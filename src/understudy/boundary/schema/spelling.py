@@ -95,6 +95,22 @@ def spell_double(value: float) -> str | None:
     return repr(value)
 
 
+def special_text(value: str | int | float) -> str:
+    """A special value of a schema as the text that its rows have.
+
+    >>> special_text(-99), special_text(-99.0), special_text("N")
+    ('-99', '-99', 'N')
+    """
+    if isinstance(value, str):
+        return value
+    return str(spell_double(float(value)))
+
+
+def special_name(column: str) -> str:
+    """Under which expressions find the special values of a column as texts, beside its numbers."""
+    return f"special:{column}"
+
+
 def may_be_number(text: str) -> bool:
     """Whether a number could be spelled like that; if in doubt, it could."""
     try:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.schema.column import Datetime
+from understudy.boundary.schema.column import Datetime, Identifier
 from understudy.boundary.schema.domain import ColumnSet, Domain, code_type
 from understudy.boundary.schema.grouped_sums import GroupedSums
 from understudy.boundary.schema.late_imports import duckdb, exp
@@ -87,7 +87,7 @@ class DuckTable(TableCard):
 
     def check_readable(self) -> None:
         # Counting a column makes the engine decode it to its end, which `count(*)` does not.
-        left = [c.name for c in self.schema.modelled if c.name not in self._read]
+        left = [c.name for c in self.schema.in_table if not isinstance(c, Identifier) and c.name not in self._read]
         if left:
             self._fetch(
                 exp.select(*[exp.Count(this=exp.column(c, quoted=True)) for c in left]).from_(self._source.relation)
@@ -187,9 +187,17 @@ def check_columns(schema: Schema, names: Sequence[str], table: str) -> None:
     twice = next((n for n, times in known.items() if times > 1), None)
     if twice is not None:
         raise TableError(f"{table}: column {twice!r} stands twice in the table; rename one of them", names)
-    absent = [c for c in schema.names if c not in known]
+    stored = [c.name for c in schema.in_table]
+    absent = [c for c in stored if c not in known]
     if absent:
         raise TableError(f"{table}: column {absent[0]!r} of the schema is not in the table", absent)
+    derived = next((n for n in names if n in schema and n not in stored), None)
+    if derived is not None:
+        raise TableError(
+            f"{table}: column {derived!r} is derived in the schema, but stands in the table; give one of them another "
+            f"name, or set rebuilds = {derived!r} where it is the sum in every row",
+            derived,
+        )
     extra = [n for n in names if n not in schema]
     if extra:
         raise TableError(
@@ -199,7 +207,9 @@ def check_columns(schema: Schema, names: Sequence[str], table: str) -> None:
 
 def check_types(schema: Schema, types: Mapping[str, str]) -> None:
     """The declared types of a database's columns are public too; refuse what no fixed rule can read."""
-    for column in schema.modelled:
+    for column in schema.in_table:
+        if isinstance(column, Identifier):
+            continue
         kind = types[column.name].upper()
         unusable = kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "BLOB"))
         if isinstance(column, Datetime) and stored_as(column.name, kind).kind not in ("moment", "text"):

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from understudy.boundary.schema.column import Boolean, Categorical, Datetime
+from understudy.boundary.schema.derived import Derived
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain, EvenCoding
 from understudy.boundary.schema.encoding import codes_of_column, reads_numbers
 from understudy.boundary.schema.late_imports import exp, pa
@@ -231,13 +232,18 @@ class FrameTable(DuckTable):
 
     def _encoded(self, domain: Domain, columns: ColumnSet) -> CodeBatch | None:
         """The codes of all rows; None where an engine must read them."""
-        missing, types = self.schema.missing_texts, self._rows.schema
-        if self.schema.unit is not None or not all(is_plain(domain[c], types.field(c).type, missing) for c in columns):
+        missing = self.schema.missing_texts
+        if self.schema.unit is not None or not all(self._is_plain(domain[c]) for c in columns):
             return None
         try:
             return {c: codes_of_column(domain[c], self._rows.column(c), missing) for c in columns}
         except UnicodeDecodeError:  # a text that is none: the engine says so in its own words
             return None
+
+    def _is_plain(self, coding: Coding) -> bool:
+        if isinstance(coding.column, Derived):  # of several columns, which the engine reads
+            return False
+        return is_plain(coding, self._rows.schema.field(coding.name).type, self.schema.missing_texts)
 
 
 def _check_format(column: Datetime) -> None:

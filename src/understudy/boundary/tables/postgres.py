@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.schema.column import Categorical, Column, Datetime, Integer, Number
+from understudy.boundary.schema.column import Categorical, Column, Datetime, Identifier, Integer, Number
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.grouped_sums import GroupedSums
 from understudy.boundary.schema.late_imports import exp
@@ -90,7 +90,7 @@ class PostgresTable(TableCard):
                 "copy it into a table, or declare no unit",
                 self.name,
             )
-        for column in schema:
+        for column in schema.in_table:
             _check_type(column, types[column.name])
         self._source = _source(self._full_name, schema, types)
         if schema.unit is not None:
@@ -339,7 +339,7 @@ _UNREADABLE = ("array", "bytea", "money", "json", "jsonb", "xml", "bit", "varbit
 
 def _check_type(column: Column, kind: str) -> None:
     """The declared types of the server's columns are public too; refuse what no fixed rule can read."""
-    if not column.modelled:
+    if isinstance(column, Identifier):
         return
     dated = kind in _TEMPORAL or not (kind in _WHOLE or kind in _REAL or kind in ("bool", "time", "interval"))
     counted = isinstance(column, Integer | Number) or (isinstance(column, Categorical) and column.numeric)

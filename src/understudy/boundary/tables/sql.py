@@ -6,17 +6,19 @@ as missing, what lies outside the bounds is clamped, what is not on the list is 
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
+from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Line, Number
+from understudy.boundary.schema.derived import EPOCH, LARGEST_TERM, Derived, grid_power
 from understudy.boundary.schema.domain import Coding, EvenCoding
 from understudy.boundary.schema.late_imports import exp
 from understudy.boundary.schema.schema import Unit
-from understudy.boundary.schema.spelling import EXACT, WRITTEN_OUT, may_be_number
+from understudy.boundary.schema.spelling import EXACT, WRITTEN_OUT, may_be_number, special_name
 from understudy.errors import InternalError
 
 ROWS = "understudy_rows"
@@ -129,7 +131,7 @@ def select_codes(
     inner = select_read(source, unit, [c.column for c in codings], missing_values)
     query = exp.select().from_(inner.subquery("readings", copy=False), copy=False)
     for i, (coding, kind) in enumerate(zip(codings, types, strict=True)):
-        code, lookup = code_of(coding, exp.column(f"value_{i}", table="readings"), f"labels_{i}")
+        code, lookup = code_of(coding, i)
         if lookup is not None:
             query.join(lookup[0], on=lookup[1], join_type="left", copy=False)
         coded = exp.cast(code, exp.DataType.Type[kind], copy=False)
@@ -140,11 +142,18 @@ def select_codes(
 def select_read(
     source: Source, unit: Unit | None, columns: Sequence[Column], missing_values: Sequence[str]
 ) -> Expression:
-    """The rows that count, with each column's value as its type: `value_0`, `value_1` and so on."""
+    """The rows that count, with each column's value as its type: `value_0`, `value_1` and so on.
+
+    A special value that is a text stands beside it, as its place among the special ones: `special_0` and so on.
+    """
     readings = [
-        exp.alias_(reading_of(c, source.columns[c.name], missing_values), f"value_{i}", copy=False)
+        exp.alias_(reading_of(c, source.columns, missing_values), f"value_{i}", copy=False)
         for i, c in enumerate(columns)
     ]
+    for i, c in enumerate(columns):
+        if has_special_texts(c):
+            place = _special_text(c, source.columns[c.name], missing_values)
+            readings.append(exp.alias_(place, f"special_{i}", copy=False))
     rows = capped(source, unit, missing_values)
     return exp.select(*readings, copy=False).from_(rows.subquery(ROWS), copy=False)
 
@@ -163,22 +172,40 @@ def select_values(source: Source, unit: Unit | None, column: str, missing_values
 
 
 def select_readings(source: Source, columns: Sequence[Column], missing_values: Sequence[str]) -> Expression:
-    """The values of all rows as the types of their columns, for whoever may see rows."""
-    readings = [exp.alias_(reading_of(c, source.columns[c.name], missing_values), c.name, quoted=True) for c in columns]
-    return exp.select(*readings).from_(exp.select("*").from_(source.relation).subquery(ROWS))
+    """The values of all rows as the types of their columns, for whoever may see rows.
+
+    Those of a column with special values are null there, and stand under `special_name` as texts.
+    """
+    inner = select_read(source, None, columns, missing_values)
+    query = exp.select().from_(inner.subquery("readings"))
+    for i, column in enumerate(columns):
+        value, special = read_value(i), special_of(column, i)
+        if special is not None and isinstance(column, Line):
+            value = case([(exp.not_(special.is_(exp.null())), exp.null())], value)
+            texts = [(special.copy().eq(whole(j)), exp.Literal.string(t)) for j, t in enumerate(column.special_texts)]
+            query.select(exp.alias_(case(texts, exp.null()), special_name(column.name), quoted=True), copy=False)
+        query.select(exp.alias_(value, column.name, quoted=True), copy=False)
+    return query
 
 
 def select_steps(
     source: Source, unit: Unit | None, columns: Sequence[Column], missing_values: Sequence[str]
 ) -> Expression:
-    """All rows with each step of their reading: of column i its `text_i`, whether it is `missing_i`, its `value_i`."""
+    """All rows with each step of their reading: of column i its `text_i`, whether it is `missing_i`, its `value_i`.
+
+    A special value that is a text stands beside them, as `special_i`. A derived column has no text of its own.
+    """
     steps = []
     for i, column in enumerate(columns):
-        stored = source.columns[column.name]
-        found = (_text(stored), _is_missing(stored, missing_values), reading_of(column, stored, missing_values))
-        steps += [
-            exp.alias_(f, f"{n}_{i}", copy=False) for n, f in zip(("text", "missing", "value"), found, strict=True)
-        ]
+        value = reading_of(column, source.columns, missing_values)
+        text, missing = exp.cast(exp.null(), "text"), value.copy().is_(exp.null())
+        if not isinstance(column, Derived) or column.in_table:
+            stored = source.columns[column.name]
+            text, missing = _text(stored), _is_missing(stored, missing_values)
+        found = {"text": text, "missing": missing, "value": value}
+        if has_special_texts(column):
+            found["special"] = _special_text(column, source.columns[column.name], missing_values)
+        steps += [exp.alias_(step, f"{name}_{i}", copy=False) for name, step in found.items()]
     if unit is not None:
         steps.append(exp.alias_(person_of(source.columns[unit.column], missing_values), PERSON, copy=False))
     rows = exp.select("*").from_(source.relation).subquery(ROWS)
@@ -259,8 +286,11 @@ def _is_missing(stored: Stored, missing_values: Sequence[str]) -> Expression:
     return absent
 
 
-def reading_of(column: Column, stored: Stored, missing_values: Sequence[str]) -> Expression:
+def reading_of(column: Column, columns: Mapping[str, Stored], missing_values: Sequence[str]) -> Expression:
     """A row's value as its column's type; null where it is missing, and where it can't be read."""
+    if isinstance(column, Derived) and not column.in_table:
+        return _derived(column, columns, missing_values)
+    stored = columns[column.name]
     match column:
         case Boolean():
             value = exp.Lower(this=_text(stored))
@@ -276,8 +306,79 @@ def reading_of(column: Column, stored: Stored, missing_values: Sequence[str]) ->
     return case([(_is_missing(stored, missing_values), exp.null())], value)
 
 
-def code_of(coding: Coding, value: Expression, alias: str) -> tuple[Expression, tuple[Expression, Expression] | None]:
-    """The code of what was read; and, for a long list of labels, the list to join and on what."""
+def _derived(column: Derived, columns: Mapping[str, Stored], missing_values: Sequence[str]) -> Expression:
+    """The difference or the sum of a row's values; null where one of them is missing, special or unreadable.
+
+    By the operations of `schema.encoding.read_derived` in their order. Terms are clamped: no engine may raise an error
+    for a row whose sum overflows.
+    """
+    absent, total = list[Expression](), double(0.0)
+    for (sign, _), source in zip(column.terms, column.sources, strict=True):
+        assert isinstance(source, Line)
+        if isinstance(source, Datetime):
+            # By the same origin for both dates, whatever their bounds are; a unit of time begins at its start.
+            source = dataclasses.replace(source, minimum=EPOCH, maximum=None)
+        value = reading_of(source, columns, missing_values)
+        if isinstance(source, Datetime):
+            value = exp.Floor(this=value)
+        absent += [value.is_(exp.null()), exp.IsNan(this=value.copy())]
+        absent += [exp.EQ(this=value.copy(), expression=double(v)) for v in source.special if not isinstance(v, str)]
+        if has_special_texts(source):
+            absent.append(exp.not_(_special_text(source, columns[source.name], missing_values).is_(exp.null())))
+        least = exp.Greatest(this=value.copy(), expressions=[double(-LARGEST_TERM)])
+        term = exp.Least(this=least, expressions=[double(LARGEST_TERM)])
+        total = exp.Paren(this=(exp.Add if sign > 0 else exp.Sub)(this=total, expression=term))
+    power = grid_power(column)
+    if power is not None:
+        inside = exp.Least(
+            this=exp.Greatest(this=total, expressions=[double(column.minimum)]), expressions=[double(column.maximum)]
+        )
+        nearest = exp.Add(this=exp.Mul(this=inside, expression=double(power)), expression=double(0.5))
+        floored = exp.Floor(this=exp.Paren(this=nearest))
+        total = exp.Div(this=floored, expression=double(power), typed=False, safe=False)
+    return case([(exp.or_(*absent), exp.null())], total)
+
+
+def has_special_texts(column: Column) -> bool:
+    return isinstance(column, Line) and any(isinstance(v, str) for v in column.special)
+
+
+def _special_text(column: Column, stored: Stored, missing_values: Sequence[str]) -> Expression:
+    """The place of a row's text among the special values of its column; null where it is none of them."""
+    assert isinstance(column, Line)
+    places = [(_text(stored).eq(v), whole(i)) for i, v in enumerate(column.special) if isinstance(v, str)]
+    return case([(_is_missing(stored, missing_values), exp.null()), *places], exp.null())
+
+
+def read_value(i: int) -> Expression:
+    """What was read of column i."""
+    return exp.column(f"value_{i}", table="readings")
+
+
+def special_of(column: Column, i: int) -> Expression | None:
+    """The place of what was read of column i among its special values; None where the column has none."""
+    if not isinstance(column, Line) or not column.special:
+        return None
+    numbers = [(read_value(i).eq(double(v)), whole(j)) for j, v in enumerate(column.special) if not isinstance(v, str)]
+    if not has_special_texts(column):
+        return case(numbers, exp.null())
+    text = exp.column(f"special_{i}", table="readings")
+    return exp.Coalesce(this=text, expressions=[case(numbers, exp.null())]) if numbers else text
+
+
+def code_of(coding: Coding, i: int) -> tuple[Expression, tuple[Expression, Expression] | None]:
+    """The code of what was read of column i; and, for a long list of labels, the list to join and on what."""
+    code, lookup = _plain_code(coding, read_value(i), f"labels_{i}")
+    special = special_of(coding.column, i)
+    if special is None:
+        return code, lookup
+    beside = exp.Add(this=exp.Paren(this=special), expression=whole(coding.levels))
+    return case([(exp.not_(special.copy().is_(exp.null())), beside)], code), lookup
+
+
+def _plain_code(
+    coding: Coding, value: Expression, alias: str
+) -> tuple[Expression, tuple[Expression, Expression] | None]:
     column, lookup = coding.column, None
     nothing = value.is_(exp.null())
     match column:

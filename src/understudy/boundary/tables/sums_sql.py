@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
+from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Line, Number
 from understudy.boundary.schema.domain import Coding, Domain, units_between
 from understudy.boundary.schema.grouped_sums import NEGLIGIBLE, GroupedSums, PersonCount, RowCount, Summand, ValueSum
 from understudy.boundary.schema.late_imports import exp
 from understudy.boundary.schema.schema import Schema
+from understudy.boundary.schema.spelling import special_name
 from understudy.boundary.tables.sql import (
     PERSON,
     ROWS,
@@ -23,8 +24,10 @@ from understudy.boundary.tables.sql import (
     clamped,
     code_of,
     double,
+    read_value,
     select_read,
     select_steps,
+    special_of,
     whole,
 )
 from understudy.errors import InternalError
@@ -59,12 +62,17 @@ def _cleaned_rows(source: Source, schema: Schema, domain: Domain, tally: Grouped
         return inner.select(exp.alias_(whole(1), "understudy_row"))
     query = exp.select().from_(inner.subquery("readings", copy=False), copy=False)
     for i, coding in enumerate(codings):
-        code, lookup = code_of(coding, exp.column(f"value_{i}", table="readings"), f"labels_{i}")
+        code, lookup = code_of(coding, i)
         if lookup is not None:
             query.join(lookup[0], on=lookup[1], join_type="left", copy=False)
         query.select(exp.alias_(exp.cast(code, exp.DataType.Type[code_type]), f"{CODE}_{i}", copy=False), copy=False)
     for i, column in enumerate(columns[len(codings) :], len(codings)):
-        value = cleaned(column, exp.column(f"value_{i}", table="readings"))
+        value, special = cleaned(column, read_value(i)), special_of(column, i)
+        if special is not None:
+            is_special = exp.not_(special.is_(exp.null()))
+            texts = _special_texts(column, value, special)
+            query.select(exp.alias_(texts, special_name(column.name), quoted=True, copy=False), copy=False)
+            value = case([(is_special, exp.null())], value)
         query.select(exp.alias_(value, column.name, quoted=True, copy=False), copy=False)
     if tally.persons:
         query.select(exp.column(PERSON, table="readings"), copy=False)
@@ -74,17 +82,31 @@ def _cleaned_rows(source: Source, schema: Schema, domain: Domain, tally: Grouped
 def select_looks(source: Source, schema: Schema, codings: Sequence[Coding]) -> Expression:
     """Every row as a release reads it, for whoever may see rows: uncapped, and with each step of the reading.
 
-    To the steps of `select_steps` come `code_i`, and `clean NAME`, the value of column NAME that conditions see.
+    To the steps of `select_steps` come `code_i`, and `clean NAME`, the value of column NAME that conditions see; that
+    of a rebuilt column as well, which has no code. `value_i` is null where it is a special value.
     """
-    inner = select_steps(source, schema.unit, [c.column for c in codings], schema.missing_texts)
-    query = exp.select(exp.column(exp.Star(), table="readings")).from_(inner.subquery("readings"), copy=False)
+    coded = [c.column for c in codings]
+    rebuilt = [c for c in schema.in_table if isinstance(c, Line) and c.rebuilt_from]
+    inner = select_steps(source, schema.unit, [*coded, *rebuilt], schema.missing_texts)
+    query = exp.select().from_(inner.subquery("readings"), copy=False)
+    if schema.unit is not None:
+        query.select(exp.column(PERSON, table="readings"), copy=False)
     for i, coding in enumerate(codings):
-        value = exp.column(f"value_{i}", table="readings")
-        code, lookup = code_of(coding, value, f"labels_{i}")
+        code, lookup = code_of(coding, i)
         if lookup is not None:
             query.join(lookup[0], on=lookup[1], join_type="left", copy=False)
-        query.select(exp.alias_(exp.cast(code, "int"), f"code_{i}", copy=False), copy=False)
-        query.select(exp.alias_(cleaned(coding.column, value), f"clean {coding.name}", quoted=True), copy=False)
+        steps = [exp.column(f"{step}_{i}", table="readings") for step in ("text", "missing")]
+        query.select(*steps, exp.alias_(exp.cast(code, "int"), f"code_{i}", copy=False), copy=False)
+    for i, column in enumerate([*coded, *rebuilt]):
+        value, special = read_value(i), special_of(column, i)
+        clean = cleaned(column, value.copy())
+        if special is not None:
+            is_special = exp.not_(special.copy().is_(exp.null()))
+            texts = _special_texts(column, clean.copy(), special)
+            query.select(exp.alias_(texts, f"clean {special_name(column.name)}", quoted=True), copy=False)
+            value, clean = case([(is_special, exp.null())], value), case([(is_special.copy(), exp.null())], clean)
+        query.select(exp.alias_(value, f"value_{i}", copy=False), copy=False)
+        query.select(exp.alias_(clean, f"clean {column.name}", quoted=True), copy=False)
     return query
 
 
@@ -134,6 +156,13 @@ def cleaned(column: Column, value: Expression) -> Expression:
         case Datetime(minimum=minimum, maximum=maximum) if minimum is not None and maximum is not None:
             return _moment(column, value)
     raise InternalError(f"column {column.name!r} of type {column.type!r} has no bounds to clean its values by", column)
+
+
+def _special_texts(column: Column, value: Expression, special: Expression) -> Expression:
+    """The special value as a text, an empty text for a number or a date, and null for what is missing."""
+    assert isinstance(column, Line)
+    texts = [(special.copy().eq(whole(i)), exp.Literal.string(t)) for i, t in enumerate(column.special_texts)]
+    return case([*texts, (value.copy().is_(exp.null()), exp.null())], exp.Literal.string(""))
 
 
 def _label(column: Categorical, value: Expression) -> Expression:

@@ -40,7 +40,7 @@ def depth_of(codes: int) -> int:
 
 @dataclass(frozen=True)
 class Dyadic:
-    """The nodes of one level as a public partition; where `missing`, one code more counts in a cell of its own.
+    """The nodes of one level as a public partition; codes `apart`, of special and missing values, have their own cells.
 
     >>> Dyadic("age", 6, 2).assign({"age": np.arange(6)}).tolist()
     [0, 1, 1, 2, 3, 3]
@@ -49,7 +49,7 @@ class Dyadic:
     column: str
     codes: int
     level: int
-    missing: bool = False
+    apart: int = 0
 
     @property
     def columns(self) -> ColumnSet:
@@ -57,37 +57,41 @@ class Dyadic:
 
     @property
     def cells(self) -> int:
-        return (1 << self.level) + self.missing
+        return (1 << self.level) + self.apart
 
     def assign(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.intp]:
         # The code after the last has the node after the last, as long as 2^level < 2·codes.
-        odd = 2 * codes[self.column].astype(np.int64) + 1
-        return np.asarray((odd << self.level) // (2 * self.codes))
+        code = codes[self.column].astype(np.int64)
+        nodes = ((2 * code + 1) << self.level) // (2 * self.codes)
+        if self.apart < 2:
+            return np.asarray(nodes)
+        return np.where(code < self.codes, nodes, (1 << self.level) + code - self.codes)
 
     def fits(self, domain: Domain) -> bool:
-        whole = self.codes + self.missing == domain.size(self.column) and self.level >= 0
-        return whole and not (self.missing and 1 << self.level >= 2 * self.codes)
+        whole = self.codes + self.apart == domain.size(self.column) and self.level >= 0
+        return whole and not (self.apart and 1 << self.level >= 2 * self.codes)
 
     def describe(self) -> dict[str, Any]:
-        plain = {"codes": self.codes, "level": self.level, "missing": self.missing}
+        # As a truth value where it is one: so have records been written that are to be replayed.
+        missing = bool(self.apart) if self.apart < 2 else self.apart
+        plain = {"codes": self.codes, "level": self.level, "missing": missing}
         return {"kind": "dyadic", "columns": [self.column], **plain}
 
     def listed(self) -> Partition:
         """The nodes that have codes as a grid, if it is short: whatever reads grids can then use its counts."""
         if self.codes > MOST_LISTED:
             return self
-        nodes = self.assign({self.column: np.arange(self.codes + self.missing)})
+        nodes = self.assign({self.column: np.arange(self.codes + self.apart)})
         return Grid(self.columns, (tuple(int(g) for g in np.unique(nodes, return_inverse=True)[1]),))
 
-    def by_node(self, counts: NDArray[Any]) -> tuple[Floats, float]:
-        """Counts of this partition, or of the one listed, by node; and those of missing values."""
+    def by_node(self, counts: NDArray[Any]) -> tuple[Floats, Floats]:
+        """Counts of this partition, or of the one listed, by node; and those of the codes apart."""
         flat = np.asarray(counts, dtype=np.float64).ravel()
-        absent = float(flat[-1]) if self.missing else 0.0
-        flat = flat[: flat.size - self.missing]
+        flat, beside = np.split(flat, [flat.size - self.apart])
         nodes = np.unique(nodes_of(self.codes, self.level))
         found = np.zeros(1 << self.level)
         found[nodes] = flat if flat.size == nodes.size else flat[nodes]
-        return found, absent
+        return found, beside
 
 
 def nodes_of(codes: int, level: int) -> Integers:

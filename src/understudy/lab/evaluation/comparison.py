@@ -18,8 +18,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Number
+from understudy.boundary.schema.column import (
+    Boolean,
+    Categorical,
+    Column,
+    Datetime,
+    Identifier,
+    Integer,
+    Line,
+    Number,
+)
+from understudy.boundary.schema.derived import Derived
 from understudy.boundary.schema.schema import DRAFT, Schema
+from understudy.boundary.schema.spelling import special_name
 from understudy.boundary.tables.draft import draft_schema
 from understudy.boundary.tables.rows import Rows
 from understudy.boundary.tables.table import is_table
@@ -280,9 +291,11 @@ class Comparison:
         if holdout is not None:
             tables[HELD_OUT] = Rows.of(holdout, "the hold-out")
         schema = given or draft_schema(real)
-        columns = [_datable(c) for c in schema.modelled if all(c.name in t.columns for t in tables.values())]
+        columns = [_datable(c) for c in schema if all(_is_in(c, t) for t in tables.values())]
         _check_columns(columns, tables, target, groups)
         read = {name: rows.read(columns, schema.missing_texts) for name, rows in tables.items()}
+        read = {name: _with_special(table, columns) for name, table in read.items()}
+        columns = [x for c in columns for x in (c, *_beside(c))]
         for name, table in read.items():
             if not table.num_rows:
                 raise InputError(f"the {name} table has no rows, so there is nothing to compare", name)
@@ -342,6 +355,36 @@ class Comparison:
         """Real rows to test a classifier on: the hold-out."""
         assert self.holdout is not None
         return self.holdout
+
+
+def _is_in(column: Column, rows: Rows) -> bool:
+    """Whether a table has a column, or all that it is derived from."""
+    if isinstance(column, Identifier):
+        return False
+    if isinstance(column, Derived) and not column.in_table:
+        return all(s.name in rows.columns for s in column.sources)
+    return column.name in rows.columns
+
+
+PLAIN = "a value"
+"""What stands beside a number or a date that is not special."""
+
+
+def _beside(column: Column) -> list[Column]:
+    """The special values of a column as a category of its own, so that no distance or moment takes them for numbers."""
+    if not isinstance(column, Line) or not column.special:
+        return []
+    return [Categorical(special_name(column.name), column.missing, (*column.special_texts, PLAIN))]
+
+
+def _with_special(table: pa.Table, columns: Sequence[Column]) -> pa.Table:
+    import pyarrow.compute as pc
+
+    for name in (b.name for c in columns for b in _beside(c)):
+        special, numbers = table.column(name), table.column(name.removeprefix(special_name("")))
+        plain = pc.if_else(pc.is_valid(numbers), PLAIN, None)
+        table = table.set_column(table.column_names.index(name), name, pc.coalesce(special, plain))
+    return table
 
 
 def _datable(column: Column) -> Column:

@@ -108,7 +108,9 @@ class Looks:
         places = [i for i, c in enumerate(self.codings) if c.name in names]
         if not places:
             return {}
-        (found,) = self._ask([f"histogram(code_{i}) FILTER (code_{i} >= 0)" for i in places])
+        # Without special values, whose codes are those above the levels.
+        own = ((i, f"code_{i} >= 0 AND code_{i} < {self.codings[i].levels}") for i in places)
+        (found,) = self._ask([f"histogram(code_{i}) FILTER ({condition})" for i, condition in own])
         return {
             self.codings[i].name: {int(code): int(n) for code, n in (counted or {}).items()}
             for i, counted in zip(places, found, strict=True)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Identifier, Integer, Number
+from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Identifier, Integer, Line, Number
+from understudy.boundary.schema.derived import Derived
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.draft import draft_schema
 from understudy.boundary.tables.rows import Rows
@@ -43,6 +44,7 @@ class Points:
         """Reads a frame or a file. Without a schema one is drafted from the rows, to tell numbers from categories."""
         if not isinstance(schema, Schema):
             schema = Schema.load(schema) if schema else draft_schema(rows)
+        _check_plain(schema)
         columns = tuple(_dated(c) for c in schema.modelled)
         read = Rows.of(rows).read(columns, schema.missing_texts)
         if not read.num_rows:
@@ -96,6 +98,17 @@ class Points:
         absent = {name for name, v in found.items() if v.missing is not None and v.missing.any()}
         columns = [dataclasses.replace(c, missing=True) for c in self.schema if c.name in absent]
         return from_values(found, self.schema.with_columns(columns))
+
+
+def _check_plain(schema: Schema) -> None:
+    """The printed methods know numbers and categories, and nothing that stands beside a number or in place of one."""
+    odd = next((c for c in schema if isinstance(c, Derived) or (isinstance(c, Line) and c.special)), None)
+    if odd is not None:
+        raise InputError(
+            f"column {odd.name!r} is derived or has special values, which specimens don't know; list special values "
+            "under missing_values and leave derived columns out, or choose a private method",
+            odd,
+        )
 
 
 def _dated(column: Column) -> Column:

@@ -40,6 +40,7 @@ from understudy.boundary.tables.table import Table
 from understudy.errors import InputError
 from understudy.inference.model import CodeColumns
 from understudy.inference.particles.particles import cells_of
+from understudy.inference.rebuilding import with_rebuilt
 from understudy.inference.row_selection import DISTANCES, L1, Floats, Goal, Pick, Places, check_distance, choose
 from understudy.inference.values import decode, made_up
 from understudy.lab.specimens.specimen_result import Specimen, SpecimenKind
@@ -255,7 +256,7 @@ def known_schema(table: pa.Table, schema: Schema | None) -> Schema:
 
 
 def _decoded(codes: CodeColumns, domain: Domain, rng: np.random.Generator) -> pa.Table:
-    values = decode(codes, domain, rng, uniform=True)
+    values = with_rebuilt(decode(codes, domain, rng, uniform=True), domain.schema)
     rows = len(next(iter(codes.values())))
     # Identifiers are no part of the domain, but the released table has them.
     values |= {c.name: made_up(c, rows) for c in domain.schema.released if c.name not in values}  # type: ignore[arg-type]

@@ -33,7 +33,7 @@ def _many(column: Integer | Number) -> bool:
     if isinstance(column, Number):
         return True
     assert column.minimum is not None and column.maximum is not None
-    return column.maximum - column.minimum >= SINGLE_VALUE_BINS
+    return (column.maximum - column.minimum) // (column.step or 1) >= SINGLE_VALUE_BINS
 
 
 def with_bought_bins(schema: Schema, curator: Queryable) -> Schema:

@@ -195,4 +195,4 @@ def _groups(coding: Coding, weights: NDArray[np.float64], least: float, most: in
         line = Grouping.each(coding.levels)
     else:
         line = Grouping.equal_mass(weights[: coding.levels], most, least_sum=1e-9)
-    return line.followed_by_missing() if coding.column.missing else line
+    return line.followed_by(coding.apart)

@@ -39,7 +39,7 @@ class Resolutions:
         cls, domain: Domain, weights: Mapping[str, Floats], target_levels: Mapping[str, int] | None = None
     ) -> Resolutions:
         """`weights` are the noisy one-way counts, made non-negative."""
-        groupings = {c.name: _groupings(weights[c.name], c.edges is not None, c.column.missing) for c in domain}
+        groupings = {c.name: _groupings(weights[c.name], c.edges is not None, c.apart) for c in domain}
         return cls(domain, groupings, target_levels or {})
 
     def groups(self, columns: ColumnSet, level: int) -> tuple[Groups, ...]:
@@ -103,8 +103,9 @@ class Resolutions:
         return self._ladders[columns]
 
 
-def _groupings(weights: Floats, ordered: bool, missing: bool) -> dict[int, Grouping]:
-    """Along a line by halves of segments, where a missing value has its own group; else the commonest values."""
+def _groupings(weights: Floats, ordered: bool, apart: int) -> dict[int, Grouping]:
+    """Along a line by halves of segments, where special values and a missing one have groups of their own: these are
+    merged with each other at the coarsest levels, and never with the line. Else the commonest values."""
     size = weights.size
     wanted = [level for level in LEVELS if level < size]
     if size <= LEVELS[-1]:
@@ -113,6 +114,11 @@ def _groupings(weights: Floats, ordered: bool, missing: bool) -> dict[int, Group
     if not ordered:
         return dict(zip(wanted, by_rank(weights, wanted), strict=True))
     # What is added to every weight makes halves of segments without rows equally long.
-    line = weights[: size - missing] + 1e-9 * (1.0 + weights.sum())
-    groupings = by_halves(line, [level - missing for level in wanted])
-    return dict(zip(wanted, (g.followed_by_missing() if missing else g for g in groupings), strict=True))
+    line = weights[: size - apart] + 1e-9 * (1.0 + weights.sum())
+    groupings = by_halves(line, [max(level - apart, 1) for level in wanted])
+    if not apart:
+        return dict(zip(wanted, groupings, strict=True))
+    return {
+        level: g.followed_by(apart, most=min(apart, level - g.count))
+        for level, g in zip(wanted, groupings, strict=True)
+    }

@@ -68,10 +68,14 @@ class Levels:
         least = float(weights.sum()) / self.largest
         if coding.edges is None:
             return Grouping.commonest(weights, most, least)
-        if not coding.column.missing:
-            return Grouping.balanced(weights, most, least)
-        own = most > 1 and bool(weights[-1] >= least)
-        return Grouping.balanced(weights[:-1], most - own, least).followed_by_missing(apart=own)
+        line, beside = np.split(weights, [coding.levels])
+        # A special or a missing value that is too rare for a group of its own goes into the last group of the line.
+        own = np.argsort(-beside, kind="stable")[: most - 1]
+        own = own[beside[own] >= least]
+        groups = Grouping.balanced(line, most - own.size, least)
+        places = np.full(beside.size, groups.count - 1)
+        places[np.sort(own)] = groups.count + np.arange(own.size)
+        return Grouping(np.concatenate([groups.of_code, places]))
 
 
 def grid_of(measured: Measurement) -> Grid:

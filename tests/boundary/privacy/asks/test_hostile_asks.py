@@ -92,7 +92,7 @@ UNFIT = TOO_FEW | {
     "a tree that reads the next row": Tree(("b",), (4,), (Split(1, 0b10, -1, -2),)),
     "a tree that sends more codes than there are": Tree(("b",), (4,), (Split(0, 0b10000, -1, -2),)),
     "a line of too few codes": Dyadic("a", 9, 1),
-    "a line whose missing values are in another cell": Dyadic("a", 9, 5, missing=True),
+    "a line whose missing values are in another cell": Dyadic("a", 9, 5, apart=1),
     "leaves of another domain": DecisionTree((ColumnSplit("b", (0, 1)),), (0, LEAF, LEAF)),
     "leaves without a parent": DecisionTree((ColumnSplit("b", (0, 1, 1, 1)),), (LEAF, 0, LEAF)),
     "leaves by another number of classes": LeafClasses(DecisionTree.single_leaf(), "b", 3),

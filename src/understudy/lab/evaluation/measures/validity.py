@@ -40,7 +40,7 @@ def _covered_range(comparison: Comparison, variable: Variable) -> MeasurePart:
 
 
 def _outside(comparison: Comparison, variable: Variable) -> MeasurePart:
-    low, high = _bounds(comparison.schema[variable.name])
+    low, high = _bounds(_declaration(comparison, variable))
     if low is None and high is None:
         raise NoFigureError("the schema declares no bounds of it")
     values = _synthetic_values(comparison, variable)
@@ -50,6 +50,13 @@ def _outside(comparison: Comparison, variable: Variable) -> MeasurePart:
     if high is not None:
         outside |= values > high
     return _share(variable.name, outside)
+
+
+def _declaration(comparison: Comparison, variable: Variable) -> Column:
+    """What the schema says of a column; special values that are compared beside it are no column of the schema."""
+    if variable.name in comparison.schema:
+        return comparison.schema[variable.name]
+    return variable.column
 
 
 def _bounds(column: Column) -> tuple[float | None, float | None]:
@@ -76,7 +83,7 @@ def _share(name: str, mask: NDArray[np.bool_]) -> MeasurePart:
 
 
 def _unlisted(comparison: Comparison, variable: Variable) -> MeasurePart:
-    declared = _declared(comparison.schema[variable.name])
+    declared = _declared(_declaration(comparison, variable))
     codes = comparison.synthetic.codes[variable.name]
     codes = codes[codes < len(variable.labels)]
     if not len(codes):
