@@ -85,11 +85,13 @@ def _identifies(facts: Facts) -> str | None:
     share = facts.distinct / facts.present
     if names.CONTACT.search(name) and facts.distinct > 20:
         return "its name says that it reaches people"
-    if names.PERSON.search(name) and facts.distinct >= 10 and share <= 0.5:
+    person = names.PERSON.search(name) or names.BARE.search(name)
+    if person and facts.distinct >= 10 and share <= 0.5:
         return "its name says that it tells people apart"
-    if names.IDENTIFIER.search(name) and many and (facts.unique or facts.distinct > 50):
+    named = names.IDENTIFIER.search(name) or (names.NUMBERED.search(name) and facts.unique)
+    if named and many and (facts.unique or facts.distinct > 50):
         return "its name says that it is an identifier"
-    if names.PERSON.search(name) and many and share > 0.5:
+    if person and many and share > 0.5:
         return "its name says that it tells people apart"
     return None
 
@@ -137,7 +139,7 @@ def _number(facts: Facts) -> Drafted:
 
 def _runs(facts: Facts) -> str | None:
     """Of whole numbers that are all different: a running number, or one that is long enough to identify."""
-    if not facts.unique or facts.present <= 20 or facts.present < facts.rows:
+    if not facts.unique or facts.present <= 20 or facts.present < facts.rows or names.TIME.search(facts.name):
         return None
     if facts.low in (0, 1) and facts.high - facts.low <= 1.001 * facts.present:
         return "running numbers"
@@ -204,12 +206,13 @@ def _listed(facts: Facts, values: Any, marked: tuple[str, ...]) -> Column | None
         return None
     labels = tuple(int(v) for v in distinct)
     spread = labels[-1] - labels[0] + 1
-    named = bool(names.CODE.search(facts.name) or names.IDENTIFIER.search(facts.name))
+    named = bool(names.CODE.search(facts.name) or (names.IDENTIFIER.search(facts.name) and count <= FEW))
     if count == 2 and (labels == (0, 1) or spread > 2 or labels == (1, 2)):
         return Categorical(facts.name, missing=missing, values=labels, missing_values=marked)
     if named and rows >= 3 * count:
         return Categorical(facts.name, missing=missing, values=labels, missing_values=marked)
-    if count <= FEW and rows >= 10 * count and spread > 2 * count:
+    amounts = count > 12 and 0 <= labels[0] < 0.1 * labels[-1]
+    if count <= FEW and rows >= 10 * count and spread > 2 * count and not amounts:
         steps = {b - a for a, b in zip(labels, labels[1:], strict=False)}
         kind = Ordinal if len(steps) == 1 or labels[0] == 0 or count <= 4 else Categorical
         return kind(facts.name, missing=missing, values=labels, missing_values=marked)
@@ -220,7 +223,9 @@ def _listed(facts: Facts, values: Any, marked: tuple[str, ...]) -> Column | None
 
 def _are_codes(values: Any, distinct: Any) -> bool:
     """Amounts are zero or heap at round numbers, and thin out upwards; codes do neither."""
-    unit = np.gcd.reduce(distinct.astype(np.int64)) or 1
+    unit = 1
+    while np.mean(values % (10 * unit) == 0) > 0.8 and unit < 10**6:  # codes that end in zeros, but for a few
+        unit *= 10
     scaled = values / unit
     if np.mean(values == 0) > 0.2 or np.mean(scaled % 10 == 0) > 0.3 or np.mean(scaled % 5 == 0) > 0.45:
         return False
@@ -317,8 +322,14 @@ def _text(facts: Facts) -> Drafted:
     if order is not None and other is None:
         column: Column = Ordinal(facts.name, missing=missing, values=order)
     else:
-        column = Categorical(facts.name, missing=missing, values=tuple(sorted(counts)), other=other)
+        column = Categorical(facts.name, missing=missing, values=tuple(sorted(counts, key=_natural)), other=other)
     return Drafted(column, (*_counts_note(facts), *_list_notes(facts, column)))
+
+
+def _natural(label: str) -> tuple[bool, float, str]:
+    """Numbers by their size, before all words."""
+    number = _is_number(label)
+    return not number, float(label) if number else 0.0, label
 
 
 def _labels(facts: Facts) -> Counter[str]:

@@ -7,9 +7,11 @@ from collections.abc import Collection
 
 PERSON = re.compile(
     r"(^|[_\W])(subject|subj|patient|client|customer|person|respondent|participant|user|member|pupil|student|employee|"
-    r"pid|kunde|patientin|mitglied|teilnehmer|probandin|proband|versicherter)s?([_\W]*(id|no|nr|num|number|key|code))?$",
+    r"pid|kunde|patientin|mitglied|teilnehmer|probandin|proband|versicherter)([_\W]*(id|no|nr|num|number|key|code))?$",
     re.I,
 )
+BARE = re.compile(r"^(id|uuid|guid|pid)$", re.I)
+NUMBERED = re.compile(r"[a-z_. ](no|nr|num|number|nummer|id)$", re.I)
 IDENTIFIER = re.compile(
     r"(^|[_\W])(id|ids|uuid|guid|key|ssn|iban|bic|imei|token|hash|passport|rownames?|row|index|unnamed: ?\d+)$"
     r"|^(id|uuid|key)[_\W]|[a-z](Id|ID|Uuid|UUID)$|(^|[_\W])(account|order|invoice|policy|case|record|serial)[_\W]?"
@@ -36,6 +38,7 @@ FREE_TEXT = re.compile(
     r"freitext|review|abstract|diary|reason|begründung|commentaire)$",
     re.I,
 )
+TIME = re.compile(r"(^|[_\W])(time|t|year|yr|jahr|month|week|day|period|date|age|quarter|hour|zeit|tag)$", re.I)
 AGE = re.compile(r"(^|[_\W])(age|alter|âge|edad|agep)(_?(years|yrs))?$", re.I)
 SHARE = re.compile(r"(^|[_\W])(pct|percent|percentage|prozent|anteil)$|%", re.I)
 
@@ -127,6 +130,8 @@ def ordered(values: Collection[str]) -> tuple[str, ...] | None:
 
 
 def _by_number(values: Collection[str]) -> tuple[str, ...] | None:
+    if all(re.fullmatch(r"-?[\d.]+", v) for v in values):
+        return None  # plain numbers, which may as well be codes
     places = {}
     for value in values:
         above = _ABOVE.fullmatch(value)
