@@ -1,4 +1,4 @@
-"""Kinds of the columns of public tables, chosen by hand: the letters of `messy`, by name or in the order of the columns.
+"""Kinds of the columns of public tables, chosen by hand: the letters of `messy`, by name or in order.
 
 A short count or a code of whole numbers without a gap may be a line or a list: both keep every value apart.
 """
@@ -16,9 +16,10 @@ _ADULT = """n: age, fnlwgt, capital-gain, capital-loss, hours-per-week; nco: edu
 c: workclass, education, marital-status, occupation, relationship, race, native-country; cb: sex, income"""
 _CODED = """nc: age, workclass, fnlwgt, education-num, marital-status, occupation, relationship, race, capital-gain,
 capital-loss, hours-per-week, native-country; cb: sex, income>50K"""
-_COVER = """n: elevation, aspect, slope, hori_distance_hyd, vert_distance, hori_distance_road, hillshade_9am, hillshade_noon,
-hillshade_3pm, hori_distance_fire; nc: wild_area, soil_type, cover_type"""
-_HEALTH = """x: Name, Doctor, Hospital; n: Age, Billing Amount, Room Number; cb: Gender; d: Date of Admission, Discharge Date;
+_COVER = """n: elevation, aspect, slope, hori_distance_hyd, vert_distance, hori_distance_road, hillshade_9am,
+hillshade_noon, hillshade_3pm, hori_distance_fire; nc: wild_area, soil_type, cover_type"""
+_HEALTH = """x: Name, Doctor, Hospital; n: Age, Billing Amount, Room Number; cb: Gender;
+d: Date of Admission, Discharge Date;
 c: Blood Type, Medical Condition, Insurance Provider, Admission Type, Medication, Test Results"""
 _NURSERY = "co: parents, has_nurs, form, children, housing, finance, social, health, classification"
 _NIST = """c: PUMA, MSP, DVET; n: AGEP, PINCP, POVPIP, PWGTP, WGTP; cb: SEX, DEYE, DEAR; nc: HISP, RAC1P, HOUSING_TYPE,

@@ -18,7 +18,8 @@ import numpy as np
 
 ROWS = 600
 Columns = dict[str, tuple[str, Sequence[Any]]]
-WORDS = "the staff was very kind but we waited long for a room and nobody could tell us when it would be ready".split()
+SPOKEN = "the staff was very kind but we waited long for a room and nobody could tell us when"
+WORDS = SPOKEN.split()
 CITIES = ("Köln", "Zürich", "Paris", "Málaga", "Wien")
 
 
@@ -148,7 +149,9 @@ def markers(rng: Any) -> Columns:
 
 def people(rng: Any) -> Columns:
     first, last = ("Ann", "Bob", "Cem", "Dora", "Eva", "Finn"), ("Li", "Ay", "Roth", "Sand", "Tau", "Ulm", "Voss")
-    full = [f"{a} {b}-{c}" for a, b, c in zip(pick(rng, first), pick(rng, last), rng.integers(100, 999, ROWS), strict=True)]
+    full = [
+        f"{a} {b}-{c}" for a, b, c in zip(pick(rng, first), pick(rng, last), rng.integers(100, 999, ROWS), strict=True)
+    ]
     return {
         "id": ("x", list(range(1, ROWS + 1))),
         "uuid": ("x", [str(uuid.UUID(bytes=rng.bytes(16))) for _ in range(ROWS)]),
@@ -206,7 +209,14 @@ def survey(rng: Any) -> Columns:
 
 
 def truths(rng: Any) -> Columns:
-    pairs = {"yn": "yes no", "jn": "ja nein", "letters": "Y N", "short": "T F", "words": "true false", "loud": "TRUE FALSE"}
+    pairs = {
+        "yn": "yes no",
+        "jn": "ja nein",
+        "letters": "Y N",
+        "short": "T F",
+        "words": "true false",
+        "loud": "TRUE FALSE",
+    }
     pairs |= {"on": "on off", "oui": "oui non", "x": "0 1", "ones": "1 2", "float": "0.0 1.0"}
     columns: Columns = {name: ("b", pick(rng, words.split())) for name, words in pairs.items()}
     columns["gaps"] = ("b", with_some(rng, pick(rng, ("Yes", "No")), ""))
@@ -324,7 +334,10 @@ def workbook(rng: Any) -> Messy | None:
         "ok": ("b", [bool(v) for v in rng.integers(0, 2, ROWS)]),
         "kind": ("c", pick(rng, ("Bär", "Katze", None))),
     }
-    columns["booked"] = ("d", [np.datetime64("2023-01-01").item().replace(day=int(d)) for d in rng.integers(1, 29, ROWS)])
+    columns["booked"] = (
+        "d",
+        [np.datetime64("2023-01-01").item().replace(day=int(d)) for d in rng.integers(1, 29, ROWS)],
+    )
     book, out = Workbook(), io.BytesIO()
     book.active.append(list(columns))
     for row in zip(*(v for _, v in columns.values()), strict=True):

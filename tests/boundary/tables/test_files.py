@@ -130,7 +130,8 @@ BROKEN = {
     "cut.csv.gz": (gzip.compress((lines() * 999 + CANARY).encode(), mtime=0)[:-9], "damaged"),
     "not.parquet": (CANARY * 9, "it is not a Parquet file"),
     "tiny.parquet": ("x", "it is not a Parquet file"),
-    "table.xlsx": (CANARY, "has an ending that is not known; give one of .csv"),
+    "table.xlsx": (CANARY, "the file is damaged or not a workbook"),
+    "table.pages": (CANARY, "has an ending that is not known; give one of .csv"),
     "bare.duckdb": (CANARY, "is a database; name one of its tables, as in"),
 }
 

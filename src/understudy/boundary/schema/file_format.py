@@ -54,7 +54,7 @@ class FileFormat:
 
     def __post_init__(self) -> None:
         try:
-            known = codecs.lookup(self.encoding)._is_text_encoding  # type: ignore[attr-defined]
+            known = codecs.lookup(self.encoding)._is_text_encoding
         except (LookupError, TypeError, ValueError):
             known = False
         if not known:
@@ -111,7 +111,7 @@ def _marks(raw: Mapping[str, Any]) -> Marks:
 
 def _check(where: str, raw: Any, texts: tuple[str, ...], others: tuple[str, ...] = ()) -> None:
     if not isinstance(raw, dict):
-        raise SchemaError(f"{where} must be a table, such as [file] with encoding = \"utf-8\"", raw)
+        raise SchemaError(f'{where} must be a table, such as [file] with encoding = "utf-8"', raw)
     for key, value in raw.items():
         if key not in (*texts, *others):
             raise SchemaError(f"{where}: key {key!r} is unknown; {suggestion(key, (*texts, *others), 'it takes')}", raw)

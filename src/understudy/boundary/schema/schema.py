@@ -86,8 +86,8 @@ class Schema:
     drafted: str | None = field(default=None, compare=False, repr=False)
     """The digest of the facts that were drafted. A release never has it: the facts may have been changed since."""
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False, repr=False)
-    """What a draft says about its columns; under "", "unit" and "rules" about the table. Prose begins with a space, what
-    may be uncommented does not. They tell counts, so `dumps` leaves them out."""
+    """What a draft says about its columns; under "", "unit" and "rules" about the table. Prose begins with a space,
+    what may be uncommented does not. They tell counts, so `dumps` leaves them out."""
     _by_name: Mapping[str, Column] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

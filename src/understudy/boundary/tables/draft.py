@@ -20,8 +20,8 @@ from understudy.boundary.tables.text_files import CSV_ENDINGS, detected
 from understudy.errors import SchemaError, TableError
 
 OPENING = (
-    " Each column below was guessed from the rows. Put in what you can defend without them, from the code book, the form",
-    ' or the law. Lists and bounds that are not public can be bought instead: values = "private", max = "private".',
+    " Each column below was guessed from the rows. Put in what you can defend without them, from the code book, the",
+    ' form or the law. Lists and bounds that are not public can be bought: values = "private", max = "private".',
     " Comments are for you alone, and no release has them. What the keys mean: docs/concepts/schema.md",
     "",
 )
@@ -45,7 +45,7 @@ def draft_schema(source: Any, *, progress: Callable[[str], None] | None = None) 
         raise TableError(f"a {type(source).__name__} can't be read; give a frame or a path", source)
     watch = progress or (lambda part: None)
     file = _file_of(source)
-    rows = Rows.of(source, schema=_Notation(file) if file else None)
+    rows = Rows.of(source, file=file)
     facts = gather(rows, _categories(source), watch)
     drafted = [_drafted(f) for f in facts]
     columns = tuple(d.column for d in drafted)
@@ -64,18 +64,6 @@ def draft_schema(source: Any, *, progress: Callable[[str], None] | None = None) 
     unit, rules = propose_unit(rows, drafted, facts), propose_rules(rows, columns, tokens)
     notes |= {"": OPENING, "unit": tuple(unit), "rules": tuple(rules)}
     return replace(schema, notes=notes, drafted=schema.digest)
-
-
-class _Notation:
-    """A schema as far as opening a file goes, before there is one: how it is written, and no numbers to turn."""
-
-    unit = None
-
-    def __init__(self, file: FileFormat) -> None:
-        self.file = file
-
-    def __iter__(self) -> Any:
-        return iter(())
 
 
 def _file_of(source: Any) -> FileFormat | None:
@@ -113,7 +101,7 @@ def _drafted(facts: Facts) -> Drafted:
 def _categories(source: Any) -> dict[str, tuple[tuple[str, ...], bool]]:
     """The categories that a frame declares, as texts, and whether they are in order."""
     found: dict[str, tuple[tuple[str, ...], bool]] = {}
-    if hasattr(source, "dtypes") and hasattr(source, "iloc"):  # pandas
+    if hasattr(source, "iloc"):  # pandas
         for name, kind in zip(source.columns, source.dtypes, strict=True):
             if hasattr(kind, "categories"):
                 found[str(name)] = _spelled(list(kind.categories)), bool(kind.ordered)

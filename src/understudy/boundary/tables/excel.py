@@ -48,6 +48,11 @@ def check_names(file: str, names: list[str]) -> None:
             "unless it is told to_csv(index=False))",
             names,
         )
+    lower = [n.lower() for n in names]
+    if len(set(lower)) < len(set(names)):  # which the engine's names can't tell apart
+        twin = next(n for n in names if lower.count(n.lower()) > 1)
+        other = next(n for n in names if n != twin and n.lower() == twin.lower())
+        raise TableError(f"{file}: columns {twin!r} and {other!r} differ in case only; rename one of them", names)
     if len(set(names)) < len(names):
         twice = next(n for n in names if names.count(n) > 1)
         raise TableError(f"{file}: column {twice!r} stands twice in the header; rename one of them", names)

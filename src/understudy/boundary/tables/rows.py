@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.boundary.schema.column import Column
+from understudy.boundary.schema.file_format import FileFormat
 from understudy.boundary.schema.late_imports import duckdb, exp, pa
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.duck import DuckTable, stored_as, unreadable
@@ -31,12 +32,14 @@ class Rows:
     kind: str = "frame"
 
     @classmethod
-    def of(cls, source: Any, name: str = "the frame", schema: Schema | None = None) -> Rows:
-        """Of whatever `understudy.open` takes, and of what it returns; `schema` says how a file is written."""
+    def of(
+        cls, source: Any, name: str = "the frame", schema: Schema | None = None, file: FileFormat | None = None
+    ) -> Rows:
+        """Of whatever `understudy.open` takes or returns; `schema`, or `file` alone, says how a file is written."""
         if isinstance(source, DuckTable):
             return cls(source.name, source._source, source._connection, source.kind)  # of the same package
         if isinstance(source, str | Path):
-            found = path_relation(str(source), schema)
+            found = path_relation(str(source), schema, file)
             return cls._described(found.name, found.connection, found.relation, found.kind)
         if kind_of(source) is None:
             raise TableError(f"a {type(source).__name__} can't be read; give a frame or a path", source)

@@ -91,7 +91,7 @@ class Found:
     name: str
 
 
-def path_relation(source: str, schema: Schema | None = None) -> Found:
+def path_relation(source: str, schema: Schema | None = None, file: FileFormat | None = None) -> Found:
     """The rows that a path names, not read yet; those of a CSV file in the notation that the schema declares."""
     where, _, inside = source.partition("::")
     path = Path(where)
@@ -109,7 +109,7 @@ def path_relation(source: str, schema: Schema | None = None) -> Found:
     if inside:
         raise TableError(f"{where!r} is not a DuckDB file, so it has no table {inside!r}; leave out ::{inside}", source)
     if lower.endswith(CSV_ENDINGS):
-        declared = (schema.file if schema else None) or FileFormat()
+        declared = file or (schema.file if schema else None) or FileFormat()
         readable = in_utf8(path, declared)
         numbers = [c.name for c in schema or () if isinstance(c, Integer | Number)]
         return Found(connect(readable), csv_relation(readable, declared, path.name, numbers), "csv", path.name)

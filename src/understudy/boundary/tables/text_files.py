@@ -185,7 +185,10 @@ def _agreement(lines: Sequence[str], delimiter: str, quote: str) -> tuple[int, i
 
 
 def _first_lines(path: Path, encoding: str) -> list[str]:
-    text = next(_decoded(path, encoding, "replace"), "").removeprefix("\ufeff")
+    try:
+        text = next(_decoded(path, encoding, "replace"), "").removeprefix("\ufeff")
+    except (gzip.BadGzipFile, zlib.error, EOFError, OSError):
+        return []  # said when it is read
     return [line for line in text.splitlines()[:_LINES] if line.strip()]
 
 

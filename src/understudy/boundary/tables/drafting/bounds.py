@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -11,11 +12,11 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.column import LARGEST_INTEGER
 
-STEPS_BETWEEN = 10
-"""Bounds are multiples of a round step, of which about ten lie between them."""
+STEPS_BETWEEN = 8
+"""Bounds are multiples of a round step, of which about eight lie between them."""
 MOST_CUTS = 32
-SKEWED_BINS = 10
-"""Of 64 equal ones: the middle 80 % of the values in fewer of them, and cuts are drafted."""
+MOST_IN_A_BIN = 0.2
+"""Of the values: with more in one of 64 equal bins, cuts are drafted."""
 
 
 def round_step(width: float) -> float:
@@ -47,7 +48,7 @@ def multiple(value: float, step: float, up: bool) -> float:
 
 def round_bounds(low: float, high: float, *, whole: bool) -> tuple[float, float]:
     """Bounds that hold both, round ones: from zero where that is near."""
-    if whole and 0 <= low and high - low <= 12 and high <= 20:
+    if whole and low >= 0 and high - low <= 12 and high <= 20:
         return low, high  # a short count or a scale
     step = round_step((high - low) / STEPS_BETWEEN or abs(high) / STEPS_BETWEEN or 1)
     if whole:
@@ -57,7 +58,7 @@ def round_bounds(low: float, high: float, *, whole: bool) -> tuple[float, float]
     most = float(LARGEST_INTEGER)
     if whole and max(-bottom, top) > most:
         return low, high
-    return bottom, max(top, bottom + step * (top == bottom))
+    return bottom, top if top > bottom else bottom + 1
 
 
 def round_dates(low: datetime, high: datetime) -> tuple[datetime, datetime]:
@@ -80,8 +81,8 @@ def is_skewed(values: NDArray[np.float64], low: float, high: float) -> bool:
     """Whether equal bins would put most values into a few."""
     if len(values) < 50 or not high > low:
         return False
-    first, last = np.quantile(values, (0.1, 0.9))
-    return bool((last - first) / (high - low) * 64 < SKEWED_BINS)
+    counts, _ = np.histogram(values, bins=64, range=(low, high))
+    return bool(counts.max() > MOST_IN_A_BIN * len(values))
 
 
 def round_cuts(values: NDArray[np.float64], low: float, high: float, *, smallest: float) -> tuple[float, ...]:
@@ -96,7 +97,7 @@ def round_cuts(values: NDArray[np.float64], low: float, high: float, *, smallest
     rest = values[~np.isin(values, heavy)]
     if len(rest) >= 20:
         places = np.quantile(rest, np.linspace(0, 1, MOST_CUTS - 8))
-        for a, b in zip(places[:-1], places[1:], strict=True):
+        for a, b in itertools.pairwise(places):
             if b > a:
                 step = max(round_step((b - a) / 2), smallest)
                 found.add(multiple(float(a), step, up=False))

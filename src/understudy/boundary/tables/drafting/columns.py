@@ -5,6 +5,7 @@ The rules of thumb are documented in docs/concepts/schema.md, "Drafts".
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -119,7 +120,9 @@ def _number(facts: Facts) -> Drafted:
     if not facts.read:
         return _text(facts)
     if facts.whole and (why := _identifies(facts) or _runs(facts)):
-        return _left_out(facts, why, person=bool(names.PERSON.search(facts.name) or names.IDENTIFIER.search(facts.name)))
+        return _left_out(
+            facts, why, person=bool(names.PERSON.search(facts.name) or names.IDENTIFIER.search(facts.name))
+        )
     sentinels = _sentinels(facts)
     values = _numbers(facts, sentinels)
     if not len(values):
@@ -213,10 +216,10 @@ def _listed(facts: Facts, values: Any, marked: tuple[str, ...]) -> Column | None
         return Categorical(facts.name, missing=missing, values=labels, missing_values=marked)
     amounts = count > 12 and 0 <= labels[0] < 0.1 * labels[-1]
     if count <= FEW and rows >= 10 * count and spread > 2 * count and not amounts:
-        steps = {b - a for a, b in zip(labels, labels[1:], strict=False)}
+        steps = {b - a for a, b in itertools.pairwise(labels)}
         kind = Ordinal if len(steps) == 1 or labels[0] == 0 or count <= 4 else Categorical
         return kind(facts.name, missing=missing, values=labels, missing_values=marked)
-    if FEW < count and rows >= 15 * count and 10 * count < spread and _are_codes(values, distinct):
+    if count > FEW and rows >= 15 * count and 10 * count < spread and _are_codes(values, distinct):
         return Categorical(facts.name, missing=missing, values=labels, missing_values=marked)
     return None
 
@@ -257,8 +260,11 @@ def _real_line(
     low, high = _bounds(facts, ends, whole=False)
     decimals, bins = _grain(high - low, facts.decimals)
     cuts: tuple[float, ...] | None = None
-    if decimals is not None and bins is None and is_skewed(values, low, high):
-        cuts = round_cuts(values, low, high, smallest=10.0**-decimals) or None
+    finest = 10.0 ** -(decimals or 0)
+    # Doubles have no such fine steps in numbers whose sizes lie further apart.
+    fits = decimals is not None and bins is None and high - low < 1e12 * finest
+    if fits and is_skewed(values, low, high):
+        cuts = round_cuts(values, low, high, smallest=finest) or None
     column = Number(
         facts.name, minimum=low, maximum=high, decimals=decimals, bins=bins, cuts=cuts,
         **_beside(Number, facts, marked),
@@ -268,7 +274,7 @@ def _real_line(
 
 def _bounds(facts: Facts, ends: tuple[float, float], *, whole: bool) -> tuple[float, float]:
     low, high = ends
-    if names.AGE.search(facts.name) and 0 <= low and 20 < high <= 120:
+    if names.AGE.search(facts.name) and low >= 0 and 20 < high <= 120:
         return 0.0, 120.0
     if names.SHARE.search(facts.name) and low >= 0 and 10 < high <= 100:
         return 0.0, 100.0
@@ -326,8 +332,9 @@ def _text(facts: Facts) -> Drafted:
     return Drafted(column, (*_counts_note(facts), *_list_notes(facts, column)))
 
 
-def _natural(label: str) -> tuple[bool, float, str]:
+def _natural(value: str | int) -> tuple[bool, float, str]:
     """Numbers by their size, before all words."""
+    label = str(value)
     number = _is_number(label)
     return not number, float(label) if number else 0.0, label
 
@@ -348,7 +355,7 @@ def _free_text(facts: Facts) -> str | None:
     # What is written by hand has letters, small ones too; a long code or a formula has not.
     prose = sum(bool(re.search(r"[^\W\d_]{3,} [^\W\d_]+", t)) for t in texts) > 0.5 * len(texts)
     named = bool(names.FREE_TEXT.search(facts.name))
-    if prose and ((words >= 4 or length >= 40) and facts.distinct > 0.2 * facts.present or named and words >= 3):
+    if prose and (((words >= 4 or length >= 40) and facts.distinct > 0.2 * facts.present) or (named and words >= 3)):
         return "WARNING: free text, in which people may be named"
     return None
 

@@ -1,4 +1,4 @@
-"""What a draft is made of: a sample of the rows, from which kinds are guessed, and one full pass for what is certain."""
+"""What a draft is made of: a sample of the rows, from which kinds are guessed, one full pass for the rest."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def _filled(facts: Facts, rows: int, answers: Sequence[Any]) -> Facts:
         distinct = len(facts.sample)
     known = replace(
         facts, rows=rows, present=present, distinct=distinct or 0, longest=longest or 0, counts=counts,
-        low=low, high=high, strays={t: 0 for t in strays or ()},
+        low=low, high=high, strays=dict.fromkeys(strays or (), 0),
     )  # fmt: skip
     if facts.reading.kind == "number" and flags:
         read, whole, decimals, zeros = flags

@@ -111,7 +111,7 @@ _MONTHLY = {"jan", "mon", "mo"}
 # "<5", "5-9", "85+", "1 - strongly disagree", "18 to 24", "$10,000 - $20,000", "(0,10]".
 _GROUP = re.compile(
     r"(?P<below><|≤|under |unter |below |less than |up to |bis )?\s*[\[(]?[$€£]?(?P<low>-?\d[\d,.]*)\s*[kK]?"
-    r"(?P<rest>(\s*(-|–|to|bis|,|:|\.|und|and|\+|or |years|jahre|%|mg|g|plus|over|more|mehr|lbs|k|K|\$|€|<|>|=)\s*.*)?)",
+    r"(?P<rest>(\s*(-|–|to|bis|,|:|\.|und|and|\+|or |years|jahre|%|mg|plus|over|more|mehr|lbs|k|K|\$|€|<|>|=)\s*.*)?)",
     re.I,
 )
 _ABOVE = re.compile(r"(>|≥|over |über |above |more than )\s*=?\s*[$€£]?(?P<low>-?\d[\d,.]*).*", re.I)

@@ -258,13 +258,13 @@ def propose_unit(rows: Rows, drafted: Sequence[Drafted], facts: Sequence[Facts])
     ][:UNITS]  # fmt: skip
     if not repeated:
         return [
-            " Whom does the guarantee protect? As it stands each row is taken for a person of its own: no column of ids",
-            ' comes back. If people have several rows, name the column that says whose they are: [unit] with column = "…"',
+            " Whom does the guarantee protect? As it stands each row is taken for a person of its own: no column of",
+            ' ids comes back. If people have more, name the column that tells whose they are: [unit] column = "…"',
             "",
         ]
     lines = [
-        " Whom does the guarantee protect? As it stands each row is taken for a person of its own. If these are people,",
-        " uncomment one [unit]; a smaller max_rows takes less noise, and leaves out more rows.",
+        " Whom does the guarantee protect? As it stands each row is taken for a person of its own. If these are",
+        " people, uncomment one [unit]; a smaller max_rows takes less noise, and leaves out more rows.",
     ]
     for fact in repeated:
         kept = _kept(rows, fact)
@@ -286,6 +286,7 @@ def _kept(rows: Rows, fact: Facts) -> list[tuple[int, float]]:
     people = np.array([k for _, k in counted], dtype=np.float64)
     total = float((sizes * people).sum())
     caps = [k for k in (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000) if k < sizes[-1]]
+    caps += [int(sizes[-1])] * (sizes[-1] <= 1000)
     shares = [(k, float((np.minimum(sizes, k) * people).sum()) / total) for k in caps]
     useful = [pair for i, pair in enumerate(shares) if i == 0 or shares[i - 1][1] < 0.99]
     return useful[:6] or [(int(sizes[-1]), 1.0)]
