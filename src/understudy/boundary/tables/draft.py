@@ -79,6 +79,8 @@ def _with_marks(file: FileFormat, facts: list[Facts], columns: tuple[Column, ...
         for f, c in zip(facts, columns, strict=True)
         if f.reading.kind == "number" and isinstance(c, Integer | Number)
     }
+    grouped = {m.decimal: m for m in found.values() if m.thousands}
+    found = {n: grouped.get(m.decimal, m) if not (m.plain or m.thousands) else m for n, m in found.items()}
     special = [m for m in found.values() if not m.plain]
     # Where some column has a decimal comma, whole numbers without any mark agree with it.
     common = max(special, key=special.count) if special else Marks()

@@ -104,6 +104,8 @@ def _all_grouped(texts: Counter[str], mark: str) -> bool:
 
 def _notation(texts: Counter[str]) -> Marks | None:
     for marks in _NOTATIONS:
+        if marks.thousands and not any(marks.thousands in t for t in texts):
+            continue
         # "1,234" is a number of thousands only if all commas are where those would be.
         if marks == Marks(".", ",") and not all(_grouped_before_point(t) for t in texts if "," in t):
             continue

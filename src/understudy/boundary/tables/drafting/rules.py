@@ -286,7 +286,7 @@ def _kept(rows: Rows, fact: Facts) -> list[tuple[int, float]]:
     people = np.array([k for _, k in counted], dtype=np.float64)
     total = float((sizes * people).sum())
     caps = [k for k in (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000) if k < sizes[-1]]
-    caps += [int(sizes[-1])] * (sizes[-1] <= 1000)
+    caps += [int(sizes[-1])] if sizes[-1] <= 1000 else []
     shares = [(k, float((np.minimum(sizes, k) * people).sum()) / total) for k in caps]
     useful = [pair for i, pair in enumerate(shares) if i == 0 or shares[i - 1][1] < 0.99]
     return useful[:6] or [(int(sizes[-1]), 1.0)]
