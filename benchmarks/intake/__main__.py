@@ -69,7 +69,7 @@ def main() -> None:
                 letters = found.get(column, "?")
                 fits = bool(set(letters) & set(kinds.replace("|", "")))
                 total, right = total + 1, right + fits
-                modelled += kinds == LEFT_OUT and LEFT_OUT not in letters
+                modelled += kinds == LEFT_OUT and letters not in (LEFT_OUT, "?")
                 lost += LEFT_OUT not in kinds and letters in (LEFT_OUT, "?")
                 if asked.wrong and not fits:
                     print(f"{name}: {column}: {letters} instead of {kinds}")

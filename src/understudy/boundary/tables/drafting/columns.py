@@ -89,7 +89,7 @@ def _identifies(facts: Facts) -> str | None:
     person = names.PERSON.search(name) or names.BARE.search(name)
     if person and facts.distinct >= 10 and share <= 0.5:
         return "its name says that it tells people apart"
-    named = names.IDENTIFIER.search(name) or (names.NUMBERED.search(name) and facts.unique)
+    named = names.IDENTIFIER.search(name) or (names.NUMBERED.search(name) and facts.unique and (facts.low or 0) >= 1000)
     if named and many and (facts.unique or facts.distinct > 50):
         return "its name says that it is an identifier"
     if person and many and share > 0.5:

@@ -18,7 +18,7 @@ SAMPLE_CELLS = 1_000_000
 COUNTED_VALUES = 1_500
 """Columns with at most as many different values in the sample have all of theirs counted."""
 STRAYS = 6
-ANSWERS = 8
+ANSWERS = 7
 """For each column in the full pass."""
 PASS_COLUMNS = 40
 """That one pass over the rows takes: a state for each value of each of them is in memory."""
@@ -107,20 +107,34 @@ def _counted(rows: Rows, blank: Sequence[Facts], tokens: Sequence[str]) -> list[
     present = ", ".join(f"CASE WHEN r{i} NOT IN ({listed}) THEN r{i} END AS t{i}" for i in range(len(blank)))
     values = ", ".join(f"t{i}, {f.reading.sql(f't{i}')} AS v{i}" for i, f in enumerate(blank))
     asked = ["count(*)", *(a for i, f in enumerate(blank) for a in _aggregates(i, f))]
-    (row,) = rows.query(
-        f"SELECT {', '.join(asked)} FROM (SELECT {values} FROM (SELECT {present} FROM (SELECT {texts} FROM "
-        f"{rows.relation} AS {ROWS})))"
-    )
+    cells = f"(SELECT {present} FROM (SELECT {texts} FROM {rows.relation} AS {ROWS}))"
+    (row,) = rows.query(f"SELECT {', '.join(asked)} FROM (SELECT {values} FROM {cells})")
+    lists = _lists(rows, cells, [f"t{i}" for i, f in enumerate(blank) if _is_listed(f)])
     answers = iter(row)
     total = next(answers)
-    return [_filled(f, total, [next(answers) for _ in range(ANSWERS)]) for f in blank]
+    return [_filled(f, total, lists.get(f"t{i}"), [next(answers) for _ in range(ANSWERS)]) for i, f in enumerate(blank)]
+
+
+def _lists(rows: Rows, cells: str, texts: Sequence[str]) -> dict[str, Counter[str]]:
+    """All values of some columns with their counts, in one scan; DuckDB's histograms keep a copy of every text."""
+    if not texts:
+        return {}
+    named, sets = ", ".join(texts), ", ".join(f"({t})" for t in texts)
+    found = {t: Counter[str]() for t in texts}
+    for which, value, count in rows.query(
+        f"SELECT grouping({named}), coalesce({named}), count(*) FROM {cells} GROUP BY GROUPING SETS ({sets})"
+    ):
+        if value is not None:
+            # A bit for each column, the first on the left; it is zero for the one that is grouped by.
+            place = next(i for i in range(len(texts)) if not which >> (len(texts) - 1 - i) & 1)
+            found[texts[place]][value] = count
+    return found
 
 
 def _aggregates(i: int, facts: Facts) -> list[str]:
-    """Eight for each column, null where they make no sense."""
+    """Seven for each column, null where they make no sense."""
     t, v = f"t{i}", f"v{i}"
-    counted = f"histogram({t})" if _is_listed(facts) else "NULL"
-    basis = [f"count({t})", f"approx_count_distinct({t})", f"max(length({t}))", counted]
+    basis = [f"count({t})", f"approx_count_distinct({t})", f"max(length({t}))"]
     match facts.reading.kind:
         case "number":
             fine = f"FILTER (isfinite({v}))"
@@ -144,9 +158,8 @@ def _is_listed(facts: Facts) -> bool:
     return facts.reading.kind != "moment" and len(facts.sample) <= COUNTED_VALUES
 
 
-def _filled(facts: Facts, rows: int, answers: Sequence[Any]) -> Facts:
-    present, distinct, longest, counted, low, high, flags, strays = answers
-    counts = Counter(dict(counted)) if counted else None
+def _filled(facts: Facts, rows: int, counts: Counter[str] | None, answers: Sequence[Any]) -> Facts:
+    present, distinct, longest, low, high, flags, strays = answers
     if counts is not None:
         distinct = len(counts)
     elif rows <= SAMPLE_ROWS and sum(facts.sample.values()) >= present:
