@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from understudy.boundary.schema.column import Column, Integer, Number
 from understudy.boundary.schema.file_format import FileFormat, Marks
 from understudy.boundary.schema.schema import DRAFT, Schema
@@ -47,7 +49,8 @@ def draft_schema(source: Any, *, progress: Callable[[str], None] | None = None) 
     file = _file_of(source)
     rows = Rows.of(source, file=file)
     facts = gather(rows, _categories(source), watch)
-    drafted = [_drafted(f) for f in facts]
+    with np.errstate(over="ignore"):  # of numbers near the largest there are, whose range is infinite
+        drafted = [_drafted(f) for f in facts]
     columns = tuple(d.column for d in drafted)
     if not any(c.modelled for c in columns):
         raise TableError(
@@ -61,7 +64,9 @@ def draft_schema(source: Any, *, progress: Callable[[str], None] | None = None) 
     if file is not None:  # with numbers in plain notation
         rows = Rows.of(source, schema=schema)
     notes = {d.column.name: tuple(f" {note}" for note in d.notes) for d in drafted}
-    unit, rules = propose_unit(rows, drafted, facts), propose_rules(rows, columns, tokens)
+    unit = propose_unit(rows, drafted, facts)
+    with np.errstate(over="ignore"):
+        rules = propose_rules(rows, columns, tokens)
     notes |= {"": OPENING, "unit": tuple(unit), "rules": tuple(rules)}
     return replace(schema, notes=notes, drafted=schema.digest)
 

@@ -79,7 +79,7 @@ def _next_month(moment: datetime) -> datetime:
 
 def is_skewed(values: NDArray[np.float64], low: float, high: float) -> bool:
     """Whether equal bins would put most values into a few."""
-    if len(values) < 50 or not high > low:
+    if len(values) < 50 or not 0 < high - low < math.inf:
         return False
     counts, _ = np.histogram(values, bins=64, range=(low, high))
     return bool(counts.max() > MOST_IN_A_BIN * len(values))
