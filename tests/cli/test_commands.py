@@ -253,7 +253,7 @@ def test_a_confirmed_draft(desk: Path, understudy):
     (desk / "draft.toml").write_text(drafted.out.replace('status = "draft"', 'status = "confirmed"'))
     wish = ("synth", "people.csv", "--schema", "draft.toml", "--epsilon", 1, "--out", "out")
     assert understudy(*wish).code == 0
-    assert certificate_of(desk / "out")["columns"]["age"] == "confirmed"
+    assert certificate_of(desk / "out")["columns"]["age"] == "confirmed unchanged"
 
 
 def test_a_column_of_missing_values_is_no_error(desk: Path, understudy):
@@ -488,3 +488,12 @@ def test_measurements_hold_no_objects(desk: Path, understudy):
     assert understudy("synth", "people.csv", "--epsilon", 1, "--out", "out").code == 0
     with np.load(desk / "out" / "measurements.npz", allow_pickle=False) as arrays:
         assert {arrays[n].dtype.kind for n in arrays.files} <= set("iuU")
+
+
+def test_a_draft_on_disk_has_notes_and_is_for_its_owner_alone(desk: Path, understudy):
+    done = understudy("schema", "people.csv", "--out", "draft.toml")
+    assert done.code == 0 and "check every line" in done.err
+    text = (desk / "draft.toml").read_text(encoding="utf-8")
+    assert "Whom does the guarantee protect?" in text and "different values" in text and 'draft = "sha256:' in text
+    assert (desk / "draft.toml").stat().st_mode & 0o077 == 0
+    assert understudy("schema", "people.csv").out == text

@@ -13,7 +13,6 @@ from understudy.boundary.tables.sources import open as open_table
 from understudy.cli.locations import ledger_of, schema_of
 from understudy.cli.screen import print_facts, print_json, print_table, print_toml, progress, tell
 from understudy.errors import ReleaseError
-from understudy.files import write_atomically
 from understudy.pages.formatting import counted
 from understudy.queries.answer import Answer, IntervalEstimate
 from understudy.queries.query import query
@@ -24,14 +23,15 @@ from understudy.releases.release import Release
 def draft_to(data: str, out: Path | None, overwrite: bool) -> None:
     if out is not None and out.exists() and not overwrite:
         raise ReleaseError(f"{str(out)!r} exists already; choose another file, or overwrite it", out)
-    schema = draft_schema(data)
+    with progress(None, quiet=False) as begin:
+        schema = draft_schema(data, progress=begin)
     if out is not None:
-        write_atomically(out, schema.dumps().encode(), private=True)
+        schema.save(out)
     # To standard error, since standard output may be the schema itself, on its way to a file.
     if left_out := [c.name for c in schema if isinstance(c, Identifier)]:
         tell(f"drafted as identifiers, so left out of a release: {', '.join(left_out)}", error=True)
     if out is None:
-        print_toml(schema.dumps())
+        print_toml(schema.commented)
     else:
         tell(f'{out}: check every line, then change status to "confirmed"', error=True)
 

@@ -20,7 +20,7 @@ from understudy.boundary.privacy.budget import GDP, ZCDP, Budget, Spend
 from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.schema.column import Column, Datetime, Identifier, Integer
 from understudy.boundary.schema.domain import Coding, Domain
-from understudy.boundary.schema.schema import CONFIRMED, DECLARED, REPLACE_ONE
+from understudy.boundary.schema.schema import CONFIRMED, DECLARED, REPLACE_ONE, UNCHANGED
 from understudy.boundary.schema.spelling import special_text
 from understudy.methods.forecast.caution import rough
 from understudy.methods.forecast.forecast import Forecast
@@ -55,6 +55,7 @@ NORMAL_REACH, LAPLACE_REACH = 1.96, math.log(20)
 ORIGINS = {
     DECLARED: "Declared public in the schema.",
     CONFIRMED: "Drafted from the data, then confirmed as public by a person.",
+    UNCHANGED: "Drafted from the data, and confirmed as public by a person who changed nothing.",
     BOUGHT: "Learned with a part of the budget.",
     UNCONFIRMED: "Drafted from the data and accepted as public by a flag; so this release has no guarantee.",
     NEVER_READ: "An identifier: never modelled.",

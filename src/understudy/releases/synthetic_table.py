@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Line, Number
+from understudy.boundary.schema.file_format import FileFormat
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.schema.spelling import special_name
 from understudy.boundary.tables.connection import written_moments
@@ -141,24 +143,55 @@ def _nullable_pandas(pa: Any, pd: Any, kind: Any) -> Any:
 def csv_bytes(table: pa.Table, schema: Schema) -> bytes:
     """The table as CSV text; a missing value is written as the first of the schema's `missing_values`, or as nothing.
 
-    Quotes stand only where a text of the table needs them, as in most originals.
+    Quotes stand only where a text of the table needs them, as in most originals. Where the schema declares how the
+    file is written, the synthetic one is written so too, without marks between thousands.
     """
     import pyarrow as pa
     import pyarrow.csv as pacsv
 
-    table = _with_formats(table, schema)
+    file = schema.file or FileFormat()
+    delimiter = file.delimiter or ","
+    table = _with_marks(_with_formats(table, schema), schema, file)
     options = pacsv.WriteOptions(
         null_string=schema.missing_values[0] if schema.missing_values else "",
-        quoting_style="needed" if _needs_quotes(table) else "none",
+        quoting_style="needed" if _needs_quotes(table, delimiter) else "none",
         include_header=False,
+        delimiter=delimiter,
     )
     # pyarrow always quotes the names of columns; Python's writer does so only where they need it.
     header = io.StringIO()
-    csv.writer(header, lineterminator="\n").writerow(table.column_names)
+    csv.writer(header, lineterminator="\n", delimiter=delimiter, quotechar=file.quote).writerow(table.column_names)
     sink = pa.BufferOutputStream()
     sink.write(header.getvalue().encode())
-    pacsv.write_csv(table, sink, options)
-    return sink.getvalue().to_pybytes()
+    if file.quote == '"':
+        pacsv.write_csv(table, sink, options)
+    else:  # pyarrow knows the usual quotes only
+        sink.write(_quoted_rows(table, options.null_string, delimiter, file.quote).encode())
+    written = sink.getvalue().to_pybytes()
+    return written if file.is_utf8 else written.decode().encode(file.encoding)
+
+
+def _quoted_rows(table: pa.Table, missing: str, delimiter: str, quote: str) -> str:
+    import pyarrow as pa
+
+    columns = [c.cast(pa.string()).fill_null(missing).to_pylist() for c in table.columns]
+    body = io.StringIO()
+    csv.writer(body, lineterminator="\n", delimiter=delimiter, quotechar=quote).writerows(zip(*columns, strict=True))
+    return body.getvalue()
+
+
+def _with_marks(table: pa.Table, schema: Schema, file: FileFormat) -> pa.Table:
+    """Numbers as texts with a decimal comma, where the file has one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for column in schema:
+        if isinstance(column, Number) and column.name in table.column_names:
+            mark, place = file.marks_of(column.name).decimal, table.column_names.index(column.name)
+            if mark != ".":
+                texts = pc.replace_substring(table.column(place).cast(pa.string()), ".", mark)
+                table = table.set_column(place, column.name, texts)
+    return table
 
 
 def _with_formats(table: pa.Table, schema: Schema) -> pa.Table:
@@ -174,13 +207,14 @@ def _with_formats(table: pa.Table, schema: Schema) -> pa.Table:
     return table
 
 
-def _needs_quotes(table: pa.Table) -> bool:
+def _needs_quotes(table: pa.Table, delimiter: str) -> bool:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     texts = [c for c in table.columns if pa.types.is_string(c.type)]
     # Also an empty text, which would be read as missing, and spaces at the ends, which would be trimmed.
-    return any(pc.any(pc.match_substring_regex(c, r'[",\r\n]|^$|^\s|\s$')).as_py() for c in texts)
+    pattern = rf'[",\r\n]|{re.escape(delimiter)}|^$|^\s|\s$'
+    return any(pc.any(pc.match_substring_regex(c, pattern)).as_py() for c in texts)
 
 
 def parquet_bytes(table: pa.Table) -> bytes:

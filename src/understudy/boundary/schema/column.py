@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 from understudy.boundary.schema.expression import Kind
@@ -56,9 +57,16 @@ class Column:
 
     name: str
     missing: bool = False
+    missing_values: tuple[str, ...] = field(default=(), kw_only=True)
+    """Texts that mean a missing value in this column alone."""
 
     type: ClassVar[str]
     _kind: ClassVar[Kind]
+
+    @cached_property
+    def missing_texts(self) -> tuple[str, ...]:
+        """All of them: whole numbers among them with a point, too."""
+        return with_points(self.missing_values)
 
     @property
     def kind(self) -> Kind:
@@ -442,6 +450,11 @@ def spelled_with_point(text: str) -> tuple[str, ...]:
     if text.isascii() and text.removeprefix("-").isdecimal():
         return (f"{text}.0",)
     return ()
+
+
+def with_points(texts: Sequence[str]) -> tuple[str, ...]:
+    """The texts, and behind them those that pandas makes of the whole numbers among them."""
+    return tuple(dict.fromkeys((*texts, *(text for value in texts for text in spelled_with_point(value)))))
 
 
 def _also(label: str) -> tuple[str, ...]:

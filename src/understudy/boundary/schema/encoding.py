@@ -41,7 +41,7 @@ def read_value(column: Column, value: object, missing_texts: Collection[str]) ->
     None where it is missing (nothing, an empty text or one of `missing_texts`), and where it can't be read.
     """
     text = (spell(value) or "").strip(SPACES)
-    if not text or text in missing_texts:
+    if not text or text in missing_texts or text in column.missing_texts:
         return None  # before the type is looked at: "-9" may be a missing value of a column of numbers
     match column:
         case Boolean():
@@ -157,7 +157,8 @@ def codes_of_column(
     """
     kind = column.type
     numbers = pa.types.is_integer(kind) or (pa.types.is_floating(kind) and not pa.types.is_float16(kind))
-    if numbers and reads_numbers(coding.column) and not any(map(may_be_number, missing_texts)):
+    missing = (*missing_texts, *coding.column.missing_texts)
+    if numbers and reads_numbers(coding.column) and not any(map(may_be_number, missing)):
         return codes_of_numbers(coding, column.to_numpy().astype(np.float64, copy=False))  # null becomes NaN
     # Each distinct value is read by itself, so that neither its frequency nor its neighbours have a part in it.
     encoded = column.combine_chunks().dictionary_encode()

@@ -6,6 +6,7 @@ A method may use whatever stands here without paying for it. What is not here is
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,10 +28,11 @@ from understudy.boundary.schema.column import (
     Number,
     Ordinal,
     as_datetime,
-    spelled_with_point,
+    with_points,
 )
 from understudy.boundary.schema.derived import DERIVED, Derived, DerivedInteger, DerivedNumber, bound, derived
 from understudy.boundary.schema.expression import Constraint, Kinds
+from understudy.boundary.schema.file_format import FileFormat
 from understudy.boundary.schema.spelling import special_name
 from understudy.card import Card, shortened
 from understudy.errors import InputError, SchemaError
@@ -45,7 +47,9 @@ NEIGHBOURS = (ADD_REMOVE, REPLACE_ONE)
 DECLARED = "declared"
 DRAFT = "draft"
 CONFIRMED = "confirmed"
-STATUSES = (DECLARED, DRAFT, CONFIRMED)
+UNCHANGED = "confirmed unchanged"
+"""Confirmed by a person who changed no fact of the draft."""
+STATUSES = (DECLARED, DRAFT, CONFIRMED, UNCHANGED)
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,13 @@ class Schema(Card):
     missing_values: tuple[str, ...] = ()
     status: str = DECLARED
     confirmation: Confirmation | None = None
+    file: FileFormat | None = None
+    """How the CSV file is written, where that is declared."""
+    drafted: str | None = field(default=None, compare=False, repr=False)
+    """The digest of the facts that were drafted. A release never has it: the facts may have been changed since."""
+    notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False, repr=False)
+    """What a draft says about its columns; under "", "unit" and "rules" about the table. Prose begins with a space,
+    what may be uncommented does not. They tell counts, so `dumps` leaves them out."""
     _by_name: Mapping[str, Column] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -111,10 +122,13 @@ class Schema(Card):
             raise SchemaError("every column is an identifier, so there is nothing to model; declare another type", self)
         one_of("neighbours", self.neighbours, NEIGHBOURS, error=SchemaError, subject=self)
         one_of("status", self.status, STATUSES, error=SchemaError, subject=self)
-        if self.confirmation is not None and self.status != CONFIRMED:
+        if self.confirmation is not None and self.status not in (CONFIRMED, UNCHANGED):
             raise SchemaError(f'confirmed: the status ({self.status}) must be "confirmed" beside it', self)
+        if self.status == CONFIRMED and self.drafted is not None and self.drafted == self.digest:
+            object.__setattr__(self, "status", UNCHANGED)
         self._check_missing_values()
         self._check_special_values()
+        self._check_encoding()
         self._check_unit()
         self.constraints  # noqa: B018 - parsing them is the check
 
@@ -127,12 +141,26 @@ class Schema(Card):
                 self,
             )
 
+    def _check_encoding(self) -> None:
+        """A synthetic table is written as the file is, so its encoding must have the characters of every label."""
+        if self.file is None or self.file.is_utf8:
+            return
+        for column in self.columns:
+            labels = column.labels if isinstance(column, Categorical) and column.values is not None else ()
+            for text in (column.name, *map(str, labels)):
+                if not self.file.can_write(text):
+                    raise SchemaError(
+                        f"column {column.name!r}: {text!r} has characters that encoding {self.file.encoding!r} has not",
+                        column,
+                    )
+
     def _check_missing_values(self) -> None:
-        missing = frozenset(self.missing_texts)
+        own = frozenset(self.missing_texts)
         for column in self.columns:
             if not isinstance(column, Categorical) or column.values is None:
                 continue
             # A row with such a text would be missing on one reading and a label on the other.
+            missing = own.union(column.missing_texts)
             both = next((v for v in column.labels if str(v) in missing), None)
             if both is not None:
                 raise SchemaError(
@@ -201,8 +229,11 @@ class Schema(Card):
     @cached_property
     def missing_texts(self) -> tuple[str, ...]:
         """Every text that means a missing value: `missing_values`, and whole numbers among them with a point."""
-        pointed = (text for value in self.missing_values for text in spelled_with_point(value))
-        return tuple(dict.fromkeys((*self.missing_values, *pointed)))
+        return with_points(self.missing_values)
+
+    def missing_texts_of(self, column: str) -> tuple[str, ...]:
+        """Those of the whole table, and those of one column."""
+        return (*self.missing_texts, *self[column].missing_texts)
 
     @property
     def public_rows(self) -> bool:
@@ -250,6 +281,12 @@ class Schema(Card):
         kinds = self._kinds_of(c for c in self.columns if not isinstance(c, Identifier))
         return tuple(Constraint.parse(rule.condition, rule.then, kinds) for rule in self.rules)
 
+    @property
+    def digest(self) -> str:
+        """Of the facts alone, whoever confirmed them."""
+        facts = dataclasses.replace(self, status=DECLARED, confirmation=None, drafted=None).dumps()
+        return f"sha256:{hashlib.sha256(facts.encode()).hexdigest()}"
+
     def with_columns(self, columns: Iterable[Column]) -> Schema:
         """The same schema with some columns put in place of those of the same name (say, with bought bounds)."""
         # `replace` makes every check again: a bought bound obeys the rules of a declared one.
@@ -285,8 +322,9 @@ class Schema(Card):
             if keys.get("type", facts["type"]) != facts["type"]:
                 facts = {"missing": self[name].missing}
             facts |= {key: list(v) if isinstance(v, tuple) else v for key, v in keys.items()}
-            found.append(_column(name, {key: v for key, v in facts.items() if v is not None}))
-        status = DRAFT if self.status == CONFIRMED else self.status
+            stated = {key: v for key, v in facts.items() if v is not None}
+            found.append(_column(name, stated, self._by_name))
+        status = DRAFT if self.status in (CONFIRMED, UNCHANGED) else self.status
         return dataclasses.replace(self.with_columns(found), status=status, confirmation=None)
 
     def confirm(self, *, by: str, source: str = "") -> Schema:
@@ -364,6 +402,8 @@ class Schema(Card):
             missing_values=tuple(missing),
             status=raw.get("status", DECLARED),
             confirmation=_confirmation(raw.get("confirmed")),
+            file=FileFormat.from_dict(raw.get("file")),
+            drafted=_drafted(raw.get("draft")),
         )
 
     def dumps(self) -> str:
@@ -377,10 +417,14 @@ class Schema(Card):
         if self.confirmation is not None:
             said = {"by": self.confirmation.by, "source": self.confirmation.source}
             out["confirmed"] = {key: text for key, text in said.items() if text}
+        if self.status == DRAFT and self.drafted is not None:
+            out["draft"] = self.drafted
         if self.missing_values:
             out["missing_values"] = list(self.missing_values)
         if self.unit:
             out["unit"] = {"column": self.unit.column, "max_rows": self.unit.max_rows}
+        if self.file:
+            out["file"] = self.file.to_dict()
         out["columns"] = {c.name: _facts(c) for c in self.columns}
         if self.rules:
             halves = [{"if": rule.condition, "then": rule.then} for rule in self.rules]
@@ -388,10 +432,29 @@ class Schema(Card):
         head = f"{DRAFT_LINE}\n" * (self.status == DRAFT)
         return head + tomli_w.dumps(out)
 
+    @property
+    def commented(self) -> str:
+        """The text of a draft with its notes, for whoever may see the rows."""
+        if self.status != DRAFT or not self.notes:
+            return self.dumps()
+        text = self.dumps().splitlines()
+        # A table's own keys end where the next table begins, so what may be uncommented stands before the first one.
+        first = next(i for i, line in enumerate(text) if line.startswith("["))
+        lines, names = [*text[:1], *self._notes_of(""), *text[1:first], *self._notes_of("unit")], iter(self.names)
+        for line in text[first:]:
+            # Only the head of a column begins so: what stands in a list or a text is indented or quoted.
+            if line.startswith("[columns."):
+                lines += self._notes_of(next(names))
+            lines.append(line)
+        return "\n".join([*lines, "", *self._notes_of("rules")]).rstrip() + "\n"
+
+    def _notes_of(self, key: str) -> list[str]:
+        return [f"#{note}".rstrip() for note in self.notes.get(key, ())]
+
     def save(self, path: str | Path) -> None:
-        """Writes the schema as TOML, whole or not at all."""
+        """Writes the schema as TOML, whole or not at all; a draft with its notes."""
         # A draft holds values of the rows, until somebody says that they are public.
-        write_atomically(Path(path), self.dumps().encode(), private=self.status == DRAFT)
+        write_atomically(Path(path), self.commented.encode(), private=self.status == DRAFT)
 
 
 def _listing(names: Sequence[str], most: int = 8) -> str:
@@ -424,7 +487,7 @@ _KEYS: dict[type[Column], dict[str, str]] = {
 }
 # Silence could mean "private" or "forgotten"; the first costs budget, so it has to be written.
 _MUST_STATE = {"min", "max", "values"}
-_TOP = ("status", "confirmed", "neighbours", "missing_values", "unit", "columns", "constraints")
+_TOP = ("status", "draft", "confirmed", "neighbours", "missing_values", "unit", "file", "columns", "constraints")
 
 
 def _columns(tables: Mapping[str, Any]) -> tuple[Column, ...]:
@@ -450,7 +513,7 @@ def _column(name: str, facts: Any, others: Mapping[str, Column] | None = None) -
     keys = _KEYS[cls]
     if cls is DerivedNumber:
         keys = _KEYS[DerivedInteger] | keys
-    _known(where, facts, ("type", "missing", *keys))
+    _known(where, facts, ("type", "missing", "missing_values", *keys))
     if not isinstance(facts.get("missing", False), bool):
         raise SchemaError(f"{where}: missing ({shown(facts['missing'])}) must be true or false", facts)
     # Nothing is modelled of a column that rebuilds itself, so that it needs no bounds.
@@ -459,6 +522,10 @@ def _column(name: str, facts: Any, others: Mapping[str, Column] | None = None) -
         raise SchemaError(f'{where}: {key} must be stated; write {key} = "private" to buy it with budget', facts)
     fields = {name: _value(where, cls, key, facts[key]) for key, name in keys.items() if key in facts}
     fields["missing"] = facts.get("missing", False)
+    own = facts.get("missing_values", [])
+    if not isinstance(own, list) or not all(isinstance(v, str) for v in own):
+        raise SchemaError(f"{where}: missing_values ({shown(own)}) must be a list of strings", facts)
+    fields["missing_values"] = tuple(own)
     if cls is DerivedNumber:
         if "of" not in fields:
             raise SchemaError(f'{where}: of must be stated, such as of = "discharged - admitted"', facts)
@@ -491,6 +558,8 @@ def _facts(column: Column) -> dict[str, Any]:
             out[key] = _plain(value)
     if column.missing:
         out["missing"] = True
+    if column.missing_values:
+        out["missing_values"] = list(column.missing_values)
     return out
 
 
@@ -518,6 +587,12 @@ def _unit(raw: Any) -> Unit | None:
         raise SchemaError('unit needs a column, such as [unit] column = "patient_id"', raw)
     _known("unit", raw, ("column", "max_rows"))
     return Unit(raw["column"], raw.get("max_rows", 1))
+
+
+def _drafted(raw: Any) -> str | None:
+    if raw is not None and not isinstance(raw, str):
+        raise SchemaError(f"draft ({raw!r}) must be a string, the digest that was written with the draft", raw)
+    return raw
 
 
 def _rules(raw: Any) -> tuple[Rule, ...]:

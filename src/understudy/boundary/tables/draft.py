@@ -2,60 +2,42 @@
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from understudy.boundary.schema.column import (
-    DEFAULT_BINS,
-    LARGEST_INTEGER,
-    Boolean,
-    Categorical,
-    Column,
-    Datetime,
-    Identifier,
-    Integer,
-    Number,
-)
+import numpy as np
+
+from understudy.boundary.schema.column import Column, Integer, Number
+from understudy.boundary.schema.file_format import FileFormat, Marks
 from understudy.boundary.schema.schema import DRAFT, Schema
-from understudy.boundary.tables.connection import quoted_name, quoted_text
+from understudy.boundary.schema.spelling import spell
+from understudy.boundary.tables.drafting.columns import Drafted, draft_column
+from understudy.boundary.tables.drafting.facts import MISSING_TOKENS, Facts, gather
+from understudy.boundary.tables.drafting.rules import propose_rules, propose_unit
 from understudy.boundary.tables.rows import Rows
 from understudy.boundary.tables.table import is_table
+from understudy.boundary.tables.text_files import CSV_ENDINGS, detected
 from understudy.errors import SchemaError, TableError
 
-MISSING_TOKENS = ("?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
-# Rules of thumb: a person checks every line of a draft before it is used.
-MOST_CATEGORIES = 200
-MOST_NUMERIC_CATEGORIES = 2
-MOST_DECIMALS = 4
-IDENTIFIER_SHARE = 0.5
-"""A text column in which more than this share of values is distinct looks like an identifier."""
+OPENING = (
+    " Each column below was guessed from the rows. Put in what you can defend without them, from the code book, the",
+    ' form or the law. Lists and bounds that are not public can be bought: values = "private", max = "private".',
+    " Comments are for you alone, and no release has them. What the keys mean: docs/concepts/schema.md",
+    "",
+)
 
 
-@dataclasses.dataclass(frozen=True)
-class Profile:
-    """What a draft is made of, per column: counts of what its texts can be read as."""
-
-    rows: int
-    missing: int
-    distinct: int
-    numbers: int
-    whole: int
-    dates: int
-    midnights: int
-    booleans: int
-    low: float | None
-    high: float | None
-    decimals: int
-    first: Any
-    last: Any
-
-    @property
-    def present(self) -> int:
-        return self.rows - self.missing
-
-
-def draft_schema(source: Any) -> Schema:
+def draft_schema(source: Any, *, progress: Callable[[str], None] | None = None) -> Schema:
     """Drafts a schema from a frame or a file, to be checked and confirmed by a person before it is used.
+
+    Saved, it has comments for that person: what was counted, what else a column could be, which rules every row obeys,
+    and which ids come back. They are internal, as the draft is; no release has them.
+
+    Args:
+        source: A frame, or a path as `understudy.open` takes it.
+        progress: Called with the name of each pass over the rows.
 
     >>> import pyarrow as pa
     >>> draft_schema(pa.table({"age": [31, 47, 52]})).status
@@ -63,100 +45,79 @@ def draft_schema(source: Any) -> Schema:
     """
     if is_table(source):
         raise TableError(f"a {type(source).__name__} can't be read; give a frame or a path", source)
-    rows = Rows.of(source)
-    try:
-        tokens = _tokens(rows)
-        columns = tuple(_draft(rows, name, tokens) for name in rows.columns)
-        if not any(c.modelled for c in columns):
-            raise TableError(
-                "no schema can be drafted: every column is an identifier, by its values; write one by hand", columns
-            )
-        return Schema(columns, missing_values=tokens, status=DRAFT)
-    except SchemaError as error:
-        # It may quote a bound or a label, which here is a cell.
-        column = getattr(error.subject, "name", None)
-        which = f" for column {column!r}" if isinstance(column, str) else ""
+    watch = progress or (lambda part: None)
+    file = _file_of(source)
+    rows = Rows.of(source, file=file)
+    facts = gather(rows, _categories(source), watch)
+    with np.errstate(over="ignore"):  # of numbers near the largest there are, whose range is infinite
+        drafted = [_drafted(f) for f in facts]
+    columns = tuple(d.column for d in drafted)
+    if not any(c.modelled for c in columns):
         raise TableError(
-            f"no schema can be drafted{which}: no declaration fits its values; write one by hand"
+            "no schema can be drafted: every column is an identifier, by its values; write one by hand", columns
+        )
+    seen = {t for f in facts for t in (*f.tokens, *f.strays, *(f.counts or ()))}
+    tokens = tuple(t for t in MISSING_TOKENS if t in seen)
+    file = _with_marks(file, facts, columns) if file else None
+    schema = Schema(columns, missing_values=tokens, status=DRAFT, file=file)
+    watch("rules and ids")
+    if file is not None:  # with numbers in plain notation
+        rows = Rows.of(source, schema=schema)
+    notes = {d.column.name: tuple(f" {note}" for note in d.notes) for d in drafted}
+    unit = propose_unit(rows, drafted, facts)
+    with np.errstate(over="ignore"):
+        rules = propose_rules(rows, columns, tokens)
+    notes |= {"": OPENING, "unit": tuple(unit), "rules": tuple(rules)}
+    return replace(schema, notes=notes, drafted=schema.digest)
+
+
+def _file_of(source: Any) -> FileFormat | None:
+    if isinstance(source, str | Path) and str(source).lower().endswith(CSV_ENDINGS) and Path(source).is_file():
+        return detected(Path(source))
+    return None
+
+
+def _with_marks(file: FileFormat, facts: list[Facts], columns: tuple[Column, ...]) -> FileFormat:
+    """The marks that most columns have, for the whole file; those of the others by name."""
+    found = {
+        f.name: f.reading.marks
+        for f, c in zip(facts, columns, strict=True)
+        if f.reading.kind == "number" and isinstance(c, Integer | Number)
+    }
+    grouped = {m.decimal: m for m in found.values() if m.thousands}
+    found = {n: grouped.get(m.decimal, m) if not (m.plain or m.thousands) else m for n, m in found.items()}
+    special = [m for m in found.values() if not m.plain]
+    # Where some column has a decimal comma, whole numbers without any mark agree with it.
+    common = max(special, key=special.count) if special else Marks()
+    pointed = {f.name for f in facts if f.reading.marks.plain and f.decimals}
+    others = {n: m for n, m in found.items() if m != common and (not m.plain or n in pointed)}
+    if len(others) > len(found) / 2:
+        return replace(file, columns={n: m for n, m in found.items() if not m.plain})
+    return replace(file, marks=common, columns=others)
+
+
+def _drafted(facts: Facts) -> Drafted:
+    try:
+        return draft_column(facts)
+    except SchemaError:  # it may quote a bound or a label, which here is a cell
+        raise TableError(
+            f"no schema can be drafted for column {facts.name!r}: no declaration fits its values; write one by hand"
         ) from None
 
 
-def _tokens(rows: Rows) -> tuple[str, ...]:
-    """Which of the usual tokens for a missing value occur anywhere."""
-    texts = ", ".join(_text(n) for n in rows.columns)
-    listed = ", ".join(map(quoted_text, MISSING_TOKENS))
-    found = rows.query(
-        f"SELECT DISTINCT t FROM (SELECT unnest([{texts}]) AS t FROM {rows.relation}) WHERE t IN ({listed})"
-    )
-    return tuple(t for t in MISSING_TOKENS if (t,) in found)
+def _categories(source: Any) -> dict[str, tuple[tuple[str, ...], bool]]:
+    """The categories that a frame declares, as texts, and whether they are in order."""
+    found: dict[str, tuple[tuple[str, ...], bool]] = {}
+    if hasattr(source, "iloc"):  # pandas
+        for name, kind in zip(source.columns, source.dtypes, strict=True):
+            if hasattr(kind, "categories"):
+                found[str(name)] = _spelled(list(kind.categories)), bool(kind.ordered)
+    elif hasattr(source, "collect_schema"):  # polars
+        for name, kind in source.collect_schema().items():
+            if type(kind).__name__ == "Enum":  # its order is that of its list
+                found[name] = _spelled(kind.categories.to_list()), False
+    return found
 
 
-def _draft(rows: Rows, name: str, tokens: tuple[str, ...]) -> Column:
-    profile = _profile(rows, name, tokens)
-    missing = profile.missing > 0
-    if not profile.present:
-        return Identifier(name)
-    # The narrowest reading that fits every value comes first; 0 and 1 are numbers, until a person says otherwise.
-    if profile.booleans == profile.present and profile.distinct <= 2 and not profile.numbers:
-        return Boolean(name, missing=missing)
-    if profile.dates == profile.present and not profile.numbers:
-        resolution = "day" if profile.midnights == profile.dates else "second"
-        return Datetime(name, missing=missing, minimum=profile.first, maximum=profile.last, resolution=resolution)
-    if profile.numbers == profile.present:
-        return _draft_number(name, missing, profile)
-    if profile.distinct > MOST_CATEGORIES or (
-        profile.present > 20 and profile.distinct > IDENTIFIER_SHARE * profile.present
-    ):
-        return Identifier(name)
-    values = rows.query(
-        f"SELECT DISTINCT {_text(name)} AS v FROM {rows.relation} WHERE {_present(name, tokens)} ORDER BY v"
-    )
-    return Categorical(name, missing=missing, values=tuple(v for (v,) in values))
-
-
-def _draft_number(name: str, missing: bool, profile: Profile) -> Column:
-    assert profile.low is not None and profile.high is not None
-    if profile.whole == profile.numbers and max(abs(profile.low), abs(profile.high)) <= LARGEST_INTEGER:
-        if profile.distinct <= MOST_NUMERIC_CATEGORIES and profile.distinct < profile.high - profile.low + 1:
-            return Categorical(name, missing=missing, values=tuple(sorted({int(profile.low), int(profile.high)})))
-        return Integer(name, missing=missing, minimum=int(profile.low), maximum=int(profile.high))
-    high = profile.high if profile.high > profile.low else profile.low + 1
-    decimals, bins = _grain(high - profile.low, profile.decimals)
-    return Number(name, missing=missing, minimum=profile.low, maximum=high, decimals=decimals, bins=bins)
-
-
-def _grain(width: float, decimals: int) -> tuple[int | None, int | None]:
-    """Decimals, and bins of at least two steps of them: a bin without any value could not be released."""
-    decimals = min(MOST_DECIMALS, decimals)
-    steps = width * 10.0**decimals
-    if steps < 2:  # numbers such as 3e-7, which show no decimals
-        return None, None
-    return decimals, None if steps >= 2 * DEFAULT_BINS else int(steps / 2)
-
-
-def _profile(rows: Rows, name: str, tokens: tuple[str, ...]) -> Profile:
-    (row,) = rows.query(
-        f"""
-        WITH texts AS (SELECT CASE WHEN {_present(name, tokens)} THEN {_text(name)} END AS t FROM {rows.relation}),
-        readings AS (
-            SELECT t, TRY_CAST(t AS DOUBLE) AS x, TRY_CAST(t AS TIMESTAMP) AS d FROM texts
-        )
-        SELECT count(*), count(*) - count(t), count(DISTINCT t), count(x) FILTER (isfinite(x)),
-               count(x) FILTER (isfinite(x) AND x = floor(x)), count(d) FILTER (isfinite(d)),
-               count(d) FILTER (d = date_trunc('day', d)), count(t) FILTER (lower(t) IN ('true', 'false')),
-               min(x) FILTER (isfinite(x)), max(x) FILTER (isfinite(x)),
-               coalesce(max(CASE WHEN isfinite(x) THEN length(regexp_extract(t, '[.]([0-9]*)$', 1)) END), 0),
-               min(d), max(d)
-        FROM readings
-        """
-    )
-    return Profile(*row)
-
-
-def _text(name: str) -> str:
-    return f"trim(CAST({quoted_name(name)} AS VARCHAR))"
-
-
-def _present(name: str, tokens: tuple[str, ...]) -> str:
-    listed = ", ".join(map(quoted_text, ("", *tokens)))
-    return f"{quoted_name(name)} IS NOT NULL AND {_text(name)} NOT IN ({listed})"
+def _spelled(values: list[Any]) -> tuple[str, ...]:
+    return tuple(text for value in values if (text := spell(value)) is not None)

@@ -78,7 +78,7 @@ class DuckTable(TableCard):
         return group_rows(grid, self._codes(domain, grid.columns))
 
     def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
-        pairs = self._fetch(select_values(self._source, self.schema.unit, column, self.schema.missing_texts))
+        pairs = self._fetch(select_values(self._source, self.schema.unit, column, self.schema.missing_texts_of(column)))
         return [value for value, _ in pairs], np.array([rows for _, rows in pairs], dtype=np.int64)
 
     def count_rows(self) -> int:

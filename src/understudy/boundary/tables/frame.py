@@ -272,6 +272,7 @@ def _engine_type(kind: pa.DataType) -> str | None:
 def is_plain(coding: Coding, kind: pa.DataType, missing_texts: Sequence[str]) -> bool:
     """Whether a column of this type is read here; an engine reads the others."""
     column = coding.column
+    missing_texts = (*missing_texts, *column.missing_texts)
     # Why these types and no others: docs/decisions/0002. What is added here must pass `test_frame_table.py` to the bit.
     if isinstance(coding, EvenCoding):  # the engine finds such bins by a division, and so must every other way
         return False

@@ -125,7 +125,7 @@ class PostgresTable(TableCard):
         return dense(rows, domain.shape(tally.by), len(tally.summands))
 
     def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
-        query = select_values(self._source, self.schema.unit, column, self.schema.missing_texts)
+        query = select_values(self._source, self.schema.unit, column, self.schema.missing_texts_of(column))
         pairs = sorted(self._fetch(bound_query(query)))  # by code point, and not by the server's collation
         return [value for value, _ in pairs], np.array([rows for _, rows in pairs], dtype=np.int64)
 

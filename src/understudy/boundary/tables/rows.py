@@ -13,6 +13,7 @@ from typing import Any
 
 from understudy.boundary.schema.column import Column
 from understudy.boundary.schema.domain import Coding
+from understudy.boundary.schema.file_format import FileFormat
 from understudy.boundary.schema.late_imports import duckdb, exp, pa
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.duck import DuckTable, stored_as, unreadable
@@ -30,27 +31,30 @@ class Rows:
     name: str
     source: Source
     connection: Any
+    kind: str = "frame"
 
     @classmethod
-    def of(cls, source: Any, name: str = "the frame") -> Rows:
-        """Of whatever `understudy.open` takes, and of what it returns."""
+    def of(
+        cls, source: Any, name: str = "the frame", schema: Schema | None = None, file: FileFormat | None = None
+    ) -> Rows:
+        """Of whatever `understudy.open` takes or returns; `schema`, or `file` alone, says how a file is written."""
         if isinstance(source, DuckTable):
-            return cls(source.name, source._source, source._connection)  # of the same package
+            return cls(source.name, source._source, source._connection, source.kind)  # of the same package
         if isinstance(source, str | Path):
-            found = path_relation(str(source))
-            return cls._described(found.name, found.connection, found.relation)
+            found = path_relation(str(source), schema, file)
+            return cls._described(found.name, found.connection, found.relation, found.kind)
         if kind_of(source) is None:
             raise TableError(f"a {type(source).__name__} can't be read; give a frame or a path", source)
         return cls._described(name, *frame_relation(source, name))
 
     @classmethod
-    def _described(cls, name: str, connection: Any, relation: Any) -> Rows:
+    def _described(cls, name: str, connection: Any, relation: Any, kind: str = "frame") -> Rows:
         try:
             found = connection.sql(exp.select("*").from_(relation).limit(0).sql(dialect="duckdb"))
         except (duckdb.Error, RuntimeError, UnicodeError) as error:  # a damaged file's names may be no UTF-8
             raise unreadable(name, error) from None
         types = dict(zip(found.columns, map(str, found.types), strict=True))
-        return cls(name, Source(relation, {c: stored_as(c, kind) for c, kind in types.items()}), connection)
+        return cls(name, Source(relation, {c: stored_as(c, t) for c, t in types.items()}), connection, kind)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -73,6 +77,13 @@ class Rows:
         """A query of DuckDB's: every row as a release reads it, step by step (`sums_sql.select_looks`)."""
         return str(select_looks(self.source, schema, codings).sql(dialect="duckdb"))
 
+    def fetch(self, text: str) -> pa.Table:
+        """The answer to a query of DuckDB's as a table."""
+        try:
+            return self.connection.sql(text).to_arrow_table()
+        except (duckdb.Error, OSError) as error:
+            raise unreadable(self.name, error) from None
+
     def query(self, text: str) -> list[tuple[Any, ...]]:
         """The answer to a query of DuckDB's; the rows stand in it as `relation`."""
         try:
@@ -81,7 +92,4 @@ class Rows:
             raise unreadable(self.name, error) from None
 
     def _fetch(self, query: Any) -> pa.Table:
-        try:
-            return self.connection.sql(query.sql(dialect="duckdb")).to_arrow_table()
-        except (duckdb.Error, OSError) as error:
-            raise unreadable(self.name, error) from None
+        return self.fetch(query.sql(dialect="duckdb"))

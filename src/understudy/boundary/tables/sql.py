@@ -103,7 +103,7 @@ def person_of(stored: Stored, missing_values: Sequence[str]) -> Expression:
     """
     if stored.kind == "whole" and not any(map(may_be_number, missing_values)):
         return raw(stored.name)
-    return case([(_is_missing(stored, missing_values), exp.null())], _text(stored, exactly=True))
+    return case([(_is_missing(stored, missing_values), exp.null())], text_of(stored, exactly=True))
 
 
 def select_rounded_ids(source: Source, unit: Unit) -> Expression | None:
@@ -161,7 +161,7 @@ def select_read(
 def select_values(source: Source, unit: Unit | None, column: str, missing_values: Sequence[str]) -> Expression:
     """The distinct texts of a column with their counts."""
     stored = source.columns[column]
-    text = _text(stored)
+    text = text_of(stored)
     return (
         exp.select(exp.alias_(text, "value"), exp.alias_(exp.Count(this=exp.Star()), "rows"))
         .from_(capped(source, unit, missing_values).subquery(ROWS))
@@ -201,7 +201,7 @@ def select_steps(
         text, missing = exp.cast(exp.null(), "text"), value.copy().is_(exp.null())
         if not isinstance(column, Derived) or column.in_table:
             stored = source.columns[column.name]
-            text, missing = _text(stored), _is_missing(stored, missing_values)
+            text, missing = text_of(stored), _is_missing(stored, (*missing_values, *column.missing_texts))
         found = {"text": text, "missing": missing, "value": value}
         if has_special_texts(column):
             found["special"] = _special_text(column, source.columns[column.name], missing_values)
@@ -217,7 +217,7 @@ def raw(column: str) -> Expression:
     return exp.column(column, table=ROWS, quoted=True)
 
 
-def _text(stored: Stored, *, exactly: bool = False) -> Expression:
+def text_of(stored: Stored, *, exactly: bool = False) -> Expression:
     """The value as the text that `schema.spelling` gives it, whatever the engine stores it as.
 
     `exactly` keeps all digits of whole numbers, which are otherwise those of a double.
@@ -282,7 +282,7 @@ def _is_missing(stored: Stored, missing_values: Sequence[str]) -> Expression:
     if stored.kind in ("whole", "real", "decimal", "truth"):
         tokens = tuple(t for t in tokens if may_be_number(t))  # others are the text of no number
     if tokens:
-        return exp.or_(absent, _text(stored).isin(*tokens, copy=False), copy=False)
+        return exp.or_(absent, text_of(stored).isin(*tokens, copy=False), copy=False)
     return absent
 
 
@@ -293,9 +293,9 @@ def reading_of(column: Column, columns: Mapping[str, Stored], missing_values: Se
     stored = columns[column.name]
     match column:
         case Boolean():
-            value = exp.Lower(this=_text(stored))
+            value = exp.Lower(this=text_of(stored))
         case Categorical(numeric=False):
-            value = _text(stored)
+            value = text_of(stored)
         case Categorical() | Integer() | Number():
             value = _number(stored)
         case Datetime():
@@ -303,7 +303,7 @@ def reading_of(column: Column, columns: Mapping[str, Stored], missing_values: Se
         case _:
             raise InternalError(f"column {column.name!r} of type {column.type!r} has no codes", column)
     # Missing first, as in `schema.encoding.read_value`: "-9" may be a missing value of a column of numbers.
-    return case([(_is_missing(stored, missing_values), exp.null())], value)
+    return case([(_is_missing(stored, (*missing_values, *column.missing_texts)), exp.null())], value)
 
 
 def _derived(column: Derived, columns: Mapping[str, Stored], missing_values: Sequence[str]) -> Expression:
@@ -346,8 +346,8 @@ def has_special_texts(column: Column) -> bool:
 def _special_text(column: Column, stored: Stored, missing_values: Sequence[str]) -> Expression:
     """The place of a row's text among the special values of its column; null where it is none of them."""
     assert isinstance(column, Line)
-    places = [(_text(stored).eq(v), whole(i)) for i, v in enumerate(column.special) if isinstance(v, str)]
-    return case([(_is_missing(stored, missing_values), exp.null()), *places], exp.null())
+    places = [(text_of(stored).eq(v), whole(i)) for i, v in enumerate(column.special) if isinstance(v, str)]
+    return case([(_is_missing(stored, (*missing_values, *column.missing_texts)), exp.null()), *places], exp.null())
 
 
 def read_value(i: int) -> Expression:
@@ -434,7 +434,7 @@ def _number(stored: Stored) -> Expression:
             return _double_of_decimal(stored)
         case "moment":
             return exp.cast(exp.null(), "double")
-    text = _text(stored)
+    text = text_of(stored)
     said = exp.Lower(this=text.copy())
     flags = [(said.eq("true"), double(1.0)), (said.copy().eq("false"), double(0.0))]
     return exp.Coalesce(
@@ -450,9 +450,9 @@ def _units(column: Datetime, stored: Stored) -> Expression:
     """
     moment = _moment(raw(stored.name))
     if stored.kind != "moment":
-        moment = exp.Anonymous(this=MOMENT, expressions=[_text(stored)])
+        moment = exp.Anonymous(this=MOMENT, expressions=[text_of(stored)])
         if column.format:
-            formatted = exp.func("TRY_STRPTIME", _text(stored), exp.Literal.string(column.format))
+            formatted = exp.func("TRY_STRPTIME", text_of(stored), exp.Literal.string(column.format))
             moment = exp.Coalesce(this=formatted, expressions=[moment])
     start = exp.cast(exp.Literal.string(column.start.isoformat(sep=" ")), "timestamp")
     elapsed = exp.Paren(this=exp.Sub(this=_epoch(moment), expression=_epoch(start)))

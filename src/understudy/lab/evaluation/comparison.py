@@ -287,10 +287,13 @@ class Comparison:
         given = schema if isinstance(schema, Schema | None) else Schema.load(schema)
         if given is None and is_table(real):
             given = real.schema
-        tables = {REAL: Rows.of(real, "the real table"), SYNTHETIC: Rows.of(synthetic, "the synthetic table")}
-        if holdout is not None:
-            tables[HELD_OUT] = Rows.of(holdout, "the hold-out")
         schema = given or draft_schema(real)
+        tables = {
+            REAL: Rows.of(real, "the real table", schema),
+            SYNTHETIC: Rows.of(synthetic, "the synthetic table", schema),
+        }
+        if holdout is not None:
+            tables[HELD_OUT] = Rows.of(holdout, "the hold-out", schema)
         columns = [_datable(c) for c in schema if all(_is_in(c, t) for t in tables.values())]
         _check_columns(columns, tables, target, groups)
         read = {name: rows.read(columns, schema.missing_texts) for name, rows in tables.items()}
