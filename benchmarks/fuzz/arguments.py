@@ -40,7 +40,19 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--weight": ("job,smoker=5", "job=5", "x"), "--option": ("x=1", "=", "cap=2"), "--analyst": ("ada", "bob", "\x1b[1m"),
     "--neighbours": ("add-remove", "replace-one", "x"), "--prior": ("release", TABLE, "nowhere"),
 }  # fmt: skip
-SOURCES = (TABLE, TABLE, TABLE, TABLE, "release", "people.parquet", "nowhere.csv", ".", SCHEMA_FILE, "/dev/null", *ADDRESSES)
+SOURCES = (
+    TABLE,
+    TABLE,
+    TABLE,
+    TABLE,
+    "release",
+    "people.parquet",
+    "nowhere.csv",
+    ".",
+    SCHEMA_FILE,
+    "/dev/null",
+    *ADDRESSES,
+)
 REST = (*QUESTIONS, "age > 40", "job = 'cook'", "ada", "0.25", "out.json", "out.csv", "release", TABLE)
 OUTSIDE = ("--install-completion", "--show-completion", "--figures", "--audit")
 """Options that change this user's shell, or take minutes."""

@@ -75,7 +75,9 @@ def _archive(members: list[tuple[str, int, int, bytes, int]]) -> bytes:
         large = size >= 0xFFFFFFFF
         shown = 0xFFFFFFFF if large else size
         extra = struct.pack("<HHQ", 1, 8, size) if large else b""
-        local = struct.pack("<IHHHHHIIIHH", 0x04034B50, 45, 0, kind, 0, 33, checksum, len(content), shown, len(name), len(extra))
+        local = struct.pack(
+            "<IHHHHHIIIHH", 0x04034B50, 45, 0, kind, 0, 33, checksum, len(content), shown, len(name), len(extra)
+        )
         central = struct.pack(
             "<IHHHHHHIIIHHHHHII", 0x02014B50, 45, 45, 0, kind, 0, 33, checksum, len(content), shown, len(name),
             len(extra), 0, 0, 0, 0, len(body),
@@ -204,7 +206,7 @@ def bomb(case: Case) -> None:
         case.fail(f"{name}, {way}: more than {MOST_SECONDS:g} s", f"{seconds:.1f} s, {found!r}")
     if megabytes > MOST_MEGABYTES:
         case.fail(f"{name}, {way}: more than {MOST_MEGABYTES} MB", f"{megabytes:.0f} MB, {found!r}")
-    if isinstance(found, MemoryError) or not failed(found) and way != "verify":
+    if isinstance(found, MemoryError) or (not failed(found) and way != "verify"):
         case.outcomes.append(f"{name}, {way}: not refused")
 
 

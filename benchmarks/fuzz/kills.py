@@ -66,9 +66,7 @@ def _finish(case: Case, desk: Path) -> None:
             if code == 0:
                 break
             case.outcomes.append(f"refused with {code}")
-            if "is finished, and can't be resumed; delete the journal" in text:
-                (desk / JOURNAL).unlink()
-            elif "nothing; delete it, and start anew" in text and not _debits(desk):
+            if "is finished, and can't be resumed; delete the journal" in text or ("nothing; delete it, and start anew" in text and not _debits(desk)):
                 (desk / JOURNAL).unlink()
             else:
                 case.fail("what was killed can't go on", text)

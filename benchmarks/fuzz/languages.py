@@ -148,6 +148,8 @@ def check_material() -> None:
 
 
 TARGETS = (
-    Target("expressions", "expressions, and their SQL read again", 38_000, expression, chunk=400, prepare=check_material),
+    Target(
+        "expressions", "expressions, and their SQL read again", 38_000, expression, chunk=400, prepare=check_material
+    ),
     Target("questions", "SQL questions, and their canonical text", 38_000, question, chunk=400, prepare=check_material),
 )

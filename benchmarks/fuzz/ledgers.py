@@ -43,9 +43,9 @@ def _debit(case: Case, path: Path, whole: Path, honest: Any) -> None:
         _compare(case, "a damaged ledger was debited", us.Ledger.open(sound, create=False).standing(), after)
 
 
-def debit(path: Path) -> int:
+def debit(path: Path, scale: float = 40.0) -> int:
     """What a query does to a ledger."""
-    spend = Spend("rounded-gaussian", "a count", sensitivity=1.0, scale=40.0)
+    spend = Spend("rounded-gaussian", "a count", sensitivity=1.0, scale=scale)
     unit = PrivacyUnit.of(us.Schema.loads(SCHEMA))
     return us.Ledger.open(path, create=False).debit(spend.cost, BUDGET, "add-remove", "a query", "ada", unit=unit)
 
@@ -69,7 +69,10 @@ def _damaged(draw: Random, content: bytes) -> bytes:
             return content[: draw.choice([0, 1, 16, 100, PAGE - 1, PAGE, 3 * PAGE, draw.randrange(len(content))])]
         case 2:  # pages exchanged, as a bad copy may leave them
             one, other = (PAGE * draw.randrange(len(content) // PAGE) for _ in range(2))
-            spoiled[one : one + PAGE], spoiled[other : other + PAGE] = content[other : other + PAGE], content[one : one + PAGE]
+            spoiled[one : one + PAGE], spoiled[other : other + PAGE] = (
+                content[other : other + PAGE],
+                content[one : one + PAGE],
+            )
         case 3:  # a digit, where costs and limits are written as digits
             places = [i for i, byte in enumerate(content) if 48 <= byte <= 57]
             spoiled[draw.choice(places)] = draw.choice(b"0123456789-+g.")

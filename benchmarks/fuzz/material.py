@@ -98,8 +98,6 @@ def desk_in(folder: Path, base: Path) -> Path:
     return folder
 
 
-
-
 def main() -> None:
     """In the process of its own."""
     stream = random.Random(SEED)

@@ -22,7 +22,20 @@ ODD_NUMBERS = (
     -(2**63) - 1, 2**64, 10**30, 10**400, -(10**400), 0.0, -0.0, 0.5, -0.5, 1.5, 1e-9, 1e-300, 5e-324, 1e300, 1.8e308,
     float("inf"), float("-inf"), float("nan"),
 )  # fmt: skip
-ODD_BYTES = (b"\x00", b"\xff", b"\x80", b"\n", b"\r", b'"', b",", b"\x1b", b"\x7f", b"\xef\xbb\xbf", b"\xc3", b"\x1f\x8b")
+ODD_BYTES = (
+    b"\x00",
+    b"\xff",
+    b"\x80",
+    b"\n",
+    b"\r",
+    b'"',
+    b",",
+    b"\x1b",
+    b"\x7f",
+    b"\xef\xbb\xbf",
+    b"\xc3",
+    b"\x1f\x8b",
+)
 DEEP = 5_000
 
 

@@ -17,7 +17,11 @@ def render(found: Mapping[str, Tally], seed: int) -> str:
         figures = f"{tally.cases:,} | {len(tally.failing):,} | {len(tally.kinds)} | {tally.seconds:.0f}"
         lines.append(f"| {name} | {TARGETS[name].what} | {figures} |")
     if any(tally.kinds for tally in found.values()):
-        lines += ["", "Each kind of failure, by how many cases show it, and one that can be run again with `--case`:", ""]
+        lines += [
+            "",
+            "Each kind of failure, by how many cases show it, and one that can be run again with `--case`:",
+            "",
+        ]
         lines += ["| case | kind | cases | it said |", "|---|---|---|---|"]
         lines += [line for name, tally in found.items() for line in _kinds(name, tally, seed)]
     return "\n".join(lines) + "\n"

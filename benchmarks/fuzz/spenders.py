@@ -14,6 +14,8 @@ from fuzz.ledgers import debit
 from understudy.errors import BudgetExhausted, UnderstudyError
 
 SPENDERS = 50
+SCALE = 245.0
+"""Of the noise of a debit: of these the limit has room for some 250."""
 KILL_EVERY = 0.4
 """Seconds."""
 BEGAN, DONE, REFUSED, BROKEN = b"b", b"d", b"r", b"x"
@@ -69,7 +71,7 @@ def _start(path: Path, mouth: int) -> int:
     while True:
         _say(mouth, BEGAN)
         try:
-            _say(mouth, DONE, debit(path))
+            _say(mouth, DONE, debit(path, SCALE))
         except BudgetExhausted:
             _say(mouth, REFUSED)
             time.sleep(0.2)
@@ -107,6 +109,4 @@ def _check(case: Case, path: Path, limit: us.Budget, told: list[tuple[bytes, int
         case.fail("the limit was not reached, so that nothing was tried", count[DONE])
 
 
-TARGETS = (
-    Target("spenders", "50 spenders of one ledger for 60 s, with kill -9", 2, race, seconds=150.0, chunk=1),
-)
+TARGETS = (Target("spenders", "50 spenders of one ledger for 60 s, with kill -9", 2, race, seconds=150.0, chunk=1),)

@@ -21,7 +21,6 @@ from fuzz.tables import check_material, run_quietly
 from understudy.boundary.privacy.journal import FRAME, MAGIC, framed
 
 
-
 def predictor(case: Case) -> None:
     """Loaded and used, or refused in one line."""
     draw, path = case.draw, case.folder / "tree.json"

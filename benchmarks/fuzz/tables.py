@@ -51,7 +51,10 @@ def odd_values(case: Case) -> None:
 
 
 def _odd_csv(draw: Random) -> str:
-    odd, ending = [*ODD_TEXTS, *map(str, ODD_NUMBERS), "cook", "40", "2020-01-31", "true", ""], draw.choice(["\n", "\r\n"])
+    odd, ending = (
+        [*ODD_TEXTS, *map(str, ODD_NUMBERS), "cook", "40", "2020-01-31", "true", ""],
+        draw.choice(["\n", "\r\n"]),
+    )
     everywhere = draw.random() < 0.3
     rows = [[_cell(draw, odd) for _ in HEADER] for _ in range(draw.randint(2, 30))]
     return "".join(",".join(_written(cell, everywhere) for cell in row) + ending for row in [HEADER, *rows])
@@ -97,7 +100,9 @@ def _broken(draw: Random, path: Path, packed: bool) -> bytes:
         case 4:
             content = "\n".join([head, *map(lambda line: _ragged(draw, line), rows.splitlines()[:40])]).encode()
         case _:
-            content = draw.choice([b"", b"\n", b"\x00" * 100, head.encode(), b"PAR1", b"\x1f\x8b", b"SQLite format 3\x00"])
+            content = draw.choice(
+                [b"", b"\n", b"\x00" * 100, head.encode(), b"PAR1", b"\x1f\x8b", b"SQLite format 3\x00"]
+            )
     if not packed or draw.random() < 0.2:
         return content
     squeezed = gzip.compress(content)
@@ -106,7 +111,16 @@ def _broken(draw: Random, path: Path, packed: bool) -> bytes:
 
 def _ragged(draw: Random, line: str) -> str:
     kind = draw.randrange(12)
-    odd = (line + ",", line.rpartition(",")[0], line + '"', '"' + line, line.replace(",", '",'), "", line + "\r", line * 40)
+    odd = (
+        line + ",",
+        line.rpartition(",")[0],
+        line + '"',
+        '"' + line,
+        line.replace(",", '",'),
+        "",
+        line + "\r",
+        line * 40,
+    )
     return odd[kind] if kind < len(odd) else line
 
 
@@ -136,7 +150,20 @@ def _asked(case: Case, source: str | Path, ledger: Path, command: bool) -> None:
     """One question about a file; where it is refused, everything is as it was."""
     draw, before = case.draw, inside(case.folder)
     if command:
-        code = run_quietly(case, ["query", str(source), draw.choice(QUESTIONS), "--epsilon", "0.5", "--schema", SCHEMA_FILE, "--analyst", "ada"])
+        code = run_quietly(
+            case,
+            [
+                "query",
+                str(source),
+                draw.choice(QUESTIONS),
+                "--epsilon",
+                "0.5",
+                "--schema",
+                SCHEMA_FILE,
+                "--analyst",
+                "ada",
+            ],
+        )
         refused = code != 0
     else:
         answer = case.call("query", _query, source, ledger, draw.choice(QUESTIONS))
@@ -181,7 +208,9 @@ def check_material() -> None:
     import pyarrow as pa
 
     frame = pa.table({"age": [31, 47]})
-    us.query(us.open(frame, us.Schema.loads('[columns.age]\ntype = "integer"\nmin = 0\nmax = 99')), QUESTIONS[0], epsilon=1.0)
+    us.query(
+        us.open(frame, us.Schema.loads('[columns.age]\ntype = "integer"\nmin = 0\nmax = 99')), QUESTIONS[0], epsilon=1.0
+    )
 
 
 TARGETS = (

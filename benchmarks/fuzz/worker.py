@@ -19,7 +19,6 @@ from typing import Any
 
 from fuzz.case import Case, Failure, Target
 from fuzz.limits import GRACE, TooLong, limit_memory, limited
-
 from understudy.lab.jobs.worker_pool import ONE_THREAD, Broken, WorkerPool, python_command, serve
 
 
