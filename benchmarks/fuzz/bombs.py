@@ -56,7 +56,7 @@ def _npy(array: np.ndarray[Any, Any]) -> bytes:
 
 
 def _zip(kept: dict[str, bytes], name: str, head: bytes) -> bytes:
-    """A ZIP file with one member of zeros; a block is squeezed once and repeated, since squeezing all would take long."""
+    """A ZIP file with one member of zeros; a block is squeezed once and repeated, to save time."""
     block = bytes(1 << 20)
     squeezer = zlib.compressobj(9, zlib.DEFLATED, -15)
     start = squeezer.compress(head) + squeezer.flush(zlib.Z_FULL_FLUSH)

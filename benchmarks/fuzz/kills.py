@@ -66,7 +66,7 @@ def _finish(case: Case, desk: Path) -> None:
             if code == 0:
                 break
             case.outcomes.append(f"refused with {code}")
-            if "is finished, and can't be resumed; delete the journal" in text or ("nothing; delete it, and start anew" in text and not _debits(desk)):
+            if _may_go(text, desk):
                 (desk / JOURNAL).unlink()
             else:
                 case.fail("what was killed can't go on", text)
@@ -77,6 +77,13 @@ def _finish(case: Case, desk: Path) -> None:
         _check(case, desk)
     finally:
         said.unlink(missing_ok=True)
+
+
+def _may_go(text: str, desk: Path) -> bool:
+    """Whether the message asks for the journal to be deleted, and nothing is lost by that."""
+    if "is finished, and can't be resumed; delete the journal" in text:
+        return True
+    return "delete it, and start anew" in text and not _debits(desk)
 
 
 def _check(case: Case, desk: Path) -> None:

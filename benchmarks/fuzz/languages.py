@@ -1,4 +1,4 @@
-"""The two small languages: expressions, and SQL questions. Valid sentences, spoiled ones, words in no order, and noise."""
+"""The two small languages: expressions, and SQL questions; valid ones, spoiled ones, words in no order, and noise."""
 
 from __future__ import annotations
 
@@ -72,11 +72,14 @@ WORDS = (
     "||", "&&", "~", "!", "^", "/", "%", "INTO OUTFILE 'x'", "FOR UPDATE", "HAVING count(*) > 1", "ORDER BY 1",
     "LIMIT 1", "JOIN people ON true", "LATERAL", "WITH x AS (SELECT 1)", "CASE WHEN age > 1 THEN 1 END", "VALUES (1)",
     "ISNULL", "NOTNULL", "IF", "IF(1,2,3)", "INTERVAL '1' DAY", "DATE '2020-02-30'", "TIMESTAMP 'x'", "DATE", "LIKE",
-    "SELECT", "FROM", "WHERE", "GROUP BY", "AND", "OR", "NOT", "IN", "BETWEEN", "IS", "NULL", "TRUE", "FALSE", "count(*)",
-    "count(", "count(distinct person)", "avg(pay)", "quantile(pay, 2)", "(", ")", "((((", "))))", ",", ".", "*", "+", "-",
-    "=", "<>", "!=", "<", "<=", ">", ">=", "==", "<=>", "1", "40", "-1", "1e999", "1e-999", "0x1F", "1_000", ".5", "5.",
-    "9" * 400, "'cook'", "''", "'2020-01-01'", "'9999-12-31'", "age", "pay", "job", "smoker", "hired", "person", "people",
-    "data", '"age"', '"two words"', '"q""uote"', '""', '"', "'", "NOT " * 40, "(" * 40, "age + " * 40, "age = 1 OR " * 300,
+    "SELECT", "FROM", "WHERE", "GROUP BY", "AND", "OR", "NOT", "IN", "BETWEEN", "IS", "NULL", "TRUE", "FALSE",
+    "count(*)", "count(", "count(distinct person)", "avg(pay)", "quantile(pay, 2)", "(", ")", "((((", "))))", ",",
+    ".", "*", "+",
+    "-", "=", "<>", "!=", "<", "<=", ">", ">=", "==", "<=>", "1", "40", "-1", "1e999", "1e-999", "0x1F", "1_000",
+    ".5", "5.",
+    "9" * 400, "'cook'", "''", "'2020-01-01'", "'9999-12-31'", "age", "pay", "job", "smoker", "hired", "person",
+    "people", "data", '"age"', '"two words"', '"q""uote"', '""', '"', "'", "NOT " * 40, "(" * 40, "age + " * 40,
+    "age = 1 OR " * 300,
 )  # fmt: skip
 
 

@@ -103,7 +103,7 @@ def spoiled_words(draw: Random, words: Sequence[str], others: Sequence[str]) -> 
 
 
 def spoiled_value(draw: Random, value: Any, times: int = 2, deep: bool = False) -> Any:
-    """A nested value with one to so many changes somewhere in it: replaced, removed, doubled, renamed, of another type."""
+    """A nested value with one to so many changes in it: replaced, removed, doubled, renamed, of another type."""
     made = copy.deepcopy(value)
     for _ in range(draw.randint(1, times)):
         made = _spoiled_once(draw, made, deep)

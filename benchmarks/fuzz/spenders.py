@@ -1,4 +1,4 @@
-"""Fifty processes that spend from one ledger at once, some of which are killed: no debit is lost, doubled or too many."""
+"""Fifty processes that spend from one ledger at once, some of which are killed: no debit is lost or doubled."""
 
 from __future__ import annotations
 

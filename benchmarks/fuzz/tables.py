@@ -30,8 +30,10 @@ ENCODINGS = ("utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16", "utf-16-le", "
 HEADERS = (
     "", ",", "name", "name,job,age,pay,hired", "name,job,age,pay,hired,smoker,more", "name,name,age,pay,hired,smoker",
     "name;job;age;pay;hired;smoker", "name\tjob\tage\tpay\thired\tsmoker", "NAME,JOB,AGE,PAY,HIRED,SMOKER",
-    " name , job,age ,pay,hired,smoker", '"name","job","age","pay","hired","smoker"', '"na\nme",job,age,pay,hired,smoker',
-    '"name,job,age,pay,hired,smoker', "name,job,age,pay,hired,smoker,", "name,job,,pay,hired,smoker", "smoker,hired,pay,age,job,name",
+    " name , job,age ,pay,hired,smoker", '"name","job","age","pay","hired","smoker"',
+    '"na\nme",job,age,pay,hired,smoker',     '"name,job,age,pay,hired,smoker', "name,job,age,pay,hired,smoker,",
+    "name,job,,pay,hired,smoker",
+    "smoker,hired,pay,age,job,name",
     "name,job,age,pay,hired,smoker\r", "\x00name,job,age,pay,hired,smoker", "x" * 140_000 + ",job,age,pay,hired,smoker",
     "name,job,age,pay,hired,smoker," + ",".join(f"c{i}" for i in range(3_000)), "\ufeffname,job,age,pay,hired,smoker",
 )  # fmt: skip
@@ -98,7 +100,7 @@ def _broken(draw: Random, path: Path, packed: bool) -> bytes:
         case 3:
             content = f"{draw.choice(HEADERS)}\n{rows}".encode()
         case 4:
-            content = "\n".join([head, *map(lambda line: _ragged(draw, line), rows.splitlines()[:40])]).encode()
+            content = "\n".join([head, *(_ragged(draw, line) for line in rows.splitlines()[:40])]).encode()
         case _:
             content = draw.choice(
                 [b"", b"\n", b"\x00" * 100, head.encode(), b"PAR1", b"\x1f\x8b", b"SQLite format 3\x00"]
