@@ -54,7 +54,7 @@ def _again(text: str, base: Path) -> int:
     name, seed, index = text.split(":")
     target = TARGETS[name]
     if target.prepare is not None:
-        target.prepare()
+        target.prepare(base)
     case = run_case(target, int(seed), int(index), base)
     print(f"{text}: {', '.join(case.outcomes)}")
     for failure in case.failures:

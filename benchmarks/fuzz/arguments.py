@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import shutil
+from pathlib import Path
 from random import Random
 
 import typer
@@ -138,8 +139,8 @@ def _options() -> dict[tuple[str, ...], list[str]]:
 _KNOWN: dict[tuple[str, ...], list[str]] = {}
 
 
-def check_arguments() -> None:
-    check_material()
+def check_arguments(base: Path) -> None:
+    check_material(base)
     _options()
 
 

@@ -117,7 +117,7 @@ class Target:
     seconds: float = SECONDS
     chunk: int = 20
     """Cases that a worker takes at a time."""
-    prepare: Callable[[], None] | None = None
+    prepare: Callable[[Path], None] | None = None
     """Runs once in each worker: what is imported on first use would be counted as the time of a case."""
 
     def case(self, seed: int, index: int, base: Path, folder: Path) -> Case:

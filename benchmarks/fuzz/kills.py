@@ -133,7 +133,7 @@ def _undisturbed(base: str) -> float:
         return time.monotonic() - begun
 
 
-def check_material() -> None:
+def check_material(base: Path) -> None:
     """Imports what the command needs, and starts no engine: see `children.in_child`."""
     import duckdb  # noqa: F401
     import scipy.optimize  # noqa: F401

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from random import Random
 
 import sqlglot
@@ -143,7 +144,7 @@ def sentence(draw: Random, valid: tuple[str, ...]) -> str:
     return "".join(letters)
 
 
-def check_material() -> None:
+def check_material(base: Path) -> None:
     for text in EXPRESSIONS[:-1]:
         parse(text, KINDS)
     for text in QUESTIONS:

@@ -31,7 +31,7 @@ HEADERS = (
     "", ",", "name", "name,job,age,pay,hired", "name,job,age,pay,hired,smoker,more", "name,name,age,pay,hired,smoker",
     "name;job;age;pay;hired;smoker", "name\tjob\tage\tpay\thired\tsmoker", "NAME,JOB,AGE,PAY,HIRED,SMOKER",
     " name , job,age ,pay,hired,smoker", '"name","job","age","pay","hired","smoker"',
-    '"na\nme",job,age,pay,hired,smoker',     '"name,job,age,pay,hired,smoker', "name,job,age,pay,hired,smoker,",
+    '"na\nme",job,age,pay,hired,smoker', '"name,job,age,pay,hired,smoker', "name,job,age,pay,hired,smoker,",
     "name,job,,pay,hired,smoker",
     "smoker,hired,pay,age,job,name",
     "name,job,age,pay,hired,smoker\r", "\x00name,job,age,pay,hired,smoker", "x" * 140_000 + ",job,age,pay,hired,smoker",
@@ -206,7 +206,7 @@ def differing(before: dict[str, bytes | None], after: dict[str, bytes | None]) -
     return sorted(name for name in before.keys() | after.keys() if before.get(name, 0) != after.get(name, 0))
 
 
-def check_material() -> None:
+def check_material(base: Path) -> None:
     import pyarrow as pa
 
     frame = pa.table({"age": [31, 47]})

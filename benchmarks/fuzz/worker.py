@@ -21,6 +21,9 @@ from fuzz.case import Case, Failure, Target
 from fuzz.limits import GRACE, TooLong, limit_memory, limited
 from understudy.lab.jobs.worker_pool import ONE_THREAD, Broken, WorkerPool, python_command, serve
 
+PREPARATION = 120.0
+"""Seconds for imports, on a machine that others use, too."""
+
 
 @dataclass(frozen=True)
 class Chunk:
@@ -95,7 +98,8 @@ def _added(tally: Tally, chunk: Chunk, answer: Any) -> Tally:
 
 def _run(target: Target, chunks: Sequence[Chunk], base: Path, jobs: int) -> Iterator[tuple[Chunk, Any]]:
     setup = {"target": target.name, "base": str(base)}
-    longest = (target.seconds + 2 * GRACE) * max((c.stop - c.start for c in chunks), default=1)
+    # Each case watches its own time (`limits.limited`); this is for a worker that does not even begin.
+    longest = PREPARATION + (target.seconds + 2 * GRACE) * max((c.stop - c.start for c in chunks), default=1)
     # Sets have the same order in every worker, or a case could end differently when it is run again.
     environment = {**ONE_THREAD, "PYTHONHASHSEED": "0"}
     pool: WorkerPool[Chunk] = WorkerPool(
@@ -117,7 +121,7 @@ def main() -> None:
         target, base = TARGETS[setup["target"]], Path(setup["base"])
         try:
             if target.prepare is not None:
-                target.prepare()
+                target.prepare(base)
         except Exception:
             said = traceback.format_exc()
             return lambda asked: {"unprepared": said}
