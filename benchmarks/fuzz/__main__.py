@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(name: str, asked: argparse.Namespace, base: Path) -> Tally:
     target, begun, tally = TARGETS[name], time.monotonic(), Tally()
-    count = max(1, round(target.cases * asked.scale))
+    count = target.cases if target.whole else max(1, round(target.cases * asked.scale))
     for tally in run_all(target, asked.seed, count, base, asked.jobs):
         if sys.stderr.isatty():
             print(f"\r{name}: {tally.cases:,} of {count:,}", end="", file=sys.stderr, flush=True)

@@ -6,12 +6,14 @@ import json
 import os
 import shutil
 import struct
+import tomllib
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tomli_w
 
 import understudy as us
 from fuzz.case import Case, Target, failed
@@ -106,27 +108,32 @@ def large_total(folder: Path) -> None:
 
 
 def wide_format(folder: Path) -> None:
-    _schema(folder, lambda text: text + '[columns.long]\ntype = "identifier"\nmade_up = "{:2000000000d}"\n')
+    _add_columns(folder, {"long": {"type": "identifier", "made_up": "{:2000000000d}"}})
 
 
 def many_columns(folder: Path) -> None:
-    more = "".join(f"[columns.c{i}]\ntype = 'boolean'\n" for i in range(200_000))
-    _schema(folder, lambda text: text + more)
+    _add_columns(folder, {f"c{i}": {"type": "boolean"} for i in range(200_000)})
 
 
 def many_bins(folder: Path) -> None:
-    _schema(folder, lambda text: text + '[columns.fine]\ntype = "integer"\nmin = 0\nmax = 99999999\nbins = 100000\n')
+    fine = {"type": "integer", "min": 0, "max": 99_999_999, "bins": 100_000}
+    _add_columns(folder, {f"fine{i}": fine for i in range(100)})
 
 
-def deep_rule(folder: Path) -> None:
-    rule = " OR ".join(["age = 1"] * 1_200)
-    _schema(folder, lambda text: text + "".join(f'[[constraints]]\nthen = "{rule}"\n' for _ in range(60)))
+def _add_columns(folder: Path, columns: dict[str, Any]) -> None:
+    schema = tomllib.loads((folder / SCHEMA).read_text())
+    schema["columns"] |= columns
+    _write(folder, schema)
 
 
-def _schema(folder: Path, change: Callable[[str], str]) -> None:
-    path = folder / SCHEMA
-    head, _, rules = path.read_text().partition("[[constraints]]")
-    path.write_text(change(head + "\n") + "[[constraints]]" + rules)
+def many_rules(folder: Path) -> None:
+    schema = tomllib.loads((folder / SCHEMA).read_text())
+    schema["constraints"] = [{"then": " OR ".join(["age > 1"] * 900)}] * 200
+    _write(folder, schema)
+
+
+def _write(folder: Path, schema: dict[str, Any]) -> None:
+    (folder / SCHEMA).write_text(tomli_w.dumps(schema))
     _sign(folder)
 
 
@@ -175,7 +182,7 @@ def long_number(folder: Path) -> None:
 BOMBS: dict[str, Bomb] = {
     "6 GB in an answer": zeros("answer_0"), "6 GB of questions": zeros("questions"), "200 million rows": many_rows,
     "totals of 100 million": large_total, "a made-up text of 2 GB": wide_format, "200,000 columns": many_columns,
-    "100,000 bins": many_bins, "60 long rules": deep_rule, "the table is a FIFO": fifo(TABLE),
+    "100 times 100,000 bins": many_bins, "200 long rules": many_rules, "the table is a FIFO": fifo(TABLE),
     "the record is a FIFO": fifo(MEASUREMENTS), "the certificate is a FIFO": fifo(CERTIFICATE),
     "the table is /dev/zero": endless(TABLE), "the certificate is /dev/zero": endless(CERTIFICATE),
     "the report is /dev/zero": endless(REPORT), "the table is 20 GB of hole": sparse(TABLE),
@@ -198,6 +205,7 @@ def bomb(case: Case) -> None:
     shutil.copytree(case.base / "releases" / "independent", folder)
     BOMBS[name](folder)
     case.outcomes.append(name)
+    case.doing = f"{name}, {way}: "
     meter = Meter()
     found = case.call(way, WAYS[way], folder)
     seconds, megabytes = meter.seconds, meter.megabytes
@@ -211,5 +219,13 @@ def bomb(case: Case) -> None:
 
 
 TARGETS = (
-    Target("bombs", "folders made to exhaust a reader", len(BOMBS) * len(WAYS), bomb, chunk=1, prepare=check_material),
+    Target(
+        "bombs",
+        "folders made to exhaust a reader",
+        len(BOMBS) * len(WAYS),
+        bomb,
+        chunk=1,
+        whole=True,
+        prepare=check_material,
+    ),
 )

@@ -47,6 +47,8 @@ class Case:
     folder: Path
     outcomes: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    doing: str = ""
+    """What it is at, for a case that takes too long."""
 
     def fail(self, kind: str, note: object = "") -> None:
         text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(note))
@@ -117,6 +119,8 @@ class Target:
     seconds: float = SECONDS
     chunk: int = 20
     """Cases that a worker takes at a time."""
+    whole: bool = False
+    """Whether all cases are run at any scale: each is another thing."""
     prepare: Callable[[Path], None] | None = None
     """Runs once in each worker: what is imported on first use would be counted as the time of a case."""
 

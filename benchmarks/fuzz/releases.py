@@ -148,8 +148,9 @@ def _forge_record(draw: Random, path: Path) -> None:
         arrays = {name: stored[name] for name in stored.files}
     for _ in range(draw.randint(1, 2)):
         if draw.random() < 0.4:
-            questions = spoiled_value(draw, json.loads(arrays["questions"].tobytes()), deep=draw.random() < 0.1)
+            # The array of questions may have been forged in the turn before.
             with contextlib.suppress(ValueError, RecursionError):
+                questions = spoiled_value(draw, json.loads(arrays["questions"].tobytes()), deep=draw.random() < 0.1)
                 arrays["questions"] = np.frombuffer(_json(questions).encode("utf-8", "replace"), dtype=np.uint8)
             continue
         name = draw.choice(sorted(arrays))

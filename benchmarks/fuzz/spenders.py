@@ -109,4 +109,6 @@ def _check(case: Case, path: Path, limit: us.Budget, told: list[tuple[bytes, int
         case.fail("the limit was not reached, so that nothing was tried", count[DONE])
 
 
-TARGETS = (Target("spenders", "50 spenders of one ledger for 60 s, with kill -9", 2, race, seconds=150.0, chunk=1),)
+TARGETS = (
+    Target("spenders", "50 spenders of one ledger for 60 s, with kill -9", 2, race, seconds=150.0, chunk=1, whole=True),
+)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fuzz.case import Case, Failure, Target
+from fuzz.case import Case, Failure, Target, place
 from fuzz.limits import GRACE, TooLong, limit_memory, limited
 from understudy.lab.jobs.worker_pool import ONE_THREAD, Broken, WorkerPool, python_command, serve
 
@@ -63,7 +63,10 @@ def run_case(target: Target, seed: int, index: int, base: Path) -> Case:
         with limited(target.seconds):
             target.run(case)
     except TooLong:
-        case.fail(f"more than {target.seconds:g} s")
+        case.fail(f"{case.doing}more than {target.seconds:g} s")
+    except Exception as error:
+        # The worker goes on; what it was to find out is not known, and that is a failure as well.
+        case.fail(f"the fuzzer itself broke: {place(error)}", traceback.format_exc())
     finally:
         os.chdir(here)
         shutil.rmtree(folder, ignore_errors=True)
