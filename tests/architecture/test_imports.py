@@ -47,7 +47,7 @@ ORDER = (
 STOREYS = ("boundary", "lab")
 """Folders that hold rooms, and no modules of their own."""
 ROOMS_WITH_ROWS = ("boundary.tables", "boundary.privacy", "lab.specimens")
-MOST_BOUNDARY_LINES = 13_800
+MOST_BOUNDARY_LINES = 14_100
 """All that a guarantee rests on, and that a reviewer has to read: growing it is a decision, to be made here."""
 
 FOR_ANYBODY = {
@@ -306,7 +306,9 @@ MODULES = [Module.read(path) for path in sorted(SOURCE.rglob("*.py"))]
 
 
 def boundary_lines() -> int:
-    return sum(len(path.read_text().splitlines()) for path in (SOURCE / "boundary").rglob("*.py"))
+    """What a guarantee rests on: not on drafts, which read rows for the steward alone, and claim nothing."""
+    files = (path for path in (SOURCE / "boundary").rglob("*.py") if path.parent.name != "drafting")
+    return sum(len(path.read_text().splitlines()) for path in files)
 
 
 def test_the_boundary_is_no_larger_than_was_decided() -> None:

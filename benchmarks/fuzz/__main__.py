@@ -1,0 +1,77 @@
+"""Fuzzers for all that reads what others made: `scripts/bench fuzz [--only NAME] [--scale S] [--seed N] [--jobs J]`.
+
+`--case NAME:SEED:INDEX` runs one case again, in this very process, and prints all that it found. `--write` puts the
+table into benchmarks/results/fuzz.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from fuzz import material
+from fuzz.report import render, summary
+from fuzz.targets import TARGETS
+from fuzz.worker import Tally, run_all, run_case
+
+SEED = 1
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0 where nothing failed, 1 otherwise."""
+    asked = _parser().parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="fuzz-base-") as folder:
+        base = material.make(Path(folder) / "base")
+        if asked.case:
+            return _again(asked.case, base)
+        found = {name: _run(name, asked, base) for name in asked.only or TARGETS}
+    text = render(found, asked.seed)
+    if asked.write:
+        from places import TABLES
+
+        (TABLES / "fuzz.md").write_text(text)
+    print(text, end="")
+    return int(any(tally.kinds for tally in found.values()))
+
+
+def _run(name: str, asked: argparse.Namespace, base: Path) -> Tally:
+    target, begun, tally = TARGETS[name], time.monotonic(), Tally()
+    count = target.cases if target.whole else max(1, round(target.cases * asked.scale))
+    for tally in run_all(target, asked.seed, count, base, asked.jobs):
+        if sys.stderr.isatty():
+            print(f"\r{name}: {tally.cases:,} of {count:,}", end="", file=sys.stderr, flush=True)
+    tally.seconds = time.monotonic() - begun
+    print(f"\r{summary(name, tally)}", file=sys.stderr, flush=True)
+    return tally
+
+
+def _again(text: str, base: Path) -> int:
+    name, seed, index = text.split(":")
+    target = TARGETS[name]
+    if target.prepare is not None:
+        target.prepare(base)
+    case = run_case(target, int(seed), int(index), base)
+    print(f"{text}: {', '.join(case.outcomes)}")
+    for failure in case.failures:
+        print(f"  {failure.kind}: {failure.note}")
+    return int(bool(case.failures))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="scripts/bench fuzz", description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=list(TARGETS), metavar="NAME", help=f"of {', '.join(TARGETS)}")
+    parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of cases (default 1)")
+    parser.add_argument("--seed", type=int, default=SEED, help="other cases (default 1)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes side by side (default: cores)")
+    parser.add_argument("--case", metavar="NAME:SEED:INDEX", help="run one case again")
+    parser.add_argument("--write", action="store_true", help="write the table to benchmarks/results/fuzz.md")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""The table of a run, and of each kind of failure one case that can be run again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fuzz.targets import TARGETS
+from fuzz.worker import Tally
+
+SHOWN = 120
+"""Characters of what a failure said."""
+
+
+def render(found: Mapping[str, Tally], seed: int) -> str:
+    lines = ["| test | what | inputs | failing | kinds | seconds |", "|---|---|---|---|---|---|"]
+    for name, tally in found.items():
+        figures = f"{tally.cases:,} | {len(tally.failing):,} | {len(tally.kinds)} | {tally.seconds:.0f}"
+        lines.append(f"| {name} | {TARGETS[name].what} | {figures} |")
+    if any(tally.kinds for tally in found.values()):
+        lines += [
+            "",
+            "Each kind of failure, by how many cases show it, and one that can be run again with `--case`:",
+            "",
+        ]
+        lines += ["| case | kind | cases | it said |", "|---|---|---|---|"]
+        lines += [line for name, tally in found.items() for line in _kinds(name, tally, seed)]
+    return "\n".join(lines) + "\n"
+
+
+def _kinds(name: str, tally: Tally, seed: int) -> list[str]:
+    lines = []
+    for kind, count in tally.kinds.most_common():
+        index, note = tally.examples[kind]
+        said = note[:SHOWN].replace("|", "\\|")
+        lines.append(f"| `{name}:{seed}:{index}` | {kind} | {count:,} | {said} |")
+    return lines
+
+
+def summary(name: str, tally: Tally) -> str:
+    """One line for whoever watches."""
+    ends = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(tally.outcomes.items()))
+    return f"{name}: {tally.cases:,} cases in {tally.seconds:.0f} s, {len(tally.failing):,} failing: {ends}"

@@ -1,0 +1,21 @@
+"""All fuzzers by name."""
+
+from __future__ import annotations
+
+from fuzz import (
+    arguments,
+    bombs,
+    extremes,
+    kills,
+    languages,
+    ledgers,
+    releases,
+    schemas,
+    spenders,
+    stored,
+    tables,
+)
+from fuzz.case import Target
+
+MODULES = (schemas, languages, tables, releases, bombs, ledgers, arguments, stored, extremes, spenders, kills)
+TARGETS: dict[str, Target] = {target.name: target for module in MODULES for target in module.TARGETS}
