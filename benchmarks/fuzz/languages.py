@@ -34,7 +34,7 @@ max = 1000
 bins = 10
 [columns.job]
 type = "categorical"
-values = ["cook", "nurse", "it's"]
+values = ["cook", "nurse", "it's", "x; --"]
 missing = true
 [columns.smoker]
 type = "boolean"
