@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fuzz import material
+from fuzz.limits import limit_memory
 from fuzz.report import render, summary
 from fuzz.targets import TARGETS
 from fuzz.worker import Tally, run_all, run_case
@@ -55,6 +56,7 @@ def _again(text: str, base: Path) -> int:
     target = TARGETS[name]
     if target.prepare is not None:
         target.prepare(base)
+    limit_memory()
     case = run_case(target, int(seed), int(index), base)
     print(f"{text}: {', '.join(case.outcomes)}")
     for failure in case.failures:

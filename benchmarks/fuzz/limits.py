@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import os
 import resource
 import signal
 import time
@@ -15,6 +16,8 @@ from fuzz.case import MEGABYTES
 
 GRACE = 3.0
 """Seconds after which a case that does not even let Python raise is ended with its worker."""
+PATIENCE = float(os.environ.get("UNDERSTUDY_FUZZ_PATIENCE", "1"))
+"""By how much all limits of time are stretched: a test on a busy machine must not fail by its clock."""
 HARD = resource.getrlimit(resource.RLIMIT_DATA)[1]
 
 
@@ -35,6 +38,7 @@ def limited(seconds: float) -> Iterator[None]:
     def raise_it(number: int, frame: FrameType | None) -> None:
         raise TooLong
 
+    seconds *= PATIENCE
     faulthandler.dump_traceback_later(seconds + GRACE, exit=True)
     before = signal.signal(signal.SIGALRM, raise_it)
     # Again and again: the first may fall into code that lets no exception out.

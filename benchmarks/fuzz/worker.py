@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.case import Case, Failure, Target, place
-from fuzz.limits import GRACE, TooLong, limit_memory, limited
+from fuzz.limits import GRACE, PATIENCE, TooLong, limit_memory, limited
 from understudy.lab.jobs.worker_pool import ONE_THREAD, Broken, WorkerPool, python_command, serve
 
 PREPARATION = 120.0
@@ -102,7 +102,7 @@ def _added(tally: Tally, chunk: Chunk, answer: Any) -> Tally:
 def _run(target: Target, chunks: Sequence[Chunk], base: Path, jobs: int) -> Iterator[tuple[Chunk, Any]]:
     setup = {"target": target.name, "base": str(base)}
     # Each case watches its own time (`limits.limited`); this is for a worker that does not even begin.
-    longest = PREPARATION + (target.seconds + 2 * GRACE) * max((c.stop - c.start for c in chunks), default=1)
+    longest = PREPARATION + (target.seconds * PATIENCE + 2 * GRACE) * max((c.stop - c.start for c in chunks), default=1)
     # Sets have the same order in every worker, or a case could end differently when it is run again.
     environment = {**ONE_THREAD, "PYTHONHASHSEED": "0"}
     pool: WorkerPool[Chunk] = WorkerPool(

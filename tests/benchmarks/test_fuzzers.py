@@ -51,6 +51,8 @@ def test_every_fuzzer_has_a_part_here(fuzz: ModuleType) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_nothing_fails(name: str, fuzz: ModuleType, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UNDERSTUDY_FUZZ_SECONDS", "4")
+    # Limits of time only end what hangs: a busy machine may need minutes for what else takes a second.
+    monkeypatch.setenv("UNDERSTUDY_FUZZ_PATIENCE", "10")
     *_, tally = fuzz.worker.run_all(fuzz.targets.TARGETS[name], SEED, CASES[name], base, jobs=1)
     assert tally.cases == CASES[name] and tally.outcomes
     assert {kind: f"{name}:{SEED}:{index}: {note}" for kind, (index, note) in tally.examples.items()} == {}
