@@ -67,7 +67,7 @@ def make(folder: Path) -> Path:
     folder.mkdir(parents=True)
     done = subprocess.run(
         [*python_command(__name__), str(folder)],
-        env=os.environ | ONE_THREAD | {"PYTHONHASHSEED": "0"},
+        env=os.environ | ONE_THREAD | {"PYTHONHASHSEED": "0", "XDG_STATE_HOME": str(folder / "state")},
         capture_output=True,
         text=True,
         check=False,

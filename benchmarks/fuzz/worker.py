@@ -57,6 +57,8 @@ class Tally:
 def run_case(target: Target, seed: int, index: int, base: Path) -> Case:
     """One case in this very process, within its limits."""
     folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
+    # What this machine remembers of a ledger must not tell one case of what another did to a copy of it.
+    remembered = os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="fuzz-state-")
     case = target.case(seed, index, base, folder)
     here = Path.cwd()
     try:
@@ -70,6 +72,7 @@ def run_case(target: Target, seed: int, index: int, base: Path) -> Case:
     finally:
         os.chdir(here)
         shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(remembered, ignore_errors=True)
     return case
 
 
