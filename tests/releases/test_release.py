@@ -88,6 +88,16 @@ def release() -> us.Release:
     return us.synthesize(us.open(people(), SCHEMA), epsilon=50.0, method="mst", rows=150, seed=1)
 
 
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 1e-3])
+def test_the_smallest_budgets_are_never_said_to_be_overspent(epsilon: float, tmp_path: Path):
+    """There the conversion of a sum is less exact than the sum is near to what was asked for."""
+    schema = us.Schema.loads('[columns.a]\ntype = "integer"\nmin = 0\nmax = 9\n[columns.b]\ntype = "boolean"\n')
+    table = us.open(pa.table({"a": [1, 2, 3] * 50, "b": [True, False, True] * 50}), schema)
+    made = us.synthesize(table, epsilon=epsilon, method="mst", rows=20, seed=3)
+    assert made.certificate.composed[0] <= epsilon
+    assert us.verify(made.save(tmp_path / "release")).spent <= epsilon
+
+
 def test_columns_and_types_follow_from_the_schema(release: us.Release):
     assert dict(zip(release.table.schema.names, release.table.schema.types, strict=True)) == TYPES
     assert {f.name for f in release.table.schema if f.nullable} == {"job", "age", "smoker"}

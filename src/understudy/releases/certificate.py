@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import Any, Protocol
 
 from understudy.boundary.privacy.accountant import upper_float
-from understudy.boundary.privacy.budget import GDP, ZCDP, Budget, Spend, compose
+from understudy.boundary.privacy.budget import GDP, ZCDP, Budget, Spend, compose, covers, total
 from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.ledger.ledger import Receipt
 from understudy.boundary.schema.schema import DRAFT, Schema
@@ -101,7 +101,12 @@ class Certificate(Card):
     @property
     def composed(self) -> tuple[float, float]:
         """What the recorded spends amount to, recomputed: for information, and at most what is claimed."""
-        return compose(self.spends, self.asked.delta, self.asked.accounting)
+        spent, delta = compose(self.spends, self.asked.delta, self.asked.accounting)
+        # The curve of ε grows with the cost, but it is computed with an error, which at budgets of a millionth may lift
+        # the sum above what was asked for. What costs no more than the ε buys is within it.
+        if covers(self.asked, total(spend.cost for spend in self.spends)):
+            spent = min(spent, self.asked.epsilon)
+        return spent, delta
 
     @property
     def epsilon(self) -> float:

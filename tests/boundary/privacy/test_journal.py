@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import shutil
 import sqlite3
 import stat
@@ -437,6 +438,16 @@ def test_a_journal_with_a_damaged_head_is_refused(desk: Desk, monkeypatch):
         with pytest.raises(InputError, match="is damaged in its head"):
             desk.run(resume=resume)
     assert desk.path.read_bytes() == content
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b"{}", b'{"other": 1}', b"[" * 100_000, b"\xff"])
+def test_a_head_with_a_right_digest_that_says_nothing_is_refused(desk: Desk, body: bytes, monkeypatch):
+    """Anybody can compute a digest."""
+    interrupted(desk, "handed", 2, monkeypatch)
+    desk.path.write_bytes(MAGIC + FRAME.pack(len(body), hashlib.sha256(body).digest()) + body)
+    for resume in (False, True):
+        with pytest.raises(InputError, match="is damaged; put a copy back"):
+            desk.run(resume=resume)
 
 
 def test_a_plain_run_says_whether_the_journal_in_its_way_is_paid_for(desk: Desk, monkeypatch):

@@ -222,6 +222,18 @@ def test_a_schema_of_too_many_columns(folder: Path):
     demand(folder, "schema.toml states 80,000 facts, more than the limit of 60,000")
 
 
+def test_more_rules_than_can_be_parsed(folder: Path):
+    rule = " OR ".join(["age > 1"] * 900)
+    rewrite_schema(folder, lambda text: text + f'\n[[constraints]]\nthen = "{rule}"\n' * 30)
+    demand(folder, "schema.toml states rules of 296,880 characters, more than the limit of 200,000")
+
+
+def test_more_bins_than_can_be_held(folder: Path):
+    fine = 'type = "integer"\nmin = 0\nmax = 99999999\nbins = 100000'
+    rewrite_schema(folder, lambda text: text + "".join(f"\n[columns.fine{i}]\n{fine}\n" for i in range(31)))
+    demand(folder, "bins, more than the limit of 3,000,000")
+
+
 @pytest.mark.parametrize("form", ["{:2000000000d}", "{0:{0}d}", "{:>999999999}", "{:0101d}"])
 def test_a_made_up_value_of_any_width(form: str, folder: Path):
     rewrite_schema(folder, lambda text: text.replace("P{:06d}", form))

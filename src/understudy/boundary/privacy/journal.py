@@ -313,12 +313,25 @@ class Journal:
         if head is None:
             self._demand_cut_short()
             return
-        self.facts, self.digest = json.loads(head)["facts"], sha(head).hex()
+        self.facts, self.digest = self._stated(head)["facts"], sha(head).hex()
         self._end = self._opened.tell()
         for body in bodies(self._opened):
             end = self._opened.tell()
-            header = json.loads(body.partition(b"\n")[0])
+            header = self._stated(body.partition(b"\n")[0])
             self._notes.append(Note(sha(body).hex(), end - len(body), end, header))
+
+    def _stated(self, text: bytes) -> dict[str, Any]:
+        """What a head, or the head of a record, says. Its digest is right, but anybody can compute one."""
+        try:
+            found = json.loads(text)
+            whole = isinstance(found, dict) and bool({"facts", "question"} & found.keys())
+        except (ValueError, RecursionError):
+            whole = False
+        if not whole:
+            raise InputError(
+                f"journal ({str(self.path)!r}) is damaged; put a copy back, or delete it and pay anew", self.path
+            )
+        return dict(found)
 
     def _demand_cut_short(self) -> None:
         self._opened.seek(len(MAGIC))

@@ -41,6 +41,10 @@ class Limits:
     columns: int = 5_000
     facts: int = 60_000
     """About columns: a dozen for each."""
+    bins: int = 3_000_000
+    """Of all columns: each has an edge, and a place in every count."""
+    rules: int = 200_000
+    """Characters of all constraints: they are parsed, some hundred thousand a second."""
     values: int = 100_000_000
     """Rows times columns of the synthetic table."""
     drawn_bytes: int = 1 << 32

@@ -6,12 +6,13 @@ import hashlib
 import json
 import os
 import stat
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from understudy.boundary.schema.column import MAX_WIDTH, Categorical, Column, Datetime, Identifier
+from understudy.boundary.schema.column import MAX_WIDTH, Categorical, Column, Datetime, Identifier, Line
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import CheckFailed, UnderstudyError
 from understudy.releases.untrusted.limits import Limits
@@ -110,6 +111,8 @@ def parse_schema(content: bytes, what: str) -> Schema:
         limits.check(f"{what} has", f"\n{text}".count(COLUMN_HEAD), "columns", "columns")
         # Columns can be written in other ways, each with its facts; a text may hold the sign, too.
         limits.check(f"{what} states", text.count("="), "facts", "facts")
+        if "constraints" in text:
+            limits.check(f"{what} states rules of", _length_of_rules(tomllib.loads(text)), "rules", "characters")
         schema = Schema.loads(text)
     except CheckFailed:
         raise
@@ -119,7 +122,14 @@ def parse_schema(content: bytes, what: str) -> Schema:
     except (ValueError, RecursionError, ArithmeticError) as error:
         raise CheckFailed(f"{what} can't be read: it was changed", what) from error
     limits.check(f"{what} has", len(schema.columns), "columns", "columns")
+    limits.check(f"{what} has", sum(c.bins or 0 for c in schema.columns if isinstance(c, Line)), "bins", "bins")
     return schema
+
+
+def _length_of_rules(raw: dict[str, Any]) -> int:
+    rules = raw.get("constraints")
+    stated = [rule for rule in rules if isinstance(rule, dict)] if isinstance(rules, list) else []
+    return sum(len(str(text)) for rule in stated for text in rule.values())
 
 
 def check_drawable(schema: Schema, rows: int, what: str) -> None:
