@@ -44,6 +44,7 @@ def _debit(case: Case, path: Path, whole: Path, honest: Any) -> None:
     debit(sound)
     forget(case)
     after = case.call("read again", lambda: us.Ledger.open(path, create=False).standing())
+    forget(case)
     if not failed(after):
         _compare(case, "a damaged ledger was debited", us.Ledger.open(sound, create=False).standing(), after)
 

@@ -49,15 +49,18 @@ def opened(path: Path, limit: str) -> Iterator[BinaryIO]:
 
 def read(path: Path, limit: str) -> bytes:
     """The content of such a file."""
+    content, left = bytearray(), getattr(Limits.here(), limit) + 1
     with opened(path, limit) as file:
-        most = getattr(Limits.here(), limit)
         try:
-            content = file.read(most + 1)
+            # Block by block: to be asked for a gigabyte, Python takes it before it looks how much there is.
+            while left > 0 and (block := file.read(min(BLOCK, left))):
+                content += block
+                left -= len(block)
         except OSError:
             raise CheckFailed(f"{path.name} can't be read", path) from None
-        # A file may grow while it is read.
-        Limits.here().check(f"{path.name} has", len(content), limit, "bytes")
-        return content
+    # A file may grow while it is read.
+    Limits.here().check(f"{path.name} has", len(content), limit, "bytes")
+    return bytes(content)
 
 
 def sha256_of(path: Path, limit: str) -> str:
