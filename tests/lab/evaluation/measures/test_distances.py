@@ -81,7 +81,9 @@ def test_tables_without_a_common_value_are_as_far_as_can_be() -> None:
 
 
 def test_l1_of_densities_is_twice_the_total_variation_of_present_values() -> None:
-    comparison = Comparison.of(pa.table({"x": [1.0, 1.0, 2.0, None]}), pa.table({"x": [1.0, 2.0, 2.0, 2.0]}))
+    schema = Schema.loads('[columns.x]\ntype = "number"\nmin = 1\nmax = 2\nmissing = true')
+    real, synthetic = pa.table({"x": [1.0, 1.0, 2.0, None]}), pa.table({"x": [1.0, 2.0, 2.0, 2.0]})
+    comparison = Comparison.of(real, synthetic, schema=schema)
     assert BY_NAME["l1-density"].of(comparison).value == pytest.approx(2 / 3 - 1 / 4 + 3 / 4 - 1 / 3)
 
 
