@@ -57,6 +57,11 @@ def folder(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made, tmp_path / "release"))
 
 
+def test_a_release_whose_method_was_chosen_replays(tmp_path: Path):
+    release = us.synthesize(us.open(people(), SCHEMA), epsilon=1.0, target="smoker")
+    assert us.replay(release.save(tmp_path / "chosen")).rows == release.certificate.rows
+
+
 def complaint(folder: Path) -> str:
     """The sentence with which `verify`, or else `replay`, rejects a release."""
     for check in (us.verify, us.replay):

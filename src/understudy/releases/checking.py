@@ -173,7 +173,8 @@ def _rebuilt(folder: Path) -> tuple[Release, str | None]:
     derived = {
         SCHEMA: schema.dumps().encode() == read_file(folder, SCHEMA),
         f"the parameters in {CERTIFICATE}": _plain(again.parameters) == certificate.parameters,
-        f"the reason in {CERTIFICATE}": certificate.reason == again.reason or _is_choice(certificate, schema, options),
+        f"the reason in {CERTIFICATE}": certificate.reason
+        in (again.reason, _chosen(certificate, schema, options, again.reason)),
         REPORT: release.report_bytes() == read_file(folder, REPORT),
     }
     return release, _not_compared(certificate, [name for name, same in derived.items() if not same])
@@ -267,13 +268,14 @@ def _made_elsewhere(certificate: Certificate, names: list[str]) -> str | None:
     )
 
 
-def _is_choice(certificate: Certificate, schema: Schema, options: Options) -> bool:
-    """Whether `auto` would have chosen the method, for the reason that is given."""
+def _chosen(certificate: Certificate, schema: Schema, options: Options, rebuilt: str) -> str | None:
+    """The reason if `auto` would have chosen the method: its own, and what the rebuilt one expects of the table."""
     try:
         choice = choose(AUTO, options, schema, certificate.asked)
+        named = choose(certificate.method, options, schema, certificate.asked)
     except UnderstudyError:
-        return False
-    return (choice.method.name, choice.reason) == (certificate.method, certificate.reason)
+        return None
+    return choice.reason + rebuilt.removeprefix(named.reason) if choice.method is named.method else None
 
 
 def _plain(value: Any) -> Any:
