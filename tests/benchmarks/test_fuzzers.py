@@ -58,8 +58,15 @@ def test_nothing_fails(name: str, fuzz: ModuleType, base: Path, monkeypatch: pyt
     assert {kind: f"{name}:{SEED}:{index}: {note}" for kind, (index, note) in tally.examples.items()} == {}
 
 
+class TwoLinesError(InputError):
+    """Ours escape what ends a line; this one does not."""
+
+    def __str__(self) -> str:
+        return "one line\nand another"
+
+
 def two_lines() -> None:
-    raise InputError("one line\nand another")
+    raise TwoLinesError("")
 
 
 def bug() -> None:

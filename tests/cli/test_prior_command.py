@@ -33,11 +33,11 @@ def test_a_file_that_says_nothing_is_refused(content: str, said: str, desk: Path
 
 def test_what_is_no_prior_is_refused(desk: Path, refused: Refused) -> None:
     (desk / "empty").mkdir()
-    (desk / "public.xlsx").write_text("no table")
+    (desk / "public.docx").write_text("no table")
     (desk / "public.parquet").write_text("no table")
     assert "does not exist" in refused(*SYNTH, "--prior", "nowhere.csv")
     assert "folder of a release" in refused(*SYNTH, "--prior", "empty")
-    assert "ending" in refused(*SYNTH, "--prior", "public.xlsx")
+    assert "ending" in refused(*SYNTH, "--prior", "public.docx")
     assert "public.parquet" in refused(*SYNTH, "--prior", "public.parquet")
     assert "the private table itself" in refused(*SYNTH, "--prior", "people.csv")
     (desk / "link.csv").symlink_to(desk / "people.csv")

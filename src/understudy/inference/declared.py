@@ -21,6 +21,9 @@ MOST_LISTED = 12
 def check_declared(predicate: Predicate, schema: Schema) -> None:
     """Refuses a condition that compares a column of listed values with one that is not on its list."""
     for name, literal in _compared(predicate.sql()):
+        # A special value stands under a name of its own, which no schema has.
+        if name not in schema:
+            continue
         column = schema[name]
         if not isinstance(column, Categorical) or column.values is None or literal in column.labels:
             continue

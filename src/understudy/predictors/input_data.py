@@ -46,7 +46,7 @@ def training_data(estimator: Any, data: Any, labels: Any, target: str | None) ->
         _count_features(estimator, data.schema)
         return TrainingData(data, _named(target, data.schema))
     frame, named = _frame(estimator, data, labels, target)
-    schema = _schema(estimator, frame, named)
+    schema = _schema(estimator, frame, named, in_frame=labels is None)
     if labels is None:
         _count_features(estimator, schema)
     kind = kind_of(frame)
@@ -190,7 +190,7 @@ def _of_text(text: str | None) -> str | None:
     return spell(text)
 
 
-def _schema(estimator: Any, frame: Any, target: str) -> Schema:
+def _schema(estimator: Any, frame: Any, target: str, *, in_frame: bool) -> Schema:
     """The declared schema; without one, a draft from the rows, where the caller accepts it as public."""
     schema = estimator.schema
     if isinstance(schema, Schema):
@@ -203,12 +203,16 @@ def _schema(estimator: Any, frame: Any, target: str) -> Schema:
         )
     # A draft reads the rows: values and bounds are then public by the caller's word alone, and nothing is guaranteed.
     drafted = draft_schema(frame)
-    return drafted.with_columns([_classes(drafted, target)])
+    return drafted.with_columns([_classes(drafted, target, in_frame=in_frame)])
 
 
-def _classes(drafted: Schema, target: str) -> Any:
+def _classes(drafted: Schema, target: str, *, in_frame: bool) -> Any:
     """The target of a draft as classes, and not as a range of numbers."""
     column = drafted[target]
+    # A list of numbers has become one of texts (`_array`), and whoever gave numbers wants numbers back. In a frame,
+    # texts are texts.
+    if not in_frame and isinstance(column, Categorical) and all(_WHOLE.fullmatch(str(v)) for v in column.labels):
+        return dataclasses.replace(column, values=tuple(sorted(int(str(v)) for v in column.labels)))
     if isinstance(column, Integer) and column.minimum is not None and column.maximum is not None:
         if column.maximum - column.minimum >= MOST_DRAFTED_CLASSES:
             raise UnusableInputError(f"Unknown label type: the target {target!r} has a range of numbers", target)

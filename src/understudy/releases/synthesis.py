@@ -52,6 +52,8 @@ from understudy.releases.release import Release
 from understudy.releases.room import MOST_ROWS, check_memory, most_rows
 from understudy.releases.synthetic_table import from_values, to_native
 
+EXPECTED = "; expected: "
+"""What comes after it in the reason for a method follows from the noisy number of rows."""
 STEPS = ("learning what the schema keeps private", "measuring", "drawing rows")
 QUESTION = "question"
 
@@ -384,7 +386,7 @@ class Plan:
             return ""
         total = max(1, round(model.total))
         found = forecast_after(self.choice.method, domain.schema, self.budget, total)
-        return "" if found is None else f"; expected: {spoken(found, total)}"
+        return "" if found is None else f"{EXPECTED}{spoken(found, total)}"
 
     def certificate(self, curator: Curator, rows: int, expected: str = "", cut: bool = False) -> Certificate:
         parameters = self.options.to_dict() | {"rows": self.rows}
