@@ -328,6 +328,8 @@ def test_a_record_cut_anywhere_is_ignored_unless_it_was_claimed(desk: Desk, monk
     for size in range(claimed, len(content)):
         desk.path.write_bytes(content[:size])
         desk.ledger.write_bytes(ledger)
+        # Nobody remembers that the same ledger had gone on already.
+        monkeypatch.setenv("XDG_STATE_HOME", str(desk.folder / f"state-{size}"))
         fresh = Desk(desk.folder, tape=Tape(), seen=desk.seen[:1])
         fresh.run(resume=True)
         assert fresh.twice == [] and fresh.tape.drawn == QUESTIONS - 1

@@ -385,6 +385,7 @@ def test_every_command(given: Path, desk: Path, watch: Watch):
     command("synth", data, "--epsilon", "1", "--method", "arf", "--schema", "listed.toml", *ledger, code=2)
     command("schema", data, but=("stdout",))
     command("schema", data, "--out", str(given / "draft.toml"))
+    command("check", data, "--schema", "listed.toml", code=None, but=("stdout",))
     command("methods")
     command("plan", data, "--epsilon", "1")
     command("verify", "out")
@@ -417,7 +418,10 @@ def test_every_command(given: Path, desk: Path, watch: Watch):
             ("compare", "--schema", "listed.toml", "--out", "study"),
             ("attack", data, "out", "--schema", "listed.toml"),
         ):
-            command(call[0], str(given / name), *call[1:], code=2)
+            if (name, *call) == ("latin.csv", "schema"):  # its encoding is found out, and the draft shown
+                command("schema", str(given / name), but=("stdout",))
+            else:
+                command(call[0], str(given / name), *call[1:], code=2)
     miscast = SOURCES["duckdb"](given).replace("::people", "::miscast")
     for call in (("schema",), ("synth", "--epsilon", "1", "--schema", "listed.toml", *ledger), ("evaluate", "out")):
         command(call[0], miscast, *call[1:], code=2)

@@ -38,6 +38,8 @@ def _times(digit: float, power: int) -> float:
 def multiple(value: float, step: float, up: bool) -> float:
     """The next multiple of a round step, without the last digits that products of doubles have."""
     count = value / step
+    if not math.isfinite(count):  # so far out, or so fine a step, that no multiple can be told
+        return value
     whole = round(count)
     if abs(count - whole) > 1e-9 * max(1.0, abs(count)):
         whole = math.ceil(count) if up else math.floor(count)

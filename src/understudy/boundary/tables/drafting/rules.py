@@ -195,7 +195,7 @@ def _implied(a: _Values, b: _Values) -> Iterator[Candidate]:
 def _thresholds(line: _Values, listed: _Values) -> Iterator[Candidate]:
     """Below (or from) a number, always the same value: who is under 15 is not married."""
     assert line.numbers is not None and listed.codes is not None
-    both = ~np.isnan(line.numbers) & (listed.codes >= 0)
+    both = np.isfinite(line.numbers) & (listed.codes >= 0)
     numbers, codes = line.numbers[both], listed.codes[both]
     if isinstance(line.column, Datetime) or len(listed.labels) > MOST_LABELS or len(numbers) < FEWEST_ROWS:
         return
