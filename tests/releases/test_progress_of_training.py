@@ -19,6 +19,7 @@ pytest.importorskip("dp_accounting", reason="the extra gan is not installed")
 pytest.importorskip("torch", reason="the extra gan is not installed")
 
 import understudy as us
+from understudy import bars
 from understudy.boundary.privacy.budget import Budget, Spend, compose
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.gaussian_dp import epsilon_from_gdp
@@ -149,7 +150,16 @@ def test_epsilon_never_falls_and_ends_at_the_claim(name: str) -> None:
     assert len(told.advances) > 2
 
 
-@pytest.mark.parametrize("name", ["mst", "aim", "rake"])
+def test_rake_counts_its_rounds_once_it_knows_how_many_there_are() -> None:
+    told = Told()
+    run(RECIPES["rake"], told)
+    rounds = [s for s in told.advances if s.unit == "round"]
+    assert rounds and {s.total for s in rounds} == {rounds[-1].total}
+    assert [s.done for s in rounds] == sorted(s.done for s in rounds) and rounds[-1].done <= rounds[-1].total
+    assert {(s.unit, s.total) for s in told.advances} == {("question", 0), ("round", rounds[-1].total)}
+
+
+@pytest.mark.parametrize("name", ["mst", "aim"])
 def test_methods_that_count_tell_of_their_questions(name: str) -> None:
     told = Told()
     curator = run(RECIPES[name], told)
@@ -248,7 +258,7 @@ def test_without_a_terminal_nothing_is_shown(short: None, monkeypatch: pytest.Mo
 def test_time_left_is_known_from_the_second_report_on() -> None:
     """By hand: 10 steps in 20 seconds, and 30 to go: 60 seconds."""
     first, now = Advance("step", 10, 50, 0.1, 1.0), Advance("step", 20, 50, 0.2, 1.0)
-    assert screen._end(first, 100.0, now, 120.0) == 180.0
-    assert screen._end(first, 100.0, first, 100.0) is None
-    assert screen._end(first, 100.0, dataclasses.replace(now, done=50), 120.0) is None
-    assert screen._end(first, 100.0, dataclasses.replace(now, total=0), 120.0) is None
+    assert bars._end(first, 100.0, now, 120.0) == 180.0
+    assert bars._end(first, 100.0, first, 100.0) is None
+    assert bars._end(first, 100.0, dataclasses.replace(now, done=50), 120.0) is None
+    assert bars._end(first, 100.0, dataclasses.replace(now, total=0), 120.0) is None
