@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import date, datetime
 
 import numpy as np
@@ -22,7 +23,7 @@ from understudy.boundary.tables.sources import open as open_table
 from understudy.errors import TableError
 
 TOKENS = ("?", "-7")
-SCHEMA = Schema.loads("""
+TEXT = """
 missing_values = ["?", "-7"]
 [columns.row]
 type = "integer"
@@ -78,7 +79,11 @@ type = "number"
 min = -1
 max = 1
 missing = true
-""")
+"""
+SCHEMA = Schema.loads(TEXT)
+LINE = 'missing_values = ["?", "-7"]'
+BY_COLUMN = Schema.loads(re.sub(r"^(\[columns\..*\])$", rf"\1\n{LINE}", TEXT.replace(LINE, "", 1), flags=re.MULTILINE))
+"""The same, with what means a missing value stated for each column."""
 DOMAIN = Domain.of(SCHEMA)
 COLUMNS = ("row", "pay", "rate", "admitted", "discharged", "other", "more")
 
@@ -206,24 +211,27 @@ def naive_codes(rows):
 # ---------------------------------------------------------------- every kind of table
 
 
+@pytest.mark.parametrize("schema", [SCHEMA, BY_COLUMN], ids=["for all", "by column"])
 @pytest.mark.parametrize("make", [text_rows, typed_rows])
-def test_every_kind_of_table_reads_special_and_derived_values_as_the_rules_say(kind, opened, make):
+def test_every_kind_of_table_reads_special_and_derived_values_as_the_rules_say(kind, opened, make, schema):
     rows = make()
-    table, expected = opened(kind, rows, SCHEMA), naive_codes(rows)
-    names = [n for n in DOMAIN.names if n != "row"]
+    table, expected = opened(kind, rows, schema), naive_codes(rows)
+    domain = Domain.of(schema)
+    names = [n for n in domain.names if n != "row"]
     assert set(names) == {"pay", "rate", "admitted", "stay", "left", "other"}
     table.check_readable()
-    for name, counts in zip(names, table.count_by(DOMAIN, [("row", n) for n in names]), strict=True):
+    for name, counts in zip(names, table.count_by(domain, [("row", n) for n in names]), strict=True):
         found = counts.argmax(axis=1)
         wrong = np.flatnonzero((found != expected[name]) | (counts.sum(axis=1) != 1))
         assert not len(wrong), (name, [(rows.slice(int(i), 1).to_pylist(), found[i], expected[name][i]) for i in wrong])
 
 
+@pytest.mark.parametrize("schema", [SCHEMA, BY_COLUMN], ids=["for all", "by column"])
 @pytest.mark.parametrize("make", [text_rows, typed_rows])
-def test_the_encoder_in_python_reads_them_alike(make):
-    rows, missing = make(), SCHEMA.missing_texts
+def test_the_encoder_in_python_reads_them_alike(make, schema):
+    rows, missing = make(), schema.missing_texts
     expected, read = naive_codes(rows), to_arrow(rows, "rows")
-    for coding in DOMAIN:
+    for coding in Domain.of(schema):
         if coding.name in ("stay", "left"):
             found = codes_of_derived(coding, read, missing)
         else:

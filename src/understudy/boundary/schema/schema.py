@@ -171,10 +171,11 @@ class Schema(Card):
 
     def _check_special_values(self) -> None:
         for column in self._with_special:
-            both = next((v for v in column.special_texts if v in self.missing_texts), None)
+            missing = self.missing_texts_of(column.name)
+            both = next((v for v in column.special_texts if v in missing), None)
             if both is not None:
                 raise SchemaError(
-                    f"column {column.name!r}: special value {both!r} is also among missing_values; "
+                    f"column {shown(column.name)}: special value {shown(both)} is also among missing_values; "
                     "keep it in one place",
                     column,
                 )
