@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from understudy.bars import Line, Plain, line, shown
+from understudy.bars import NotebookBar, Plain, line, shown
 from understudy.progress import Advance, Progress
 
 
@@ -48,4 +48,4 @@ def test_a_notebook_gets_a_line_that_is_wiped_at_the_end(capsys: pytest.CaptureF
 
 def test_cautions_are_said_where_no_bar_is(capsys: pytest.CaptureFixture[str]) -> None:
     Plain().caution("epsilon 50 is above 5")
-    assert capsys.readouterr().err == "caution: epsilon 50 is above 5.\n" and issubclass(Line, Plain)
+    assert capsys.readouterr().err == "caution: epsilon 50 is above 5.\n" and issubclass(NotebookBar, Plain)

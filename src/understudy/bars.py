@@ -48,7 +48,7 @@ def bars(parts: int | None) -> Iterator[Progress]:
 @contextmanager
 def line(parts: int) -> Iterator[Progress]:
     """One line that is written over and over: what a kernel without widgets can show."""
-    drawn = Line(parts)
+    drawn = NotebookBar(parts)
     try:
         yield drawn
     finally:
@@ -70,7 +70,7 @@ class Plain(Progress):
         print(escaped(f"caution: {sentence}."), file=sys.stderr)
 
 
-class Line(Plain):
+class NotebookBar(Plain):
     """A bar of text on one line."""
 
     detailed = True

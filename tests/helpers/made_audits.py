@@ -12,9 +12,9 @@ from understudy.lab.audits.result import (
     SKIPPED,
     WHITE_BOX,
     Audit,
+    AuditCheck,
     AuditStep,
     Bound,
-    Check,
     Claim,
     MutantMatrix,
     PairFacts,
@@ -47,9 +47,9 @@ BOUNDS = (bound(), bound(view=BLACK_BOX, epsilon=0.1), bound("unique category", 
 REFUTING = bound(epsilon=2.5, mu=0.55, refutes="the claimed ε at its δ")
 
 
-def steps(*found: Check) -> tuple[AuditStep, ...]:
+def steps(*found: AuditCheck) -> tuple[AuditStep, ...]:
     """Four that passed and one that was not made; what is found is found by the second."""
-    checks = {name: (Check(f"check of {name}", PASSED, f"1,240 {name} figures are right."),) for name, *_ in STEPS}
+    checks = {name: (AuditCheck(f"check of {name}", PASSED, f"1,240 {name} figures are right."),) for name, *_ in STEPS}
     checks["noise"] += found
     made = tuple(AuditStep(name, title, f"Here {means}", checks[name], 1.5) for name, title, means in STEPS)
     return (*made, AuditStep("canaries", "One run", "Many canaries are put into one training.", reason=REASON))
@@ -61,7 +61,9 @@ def audit(**changes: Any) -> Audit:
     return Audit(**(whole | {"versions": {"understudy": "0.1.0", "numpy": "2.1.0"}} | changes))
 
 
-HALVED = Check("discrete Gaussian, scale", FAILED, "the variance of 12,400 residuals is 0.25 times the declared one.")
+HALVED = AuditCheck(
+    "discrete Gaussian, scale", FAILED, "the variance of 12,400 residuals is 0.25 times the declared one."
+)
 
 
 def violation(**changes: Any) -> Audit:
@@ -76,13 +78,13 @@ def blind(**changes: Any) -> Audit:
 
 
 def many_checks(number: int) -> tuple[AuditStep, ...]:
-    return steps(*(Check(f"question {i}", PASSED, f"answer {i} is right.") for i in range(number)), HALVED)
+    return steps(*(AuditCheck(f"question {i}", PASSED, f"answer {i} is right.") for i in range(number)), HALVED)
 
 
 def hostile(text: str, **changes: Any) -> Audit:
     """With the text in every place that can hold one."""
-    check = Check(text, FAILED, text)
-    skipped = Check(text, SKIPPED, text)
+    check = AuditCheck(text, FAILED, text)
+    skipped = AuditCheck(text, SKIPPED, text)
     broken = (AuditStep(text, text, text, (check, skipped)), AuditStep(text, text, text, reason=text))
     games = (bound(text, text, statistic=text, refutes=text),)
     plain = {"subject": text, "kind": text, "setting": text, "claim": Claim(1.0, 1e-6, text), "created": text}

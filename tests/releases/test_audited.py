@@ -12,7 +12,7 @@ import pytest
 
 import understudy as us
 from understudy.cli import run as run_command
-from understudy.lab.audits.result import FAILED, PASSED, SKIPPED, WHITE_BOX, Audit, AuditStep, Bound, Check, Claim
+from understudy.lab.audits.result import FAILED, PASSED, SKIPPED, WHITE_BOX, Audit, AuditCheck, AuditStep, Bound, Claim
 from understudy.releases.certificate import versions
 
 MADE = "2026-01-01T00:00:00+00:00"
@@ -23,7 +23,7 @@ ROWS = pa.table({"age": [i % 10 for i in range(50)], "ill": [i % 3 == 0 for i in
 def made(outcome: str = PASSED, **changes: Any) -> Audit:
     claim = Claim(1.0, 1e-6, "add-remove", 0.024, None)
     steps = (
-        AuditStep("taint", "Taint", "…", (Check("pair 'x'", outcome, "words"),)),
+        AuditStep("taint", "Taint", "…", (AuditCheck("pair 'x'", outcome, "words"),)),
         AuditStep("game", "Game", "…", reason="none"),
     )
     bound = Bound("equal rows", WHITE_BOX, "ratio", 100, 0.025, 0.54, 0.1, 0.001, 0.1)

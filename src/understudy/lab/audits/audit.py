@@ -25,9 +25,9 @@ from understudy.lab.audits.result import (
     FAILED,
     PASSED,
     Audit,
+    AuditCheck,
     AuditStep,
     Bound,
-    Check,
     Claim,
     MutantMatrix,
 )
@@ -196,12 +196,12 @@ def _claim(plan: AuditPlan, exchanges: Sequence[PairedExchange]) -> Claim:
     return Claim(budget.epsilon, budget.delta, plan.neighbours, rho, mu)
 
 
-def _judged(bound: Bound) -> Check:
+def _judged(bound: Bound) -> AuditCheck:
     name = f"{bound.view}, pair {bound.pair!r}"
     told = f"the table is told rightly in {100 * bound.accuracy:.1f} % of {bound.runs:,} runs by {bound.statistic}"
     if bound.refutes:
-        return Check(name, FAILED, f"{bound.refutes}: {told}.")
-    return Check(name, PASSED, f"epsilon is at least {cut(bound.epsilon)}, mu {cut(bound.mu)}: {told}.")
+        return AuditCheck(name, FAILED, f"{bound.refutes}: {told}.")
+    return AuditCheck(name, PASSED, f"epsilon is at least {cut(bound.epsilon)}, mu {cut(bound.mu)}: {told}.")
 
 
 def audit_mutants(

@@ -11,7 +11,17 @@ from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context
 
 from understudy.lab.audits import result
-from understudy.lab.audits.result import FAILED, PASSED, SKIPPED, Audit, AuditStep, Bound, Check, Claim, MutantMatrix
+from understudy.lab.audits.result import (
+    FAILED,
+    PASSED,
+    SKIPPED,
+    Audit,
+    AuditCheck,
+    AuditStep,
+    Bound,
+    Claim,
+    MutantMatrix,
+)
 from understudy.pages.axis import Scale, bottom_axis, left_axis
 from understudy.pages.figure import SMALL, Figure, Numbers, element, figure, line, path, shortened, text, tip, width_of
 from understudy.pages.formatting import counted, duration, percent
@@ -67,8 +77,8 @@ class StepSection:
 
     number: int
     step: AuditStep
-    shown: tuple[Check, ...]
-    rest: tuple[Check, ...]
+    shown: tuple[AuditCheck, ...]
+    rest: tuple[AuditCheck, ...]
     """Passed ones that would make the page long."""
 
 

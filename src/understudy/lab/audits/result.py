@@ -83,7 +83,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Check:
+class AuditCheck:
     """One thing that was looked at."""
 
     name: str
@@ -92,7 +92,7 @@ class Check:
     """In one sentence, with its figures."""
 
     @classmethod
-    def of(cls, name: str, holds: bool, found: str) -> Check:
+    def of(cls, name: str, holds: bool, found: str) -> AuditCheck:
         return cls(name, PASSED if holds else FAILED, found)
 
 
@@ -103,7 +103,7 @@ class AuditStep:
     name: str
     title: str
     meaning: str
-    checks: tuple[Check, ...] = ()
+    checks: tuple[AuditCheck, ...] = ()
     seconds: float = 0.0
     reason: str = ""
     """Why it was not made."""
@@ -115,7 +115,7 @@ class AuditStep:
         return FAILED if self.violations else PASSED
 
     @property
-    def violations(self) -> tuple[Check, ...]:
+    def violations(self) -> tuple[AuditCheck, ...]:
         return tuple(c for c in self.checks if c.outcome == FAILED)
 
 
@@ -159,7 +159,7 @@ class Audit(Rendered):
         return any(s.outcome == FAILED for s in self.steps)
 
     @property
-    def violations(self) -> tuple[Check, ...]:
+    def violations(self) -> tuple[AuditCheck, ...]:
         return tuple(c for s in self.steps for c in s.violations)
 
     @property

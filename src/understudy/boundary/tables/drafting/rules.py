@@ -36,7 +36,7 @@ UNITS = 3
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ProposedRule:
     """A rule in the words of the schema, and how many rows of the sample would break it by chance."""
 
     columns: tuple[str, str]
@@ -68,7 +68,7 @@ def propose_rules(rows: Rows, columns: Sequence[Column], missing: Sequence[str])
         return []
     sample = _sample(rows, modelled, missing)
     found = sorted(_candidates(sample), key=lambda c: -c.strength)
-    kept: list[Candidate] = []
+    kept: list[ProposedRule] = []
     for candidate in found:
         if sum(set(k.columns) == set(candidate.columns) for k in kept) < PER_PAIR and len(kept) < MOST_TRIED:
             kept.append(candidate)
@@ -121,7 +121,7 @@ def _values(column: Column, read: list[Any]) -> _Values:
 # --- Candidates -------------------------------------------------------------------------------------------------------
 
 
-def _candidates(sample: Sequence[_Values]) -> Iterator[Candidate]:
+def _candidates(sample: Sequence[_Values]) -> Iterator[ProposedRule]:
     rng = np.random.Generator(np.random.PCG64(0))
     for a, b in itertools.combinations(sample, 2):
         if a.numbers is not None and b.numbers is not None:
@@ -136,7 +136,7 @@ def _candidates(sample: Sequence[_Values]) -> Iterator[Candidate]:
             yield from _thresholds(line, listed)
 
 
-def _orders(a: _Values, b: _Values, rng: np.random.Generator) -> Iterator[Candidate]:
+def _orders(a: _Values, b: _Values, rng: np.random.Generator) -> Iterator[ProposedRule]:
     """One never above the other, though their values overlap."""
     assert a.numbers is not None and b.numbers is not None
     dates = isinstance(a.column, Datetime)
@@ -155,11 +155,11 @@ def _orders(a: _Values, b: _Values, rng: np.random.Generator) -> Iterator[Candid
         then = f"{high.name} >= {low.name}"
         derived = f'type = "derived", of = {_toml(f"{high.name} - {low.name}")}' if dates else None
         # Dates in order are what a person would think of first.
-        yield Candidate((low.column.name, high.column.name), None, then, broken * (10 if dates else 1), derived)
+        yield ProposedRule((low.column.name, high.column.name), None, then, broken * (10 if dates else 1), derived)
         return
 
 
-def _zeros(a: _Values, b: _Values) -> Iterator[Candidate]:
+def _zeros(a: _Values, b: _Values) -> Iterator[ProposedRule]:
     """Where one amount is zero, so is another."""
     assert a.numbers is not None and b.numbers is not None
     if isinstance(a.column, Datetime) or isinstance(b.column, Datetime):
@@ -170,10 +170,10 @@ def _zeros(a: _Values, b: _Values) -> Iterator[Candidate]:
     if zero.sum() >= FEWEST_ROWS and x.min() >= 0 and (y[zero] == 0).all():
         broken = float(zero.sum() * np.mean(y != 0))
         if broken >= FEWEST_BROKEN:
-            yield Candidate((a.column.name, b.column.name), f"{a.name} = 0", f"{b.name} = 0", broken)
+            yield ProposedRule((a.column.name, b.column.name), f"{a.name} = 0", f"{b.name} = 0", broken)
 
 
-def _implied(a: _Values, b: _Values) -> Iterator[Candidate]:
+def _implied(a: _Values, b: _Values) -> Iterator[ProposedRule]:
     """Where one column has a value, another has always the same."""
     assert a.codes is not None and b.codes is not None
     if len(a.labels) > MOST_LABELS or len(b.labels) > MOST_LABELS:
@@ -189,10 +189,10 @@ def _implied(a: _Values, b: _Values) -> Iterator[Candidate]:
             if broken >= FEWEST_BROKEN:
                 condition = f"{a.name} = {a.labels[i]}"
                 then = f"{b.name} = {b.labels[values[0]]}"
-                yield Candidate((a.column.name, b.column.name), condition, then, broken)
+                yield ProposedRule((a.column.name, b.column.name), condition, then, broken)
 
 
-def _thresholds(line: _Values, listed: _Values) -> Iterator[Candidate]:
+def _thresholds(line: _Values, listed: _Values) -> Iterator[ProposedRule]:
     """Below (or from) a number, always the same value: who is under 15 is not married."""
     assert line.numbers is not None and listed.codes is not None
     both = np.isfinite(line.numbers) & (listed.codes >= 0)
@@ -213,15 +213,15 @@ def _thresholds(line: _Values, listed: _Values) -> Iterator[Candidate]:
             broken = float(inside.sum()) * chance
             if inside.sum() >= FEWEST_ROWS and broken >= FEWEST_BROKEN:
                 names = (line.column.name, listed.column.name)
-                yield Candidate(names, f"{line.name} {side}", f"{listed.name} = {listed.labels[code]}", broken)
+                yield ProposedRule(names, f"{line.name} {side}", f"{listed.name} = {listed.labels[code]}", broken)
 
 
 # --- All rows ---------------------------------------------------------------------------------------------------------
 
 
 def _counted(
-    rows: Rows, columns: Sequence[Column], missing: Sequence[str], candidates: Sequence[Candidate]
-) -> Iterator[tuple[Candidate, int, int]]:
+    rows: Rows, columns: Sequence[Column], missing: Sequence[str], candidates: Sequence[ProposedRule]
+) -> Iterator[tuple[ProposedRule, int, int]]:
     """How many rows each candidate speaks of, and how many break it."""
     if not candidates:
         return

@@ -35,7 +35,7 @@ from understudy.lab.audits.checks.paired_gate import TrainingReached
 from understudy.lab.audits.checks.server import served
 from understudy.lab.audits.harness import Harness, RunContext, Subject
 from understudy.lab.audits.pairs import ODD, PANDAS, Pair, odd_pair, pairs, people_pairs, undated_pair, wide_pair
-from understudy.lab.audits.result import FAILED, PASSED, SKIPPED, Check
+from understudy.lab.audits.result import FAILED, PASSED, SKIPPED, AuditCheck
 
 DRAFTS = "a schema that is a draft of the rows guarantees nothing"
 UNITS = "one ledger refuses claims about rows beside claims about people"
@@ -77,15 +77,15 @@ class Boundary:
     """The address of a server on which tables may be made, and dropped again."""
     canary: str = field(default_factory=lambda: secrets.token_hex(16))
 
-    def checks(self, first: Sequence[str] = ()) -> Iterator[Check]:
+    def checks(self, first: Sequence[str] = ()) -> Iterator[AuditCheck]:
         """All looks, those that are named `first` before the others."""
         looks = self._looks()
         for name in sorted(looks, key=lambda name: name not in first):  # stable: else the cheapest stay first
             yield from looks[name]()
 
-    def _looks(self) -> dict[str, Callable[[], Iterable[Check]]]:
+    def _looks(self) -> dict[str, Callable[[], Iterable[AuditCheck]]]:
         """By the names of pairs, or of what else is looked at; the cheapest first."""
-        looks: dict[str, Callable[[], Iterable[Check]]] = {
+        looks: dict[str, Callable[[], Iterable[AuditCheck]]] = {
             DRAFTS: lambda: [self._drafts()],
             UNITS: lambda: [self._units()],
             FILES: self._files,
@@ -106,11 +106,11 @@ class Boundary:
 
     # --- rows and people
 
-    def _looked(self, pair: Pair) -> Iterator[Check]:
+    def _looked(self, pair: Pair) -> Iterator[AuditCheck]:
         """Whether both tables are read, no exact answer moves by more than it declares, and nothing else moves."""
         name = f"pair {pair.name!r}"
         if pair.frame == PANDAS and importlib.util.find_spec("pandas") is None:
-            yield Check(name, SKIPPED, NO_PANDAS)
+            yield AuditCheck(name, SKIPPED, NO_PANDAS)
             return
         try:
             context = self.harness.context(pair, second=False)
@@ -118,7 +118,7 @@ class Boundary:
             # Where both are refused nothing tells them apart; but then this pair is no good, which is a bug of ours.
             if all(self._refused(frame, pair.schema) for frame in pair.tables):
                 raise
-            yield Check(name, FAILED, "one table is refused, and its neighbour is read.")
+            yield AuditCheck(name, FAILED, "one table is refused, and its neighbour is read.")
             return
         yield self._moved(name, pair, context)
         if pair.name == ODD and not self.trains:
@@ -132,13 +132,13 @@ class Boundary:
             return True
         return False
 
-    def _moved(self, name: str, pair: Pair, context: RunContext) -> Check:
+    def _moved(self, name: str, pair: Pair, context: RunContext) -> AuditCheck:
         curator, gate = context.curator(self.budget)
         self._run(context, curator)
         failed = [c for c in sensitivity.check([(pair.name, gate.exchanges)], self.budget) if c.outcome == FAILED]
         if failed:
-            return Check(name, FAILED, f"{failed[0].name}, but {failed[0].found}")
-        return Check(
+            return AuditCheck(name, FAILED, f"{failed[0].name}, but {failed[0].found}")
+        return AuditCheck(
             name, PASSED, f"no exact answer to {len(gate.exchanges)} questions moves by more than it declares."
         )
 
@@ -149,7 +149,7 @@ class Boundary:
 
     # --- ledgers, drafts, files
 
-    def _units(self) -> Check:
+    def _units(self) -> AuditCheck:
         """Two releases of one table, for people and for rows, in either order: the second must be refused."""
         pair = next(p for p in people_pairs(self.canary) if p.schema.rows_per_unit == 1)
         schemas = pair.schema, dataclasses.replace(pair.schema, unit=None)
@@ -158,8 +158,10 @@ class Boundary:
             ledger = self.harness.ledger()
             self._debited(first, ledger)
             if self._debited(second, ledger):
-                return Check(UNITS, FAILED, f"{words}: both are debited, and added up as if they protected the same.")
-        return Check(UNITS, PASSED, "rows after people, and people after rows, are refused.")
+                return AuditCheck(
+                    UNITS, FAILED, f"{words}: both are debited, and added up as if they protected the same."
+                )
+        return AuditCheck(UNITS, PASSED, "rows after people, and people after rows, are refused.")
 
     def _debited(self, table: Table, ledger: Ledger) -> bool:
         """Whether the ledger takes a release, which is left where its first draw is due."""
@@ -172,17 +174,17 @@ class Boundary:
             return False
         return True
 
-    def _drafts(self) -> Check:
+    def _drafts(self) -> AuditCheck:
         """What is handed out with a result whose schema nobody confirmed."""
         pair = pairs(self.neighbours, keys=False)[0]
         drafted = dataclasses.replace(pair, schema=dataclasses.replace(pair.schema, status=DRAFT))
         context = self.harness.context(drafted, second=False)
         curator, _ = context.curator(self.budget)
         if self.harness.guaranteed(self.subject.claim(context, curator)) is not None:
-            return Check(DRAFTS, FAILED, f"a guarantee of epsilon {self.budget.epsilon:g} stands beside a draft.")
-        return Check(DRAFTS, PASSED, "the guarantee beside a draft is null.")
+            return AuditCheck(DRAFTS, FAILED, f"a guarantee of epsilon {self.budget.epsilon:g} stands beside a draft.")
+        return AuditCheck(DRAFTS, PASSED, "the guarantee beside a draft is null.")
 
-    def _files(self) -> Iterator[Check]:
+    def _files(self) -> Iterator[AuditCheck]:
         """A run whose people have canaries for ids: while its table is open, and when it is gone."""
         pair = next(p for p in people_pairs(self.canary) if p.schema.rows_per_unit == 1)
         with Watch.begun(self.canary.encode()) as watch:
@@ -197,14 +199,14 @@ class Boundary:
         words = "no id of a made-up person stands in a new file of the working or temporary folder."
         if found:
             words = f"ids of made-up people stand in {len(found)} files: {', '.join(found[:3])}."
-        yield Check.of(FILES, not found, words)
+        yield AuditCheck.of(FILES, not found, words)
 
     # --- a server
 
-    def _server(self) -> Check:
+    def _server(self) -> AuditCheck:
         """People on PostgreSQL, where the same SQL is another dialect's."""
         if self.postgres is None:
-            return Check(SERVER, SKIPPED, NO_SERVER)
+            return AuditCheck(SERVER, SKIPPED, NO_SERVER)
         people = [p for p in people_pairs(self.canary) if p.frame != PANDAS]
         with served(self.postgres) as opened:
             harness = dataclasses.replace(self.harness, opened=opened)
@@ -224,16 +226,16 @@ def spill_folder(table: Table) -> Path | None:
     return Path(place) if place else None
 
 
-def _spill_check(table: Table) -> Check:
+def _spill_check(table: Table) -> AuditCheck:
     """Where DuckDB would put rows for which there is no memory."""
     place = spill_folder(table)
     if place is None:
-        return Check(SPILLS, SKIPPED, "the table has no engine, or one that spills nowhere.")
+        return AuditCheck(SPILLS, SKIPPED, "the table has no engine, or one that spills nowhere.")
     # DuckDB makes the folder when it first spills: until then, the nearest one above decides who can read.
     there = next((p for p in (place, *place.parents) if p.exists()), None)
     if not place.is_absolute() or there is None or stat.S_IMODE(there.stat().st_mode) & OTHERS:
-        return Check(SPILLS, FAILED, "its temporary files are made where others can read them.")
-    return Check(SPILLS, PASSED, "its temporary files are made in a folder for the owner alone.")
+        return AuditCheck(SPILLS, FAILED, "its temporary files are made where others can read them.")
+    return AuditCheck(SPILLS, PASSED, "its temporary files are made in a folder for the owner alone.")
 
 
 # A larger file is not searched.

@@ -25,7 +25,7 @@ from understudy.lab.audits.checks.paired_gate import (
     evenly,
     noisy_histograms,
 )
-from understudy.lab.audits.result import FAILED, PASSED, Check
+from understudy.lab.audits.result import FAILED, PASSED, AuditCheck
 
 Residuals = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -171,7 +171,7 @@ E_TO_ONE = 1 / (1 + np.exp(-1.0))
 Make = Callable[[], Randomness]
 
 
-def check(exchanges: Sequence[PairedExchange], make: Make) -> list[Check]:
+def check(exchanges: Sequence[PairedExchange], make: Make) -> list[AuditCheck]:
     """The noise of all exchanges, and their choices."""
     found: dict[str, set[float]] = {}
     for exchange in exchanges:
@@ -189,12 +189,12 @@ def check(exchanges: Sequence[PairedExchange], make: Make) -> list[Check]:
     return [*noises, *choices, *(sample_check(p, make) for p in evenly(sorted(priors), MOST_LAWS))]
 
 
-def _noise_check(mechanism: str, scale: float, make: Make) -> Check:
+def _noise_check(mechanism: str, scale: float, make: Make) -> AuditCheck:
     complaints = noise_complaints(mechanism, scale, make)
     name = f"{mechanism} of scale {scale:.4g}"
     if complaints:
-        return Check(name, FAILED, f"{CELLS:,} draws don't have that law: {', '.join(complaints)}.")
-    return Check(name, PASSED, f"{3 * CELLS:,} draws have the declared scale and mean, and are unrelated.")
+        return AuditCheck(name, FAILED, f"{CELLS:,} draws don't have that law: {', '.join(complaints)}.")
+    return AuditCheck(name, PASSED, f"{3 * CELLS:,} draws have the declared scale and mean, and are unrelated.")
 
 
 def noise_complaints(mechanism: str, scale: float, make: Make) -> list[str]:
@@ -215,7 +215,7 @@ def noise_complaints(mechanism: str, scale: float, make: Make) -> list[str]:
     return [name for name, (values, moments) in checks.items() if tail_bound(values, moments) < SIDE]
 
 
-def choice_check(exponent: float, make: Make) -> Check:
+def choice_check(exponent: float, make: Make) -> AuditCheck:
     """Two candidates whose weights should be as e to 1; then two that are alike, chosen by two sources."""
     scores = np.array([0.0, 1.0 / exponent])
     heavier = _chosen(make(), scores, exponent)
@@ -225,7 +225,7 @@ def choice_check(exponent: float, make: Make) -> Check:
     shared = tail_bound(even * again, hoeffding) < SIDE
     if shared:
         share += "; runs share their choices"
-    return Check.of(f"choices of exponent {exponent:.4g}", not (wrong or shared), f"{share}.")
+    return AuditCheck.of(f"choices of exponent {exponent:.4g}", not (wrong or shared), f"{share}.")
 
 
 def _chosen(randomness: Randomness, scores: NDArray[np.float64], exponent: float) -> NDArray[np.float64]:
@@ -233,7 +233,7 @@ def _chosen(randomness: Randomness, scores: NDArray[np.float64], exponent: float
     return np.array([randomness.choose(scores, exponent, 1)[0] for _ in range(CHOICES_DRAWN)], dtype=np.float64)
 
 
-def sample_check(pseudo_count: float, make: Make) -> Check:
+def sample_check(pseudo_count: float, make: Make) -> AuditCheck:
     """One draw at a time from a leaf that holds rows and another that holds none: what hides the rows is the prior."""
     # As many rows as pseudo-counts: the share that is due is 2/3, and would be 3/4 after half of the prior.
     rows = max(1, round(pseudo_count))
@@ -245,4 +245,4 @@ def sample_check(pseudo_count: float, make: Make) -> Check:
     due = (rows + pseudo_count) / (rows + 2 * pseudo_count)
     share = f"{held.mean():.3f} of {SAMPLES_DRAWN:,} draws are from the leaf that holds the rows, {due:.3f} are due"
     wrong = tail_bound(held, coin(due)) < SIDE or np.array_equal(held, again)
-    return Check.of(f"draws after pseudo-counts of {pseudo_count:.4g}", not wrong, f"{share}.")
+    return AuditCheck.of(f"draws after pseudo-counts of {pseudo_count:.4g}", not wrong, f"{share}.")

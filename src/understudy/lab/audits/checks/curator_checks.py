@@ -15,7 +15,7 @@ from understudy.lab.audits.checks.paired_gate import PairedExchange
 from understudy.lab.audits.harness import Harness, RunContext, Subject
 from understudy.lab.audits.mutants.mutants import halved, harness_of, revealed_by
 from understudy.lab.audits.pairs import Pair
-from understudy.lab.audits.result import FAILED, AuditStep, Check
+from understudy.lab.audits.result import FAILED, AuditCheck, AuditStep
 from understudy.lab.audits.subjects import selects_wide, subject_of
 from understudy.progress import Progress
 
@@ -73,10 +73,10 @@ class CuratorChecks:
         noise = spends[0].mechanism, spends[0].scale
         return sum(bool(conformance.noise_complaints(*noise, halved)) for _ in range(POWER_TRIALS)) / POWER_TRIALS
 
-    def canaries(self) -> tuple[list[Check], str]:
+    def canaries(self) -> tuple[list[AuditCheck], str]:
         return [], "it trains nothing by gradients"
 
-    def _step(self, words: tuple[str, str, str], look: Callable[[], list[Check]]) -> AuditStep:
+    def _step(self, words: tuple[str, str, str], look: Callable[[], list[AuditCheck]]) -> AuditStep:
         self.progress(words[1].lower())
         begun = time.monotonic()
         checks = tuple(look())
@@ -93,7 +93,7 @@ class CuratorChecks:
                 return f"{words[1].lower()}: {failed[0].name}"
         return ""
 
-    def _by_pair(self) -> Iterator[tuple[tuple[str, str, str], list[Check]]]:
+    def _by_pair(self) -> Iterator[tuple[tuple[str, str, str], list[AuditCheck]]]:
         """The noise is looked at early, and once more when all of it was seen."""
         for place, pair in enumerate(self.pairs):
             yield SENSITIVITY, sensitivity.check(self._learn(pair), self.plan.budget)
@@ -102,7 +102,7 @@ class CuratorChecks:
             yield TAINT, [self._tainted(pair)]
         yield CONFORMANCE, self._conformance()
 
-    def _sensitivity(self) -> list[Check]:
+    def _sensitivity(self) -> list[AuditCheck]:
         for pair in self.pairs:
             self._learn(pair)
         return sensitivity.check(self.runs, self.plan.budget)
@@ -117,10 +117,10 @@ class CuratorChecks:
                 self.runs.append((pair.name, gate.exchanges))
         return self.runs[before:]
 
-    def _conformance(self) -> list[Check]:
+    def _conformance(self) -> list[AuditCheck]:
         return conformance.check([e for _, exchanges in self.runs for e in exchanges], self.harness.randomness)
 
-    def _tainted(self, pair: Pair) -> Check:
+    def _tainted(self, pair: Pair) -> AuditCheck:
         return taint.check(self.subject, pair.name, *self._contexts(pair), self.plan.budget)
 
     def _contexts(self, pair: Pair) -> tuple[RunContext, RunContext]:

@@ -24,7 +24,7 @@ from understudy.lab.audits.checks.paired_gate import (
     Selection,
     noisy_histograms,
 )
-from understudy.lab.audits.result import Check
+from understudy.lab.audits.result import AuditCheck
 
 # Counts are exact; norms, scores and composed ε are floats, whose last digits must not be called a violation.
 ROUNDING = 1 + 1e-12
@@ -54,7 +54,7 @@ CHECKS = {
 }
 
 
-def check(runs: Sequence[tuple[str, Sequence[PairedExchange]]], budget: Budget) -> list[Check]:
+def check(runs: Sequence[tuple[str, Sequence[PairedExchange]]], budget: Budget) -> list[AuditCheck]:
     """`runs` are all exchanges of some runs, each with the name of its pair."""
     found: dict[str, list[tuple[str, BoundRatio]]] = {name: [] for name in CHECKS}
     for pair, exchanges in runs:
@@ -69,7 +69,7 @@ def check(runs: Sequence[tuple[str, Sequence[PairedExchange]]], budget: Budget) 
         if seen:
             pair, worst = max(seen, key=lambda f: f[1].ratio)
             words = f"{worst.words} (pair {pair!r}; the worst of {len(seen):,})."
-            checks.append(Check.of(CHECKS[name], worst.ratio <= ROUNDING, words))
+            checks.append(AuditCheck.of(CHECKS[name], worst.ratio <= ROUNDING, words))
     return checks
 
 

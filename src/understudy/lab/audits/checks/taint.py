@@ -15,7 +15,7 @@ from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.tables.table import Table
 from understudy.errors import CheckFailed
 from understudy.lab.audits.harness import RunContext, Subject
-from understudy.lab.audits.result import Check
+from understudy.lab.audits.result import AuditCheck
 
 SEED = 11
 
@@ -32,12 +32,12 @@ class PinnedGate(RecordGate):
         return super().answer(ask, price, questions, debit)
 
 
-def check(subject: Subject, pair: str, first: RunContext, second: RunContext, budget: Budget) -> Check:
+def check(subject: Subject, pair: str, first: RunContext, second: RunContext, budget: Budget) -> AuditCheck:
     differences = tainted(subject, first, second, budget)
     found = "all that is shown is the same"
     if differences:
         found = f"these differ: {', '.join(differences)}"
-    return Check.of(f"pair {pair!r}", not differences, f"with the same answers, {found}.")
+    return AuditCheck.of(f"pair {pair!r}", not differences, f"with the same answers, {found}.")
 
 
 def tainted(subject: Subject, first: RunContext, second: RunContext, budget: Budget) -> list[str]:

@@ -49,7 +49,7 @@ from understudy.lab.audits.games.bounds import least_epsilon
 from understudy.lab.audits.games.games import cut
 from understudy.lab.audits.harness import Harness, opened
 from understudy.lab.audits.mutants.mutants import OF_TRAINING, harness_of, revealed_by
-from understudy.lab.audits.result import FAILED, AuditStep, Check
+from understudy.lab.audits.result import FAILED, AuditCheck, AuditStep
 from understudy.lab.audits.subjects import applies, subject_of
 from understudy.methods.method import Options
 from understudy.methods.parts.networks import TRAINED_DELTA, TRAINED_EPSILON, Network
@@ -120,7 +120,7 @@ class TrainingChecks:
         return Boundary(subject, self.harness, plan.budget, plan.neighbours, wide=False, trains=True)
 
     @cached_property
-    def looks(self) -> list[Check]:
+    def looks(self) -> list[AuditCheck]:
         self.progress("training")
         return list(self._looks())
 
@@ -138,7 +138,7 @@ class TrainingChecks:
             AuditStep(*BOUNDARY, tuple(self.boundary.checks())),
         ]
 
-    def canaries(self) -> tuple[list[Check], str]:
+    def canaries(self) -> tuple[list[AuditCheck], str]:
         """What was found by them, or why they were not looked for."""
         heard = [c for c in self.looks if c.name == ONE_RUN]
         if heard:
@@ -162,12 +162,12 @@ class TrainingChecks:
             title, checks = BOUNDARY[1].lower(), self.boundary.checks(revealed_by(self.plan.mutant))
         return next((f"{title}: {c.name}" for c in checks if c.outcome == FAILED), "")
 
-    def _looks(self) -> Iterator[Check]:
+    def _looks(self) -> Iterator[AuditCheck]:
         terms = TrainingTerms(self.plan.neighbours, self.plan.setting.learners, self.plan.level)
         return looks_at(self.plan.method or "", self.plan.budget, self.harness, terms)
 
 
-def looks_at(method: str, budget: Budget, harness: Harness, terms: TrainingTerms = QUICK) -> Iterator[Check]:
+def looks_at(method: str, budget: Budget, harness: Harness, terms: TrainingTerms = QUICK) -> Iterator[AuditCheck]:
     """Every look at a method by its name, the quickest first; of one whose rows are voted on, how far votes move."""
     check_trainable(budget.pure, canary_schema())
     recipe = METHODS[method].recipe(Options())
@@ -178,12 +178,12 @@ def looks_at(method: str, budget: Budget, harness: Harness, terms: TrainingTerms
     raise MethodError(f"method {method} trains in a way of its own, which no audit knows how to look at", method)
 
 
-def audit_training(recipe: Network, budget: Budget, mutant: str | None = None) -> list[Check]:
+def audit_training(recipe: Network, budget: Budget, mutant: str | None = None) -> list[AuditCheck]:
     """Every look at one method; `recipe` decides whether the generator is conditional."""
     return list(training_checks(recipe, budget, harness_of(mutant), QUICK))
 
 
-def training_checks(recipe: Network, budget: Budget, harness: Harness, terms: TrainingTerms) -> Iterator[Check]:
+def training_checks(recipe: Network, budget: Budget, harness: Harness, terms: TrainingTerms) -> Iterator[AuditCheck]:
     # This generator makes rows and critics up; what hides rows is drawn from the harness's own randomness.
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence().entropy))
     yield sensitivity_check(harness, rng, terms)
@@ -211,7 +211,7 @@ def _critic(shape: GradientShape, size: float, rng: np.random.Generator) -> Deep
     )
 
 
-def sensitivity_check(harness: Harness, rng: np.random.Generator, terms: TrainingTerms = QUICK) -> Check:
+def sensitivity_check(harness: Harness, rng: np.random.Generator, terms: TrainingTerms = QUICK) -> AuditCheck:
     """One row more or less, critics small and large: the sums move by one length at most; by two for another row."""
     shape, worst, allowed = _shape(), 0.0, 1 + terms.replaced
     course = Course(0.1, 1.0, 1, replace_one=terms.replaced)
@@ -222,10 +222,12 @@ def sensitivity_check(harness: Harness, rng: np.random.Generator, terms: Trainin
         other = np.concatenate([_codes(int(terms.replaced), rng), rows[1:]])
         change = summed.sums(rows, critic) - summed.sums(other, critic)
         worst = max(worst, float(np.linalg.norm(change.astype(np.float64))) / GRID_SCALE)
-    return Check.of(MOVED[0], worst <= allowed, f"one row moves the sums by {worst:.6f} lengths, {allowed} allowed")
+    return AuditCheck.of(
+        MOVED[0], worst <= allowed, f"one row moves the sums by {worst:.6f} lengths, {allowed} allowed"
+    )
 
 
-def votes_check(harness: Harness, rng: np.random.Generator, terms: TrainingTerms = QUICK) -> Check:
+def votes_check(harness: Harness, rng: np.random.Generator, terms: TrainingTerms = QUICK) -> AuditCheck:
     """The same coins, one row replaced: no count of votes moves by more than one."""
     groups, worst = Groups((VALUES,) * COLUMNS), 0
     made = groups.one_hot(_codes(60, rng))
@@ -236,10 +238,10 @@ def votes_check(harness: Harness, rng: np.random.Generator, terms: TrainingTerms
         other[0] = _codes(1, rng)[0]
         heard = [harness.votes(r, groups, 10, ExactRandomness.seeded(coins)).count(made, shares) for r in (rows, other)]
         worst = max(worst, int(np.abs(heard[0] - heard[1]).max()))
-    return Check.of(MOVED[1], worst <= 1, f"one row moves a count of votes by {worst}, 1 allowed")
+    return AuditCheck.of(MOVED[1], worst <= 1, f"one row moves a count of votes by {worst}, 1 allowed")
 
 
-def noise_check(harness: Harness, rng: np.random.Generator) -> Check:
+def noise_check(harness: Harness, rng: np.random.Generator) -> AuditCheck:
     """Of no rows, noise is all there is to see."""
     shape, steps = _shape(), 20
     summed = harness.sums(_codes(0, rng), shape, Course(0.1, 1.0, steps), harness.randomness())
@@ -248,7 +250,7 @@ def noise_check(harness: Harness, rng: np.random.Generator) -> Check:
     return _spread(DRAWN[0], noise / GRID_SCALE)
 
 
-def batch_check(harness: Harness, rng: np.random.Generator) -> Check:
+def batch_check(harness: Harness, rng: np.random.Generator) -> AuditCheck:
     """Batches of independent coins have sizes that vary as a binomial number does; neither more nor less."""
     rows, steps, rate = 4_000, 60, 0.1
     summed = harness.sums(_codes(rows, rng), _shape(), Course(rate, 1.0, steps), harness.randomness())
@@ -256,19 +258,19 @@ def batch_check(harness: Harness, rng: np.random.Generator) -> Check:
     return _spread(DRAWN[1], (sizes - rate * rows) / np.sqrt(rows * rate * (1 - rate)))
 
 
-def _spread(name: str, normal: NDArray[np.float64]) -> Check:
+def _spread(name: str, normal: NDArray[np.float64]) -> AuditCheck:
     """χ² of what should be standard normal, two-sided."""
     from scipy.stats import chi2
 
     total, count = float((normal**2).sum()), normal.size
     # Too even is as wrong as too small: shuffled batches give themselves away by sizes that don't vary.
     side = float(min(chi2.cdf(total, count), chi2.sf(total, count)))
-    return Check.of(name, side > SIDE, f"variance {total / count:.4f} of what was declared, over {count:,} draws")
+    return AuditCheck.of(name, side > SIDE, f"variance {total / count:.4f} of what was declared, over {count:,} draws")
 
 
 def played(
     recipe: Network, budget: Budget, harness: Harness, rng: np.random.Generator, neighbours: str = ADD_REMOVE
-) -> tuple[Check, CanaryOutcome | None]:
+) -> tuple[AuditCheck, CanaryOutcome | None]:
     """Each canary in by its coin, beside rows that are always in."""
     coins = tossed(len(CANARIES.rows))
     # So many rows of each value that the noisy counts, of two columns (√2), give it a group of its own.
@@ -300,16 +302,18 @@ class CanaryOutcome:
         return least_epsilon(lambda c: self.every.refutes_apart(c, each), self.course, self.paid.delta)
 
 
-def _one_run(found: CanaryOutcome | None, level: float) -> Check:
+def _one_run(found: CanaryOutcome | None, level: float) -> AuditCheck:
     if found is None:
-        return Check.of(ONE_RUN, True, "nothing is proved: values share groups at so small an epsilon, as do canaries")
+        return AuditCheck.of(
+            ONE_RUN, True, "nothing is proved: values share groups at so small an epsilon, as do canaries"
+        )
     tied, apart = found.tied(level), found.apart(level)
     said = (
         f"{found.surest.right:,} of the {found.surest.guesses:,} surest guesses right, {found.every.right:,} of all "
         f"{found.every.guesses:,}: epsilon of at least {cut(apart)} if canaries are seen independently, {cut(tied)} "
         f"whatever ties them; {found.paid.epsilon:g} was paid for the training"
     )
-    return Check.of(ONE_RUN, max(tied, apart) <= found.paid.epsilon, said)
+    return AuditCheck.of(ONE_RUN, max(tied, apart) <= found.paid.epsilon, said)
 
 
 def canary_schema(neighbours: str = ADD_REMOVE) -> Schema:
@@ -360,7 +364,7 @@ class ObservedCurator(Curator):
         unclipped = judged(coins[: CANARIES.units], listener.deep)
         return CanaryOutcome(self.course, paid, guessed(coins, listener.wide, GUESSED), every, unclipped)
 
-    def law_check(self, rows: Codes) -> Check:
+    def law_check(self, rows: Codes) -> AuditCheck:
         """The answers to one-way counts, less the truth, in units of the noise that was declared for them."""
         noise = [
             (a.value - np.bincount(rows[:, i], minlength=CANARIES.values)) / a.question["scale"]

@@ -30,7 +30,7 @@ class NoFigureError(ValueError):
 
 
 @dataclass(frozen=True)
-class Line:
+class SortedValues:
     """The values of a column on a line that are not missing, sorted; and how far the real ones spread."""
 
     real: Numbers
@@ -48,13 +48,13 @@ class Line:
         return raw / self.deviation
 
 
-def line_of(comparison: Comparison, variable: Variable) -> Line:
+def line_of(comparison: Comparison, variable: Variable) -> SortedValues:
     """Of a column whose values are all finite and not all missing."""
     real, synthetic = (np.sort(values) for values in present_values(comparison, variable))
     for which, values in zip(TABLES, (real, synthetic), strict=True):
         if np.isinf(values[[0, -1]]).any():  # sorted: whatever is infinite stands at an end
             raise NoFigureError(f"the {which} table has infinite values")
-    return Line(real, synthetic, deviation(real))
+    return SortedValues(real, synthetic, deviation(real))
 
 
 def present_values(comparison: Comparison, variable: Variable) -> tuple[Numbers, Numbers]:
@@ -95,7 +95,7 @@ def mean_over(comparison: Comparison, variables: Sequence[Variable], none: str, 
     return MeasureResult.mean([part_of(v, compute, comparison) for v in variables], COLUMNS_SAY)
 
 
-def in_deviations(variable: Variable, line: Line, raw: float) -> MeasurePart:
+def in_deviations(variable: Variable, line: SortedValues, raw: float) -> MeasurePart:
     """A distance in standard deviations of the real column, beside the distance in the units of the column."""
     unit = f" {variable.column.resolution}s" if isinstance(variable.column, Datetime) else ""
     return MeasurePart(variable.name, line.scaled(raw), note=f"{_raw_text(raw)}{unit}", raw=raw)
