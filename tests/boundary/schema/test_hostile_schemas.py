@@ -10,6 +10,8 @@ from understudy.errors import SchemaError
 HOSTILE = {
     "a number of thousands of digits": f'type = "integer"\nmin = 0\nmax = {"9" * 5000}',
     "a hexadecimal number of thousands of digits": f'type = "integer"\nmin = 0\nmax = 0x{"f" * 5000}',
+    "a hexadecimal number for a type": f"type = 0x{'f' * 5000}",
+    "a hexadecimal number among values": f'type = "categorical"\nvalues = ["a", 0x{"f" * 5000}]',
     "a bound beyond all doubles": f'type = "number"\nmin = 0\nmax = {"9" * 400}',
     "a cut beyond all doubles": f'type = "number"\nmin = 0\nmax = 9\ncuts = [{"9" * 400}]',
     "a label beyond all bounds": f'type = "categorical"\nvalues = [{"9" * 400}]',
@@ -61,3 +63,9 @@ def test_bytes_that_are_no_text_are_refused(tmp_path, content: bytes):
 def test_no_file_has_a_nul_in_its_name():
     with pytest.raises(SchemaError, match="does not exist"):
         Schema.load("a\0b.toml")
+
+
+@pytest.mark.parametrize("status", [f'"draft"\n[draft]\nrows = 0x{"f" * 5000}', f"0x{'f' * 5000}"])
+def test_no_key_takes_a_number_without_end(status: str):
+    text = refusal(f'status = {status}\n[columns.x]\ntype = "boolean"\n')
+    assert len(text) < 600

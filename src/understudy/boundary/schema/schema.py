@@ -388,6 +388,7 @@ class Schema(Card):
             raise SchemaError(
                 "the schema nests lists or tables too deeply; nothing in it needs more than two", text
             ) from None
+        _no_endless_numbers(raw)
         _known("the schema", raw, _TOP)
         columns = raw.get("columns")
         if not isinstance(columns, dict):
@@ -488,7 +489,22 @@ _KEYS: dict[type[Column], dict[str, str]] = {
 }
 # Silence could mean "private" or "forgotten"; the first costs budget, so it has to be written.
 _MUST_STATE = {"min", "max", "values"}
+_LONGEST_NUMBER = 10_000
+"""In bits: some 3,000 digits, fewer than Python's own limit. What is beyond all doubles is refused by its column."""
 _TOP = ("status", "draft", "confirmed", "neighbours", "missing_values", "unit", "file", "columns", "constraints")
+
+
+def _no_endless_numbers(raw: Any) -> None:
+    """Hexadecimal ones are read at any length, and Python then refuses to write them out, wherever that is tried."""
+    left = [raw]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            left.extend(value.values())
+        elif isinstance(value, list):
+            left.extend(value)
+        elif isinstance(value, int) and value.bit_length() > _LONGEST_NUMBER:
+            raise SchemaError("the schema has a number of thousands of digits; write a shorter one", None)
 
 
 def _columns(tables: Mapping[str, Any]) -> tuple[Column, ...]:
