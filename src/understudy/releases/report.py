@@ -135,7 +135,7 @@ def render(
         curve=training_curve(curve) if curve else None,
         meaning=MEANING,
         expected=expected,
-        columns=[_Entry.of(c, certificate, domain, table, own) for c in domain.schema],
+        columns=_entries(certificate, domain, table, own),
         origins=_origin_counts(certificate),
         origin_words=ORIGINS,
         spent=certificate.composed[0],
@@ -336,7 +336,12 @@ class _Entry:
 
     @classmethod
     def of(
-        cls, column: Column, certificate: Certificate, domain: Domain, table: pa.Table, margins: Mapping[str, int]
+        cls,
+        column: Column,
+        certificate: Certificate,
+        domain: Domain,
+        values: Mapping[str, pa.ChunkedArray],
+        margins: Mapping[str, int],
     ) -> _Entry:
         origin = certificate.columns.get(column.name, DECLARED)
         if isinstance(column, Identifier):
@@ -348,11 +353,17 @@ class _Entry:
         if source:
             return cls(column, origin, f"rebuilt from {source}", (), None)
         coding = domain[column.name]
-        values = () if coding.labels is None else tuple(map(str, coding.labels))
+        labels = () if coding.labels is None else tuple(map(str, coding.labels))
         # A column that is derived alone stands in no table.
-        chart = column_chart(coding, table[column.name]) if column.name in table.column_names else None
+        chart = column_chart(coding, values[column.name]) if column.name in values else None
         margin = margins.get(asks.Marginals.words((column.name,)))
-        return cls(column, origin, _codes_words(coding), values, chart, margin)
+        return cls(column, origin, _codes_words(coding), labels, chart, margin)
+
+
+def _entries(certificate: Certificate, domain: Domain, table: pa.Table, margins: Mapping[str, int]) -> list[_Entry]:
+    # A table looks for a name from its first column on, and there may be thousands.
+    values = dict(zip(table.column_names, table.columns, strict=True))
+    return [_Entry.of(column, certificate, domain, values, margins) for column in domain.schema]
 
 
 def _margins_by_words(certificate: Certificate) -> dict[str, int]:

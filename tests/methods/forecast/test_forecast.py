@@ -102,6 +102,13 @@ def test_quantiles_stand_for_all_pairs():
     assert min(cells) <= pairs_of(sizes).min() and pairs_of(sizes).max() <= max(cells)
 
 
+@pytest.mark.parametrize("sizes", [[5.0], [2.0, 2.0], [2.0] * 40, [2.0, 3.0, 3.0, 7.0, 20.0], [1.5, *[2.0] * 9, 8.0]])
+def test_pairs_of_equal_columns_are_counted_as_if_each_were_listed(sizes: list[float]):
+    cells = [a * b for a, b in itertools.combinations(sizes, 2)]
+    wanted = np.quantile(cells, POINTS, method="inverted_cdf") if cells else np.zeros(POINTS.size)
+    assert pairs_of(np.array(sizes)).tolist() == wanted.tolist()
+
+
 def test_noise_is_that_of_the_methods_own_rules():
     """Two columns of two values and a generous budget: what is left of each split, by hand."""
     public = Public.of(us.Schema.loads('[columns.a]\ntype = "boolean"\n[columns.b]\ntype = "boolean"'), BUDGET, 10**6)
