@@ -115,7 +115,7 @@ class Release(Card):
         >>> release.complete(pa.table({"smoker": [True, True]})).column_names
         ['age', 'smoker']
         """
-        from understudy.releases.drawing import complete_frame
+        from understudy.releases.frames import complete_frame
 
         return complete_frame(self.model, self.domain, frame, seed)
 
