@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,4 +28,13 @@ class Model(Protocol):
         The other columns follow the model's distribution given the codes of that row; where the model gives these no
         probability, one that leaves out what contradicts.
         """
+        ...
+
+
+@runtime_checkable
+class DensityModel(Protocol):
+    """A model that can also say how likely a row is."""
+
+    def log_density(self, codes: CodeColumns) -> NDArray[np.float64]:
+        """The natural logarithm of the probability of each row of codes; −∞ for what the model rules out."""
         ...

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.inference.conditional import LIMITS, ConditionalTable, ConditioningLimits, product, resample
-from understudy.inference.graphical.graphical_model import GraphicalModel, flat_cells
+from understudy.inference.graphical.graphical_model import GraphicalModel, flat_cells, log_or_never
 from understudy.inference.model import CodeColumns
 from understudy.inference.noisy_table import estimate_total, keep_every_value
 from understudy.inference.sampling import draw_given, draw_rows
@@ -75,6 +75,10 @@ class IndependentModel:
 
     def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:
         return {column: draw_rows(weights, rows, rng) for column, weights in self.weights.items()}
+
+    def log_density(self, codes: CodeColumns) -> NDArray[np.float64]:
+        logs = [log_or_never(weights / weights.sum())[codes[column]] for column, weights in self.weights.items()]
+        return np.asarray(np.sum(logs, axis=0))
 
     def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
         """What is given tells nothing of the other columns."""

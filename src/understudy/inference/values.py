@@ -40,6 +40,15 @@ class Values:
         own = _absent_by_itself(self.data)
         return own if self.missing is None else own | self.missing
 
+    def replaced(self, rows: NDArray[np.integer], others: Values) -> Values:
+        """The same with the values of others in some rows."""
+        data, missing = self.data.copy(), self.missing
+        data[rows] = others.data
+        if missing is not None and others.missing is not None:
+            missing = missing.copy()
+            missing[rows] = others.missing
+        return Values(data, missing)
+
 
 def _absent_by_itself(data: NDArray[Any]) -> NDArray[np.bool_]:
     if data.dtype.kind == "f":

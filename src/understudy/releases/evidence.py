@@ -116,7 +116,7 @@ def _plain(name: str, value: object, schema: Schema) -> Plain:
 def _read(coding: Coding, value: object, missing_texts: Sequence[str]) -> tuple[int, Any]:
     """The code of a value, and the value as the type of its column; None where it is missing."""
     column, value = coding.column, _python(value)
-    if _is_missing(value, (*missing_texts, *column.missing_texts)):
+    if is_missing(value, (*missing_texts, *column.missing_texts)):
         if not column.missing:
             raise _StatedError(coding, value, "must not be missing, since the column has no missing values")
         return coding.null_code, None
@@ -140,7 +140,7 @@ def _python(value: object) -> object:
     return value
 
 
-def _is_missing(value: object, missing_texts: Sequence[str]) -> bool:
+def is_missing(value: object, missing_texts: Sequence[str]) -> bool:
     """What can't be read counts as missing in a row; here only what is nothing, or stated to be missing."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):  # those of pandas
         return True

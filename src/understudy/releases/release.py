@@ -119,6 +119,48 @@ class Release(Card):
 
         return complete_frame(self.model, self.domain, frame, seed)
 
+    def impute(self, frame: Any, *, seed: int | None = None) -> Any:
+        """The frame (pandas, polars or pyarrow) with its missing cells filled in.
+
+        Each is drawn from the model given all other values of its row, so this spends nothing. A row that lacks all
+        gets one of the model's rows.
+
+        Args:
+            frame: Some of the released columns. What is there stays as it is.
+            seed: Makes the draw repeatable.
+
+        >>> import pyarrow as pa, understudy as us
+        >>> columns = '[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99\\n[columns.smoker]\\ntype = "boolean"'
+        >>> people = pa.table({"age": [31, 47, 52], "smoker": [True, False, False]})
+        >>> release = us.synthesize(us.open(people, us.Schema.loads(columns)), epsilon=1.0)
+        >>> release.impute(pa.table({"age": [40, None], "smoker": [None, True]})).column("age").null_count
+        0
+        """
+        from understudy.releases.frames import fill_frame
+
+        return fill_frame(self.model, self.domain, frame, seed)
+
+    def log_density(self, frame: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """How likely the model holds each row of a frame: the natural logarithm of its density.
+
+        It is a probability for columns of values and of whole numbers (even inside a bin), and a density over the unit
+        of the column for other numbers. Constraints of the schema are not divided out: rows that break one have the
+        density that the model gives them. Some methods have no density; `generative-forest` is made for it.
+
+        Args:
+            frame: Every modelled column; others are not looked at.
+
+        >>> import pyarrow as pa, understudy as us
+        >>> columns = '[columns.smoker]\\ntype = "boolean"'
+        >>> people = us.open(pa.table({"smoker": [True, False, False]}), us.Schema.loads(columns))
+        >>> release = us.synthesize(people, epsilon=1.0, method="generative-forest")
+        >>> float(np.exp(release.log_density(pa.table({"smoker": [True, False]}))).sum().round(6))
+        1.0
+        """
+        from understudy.releases.frames import log_density_of
+
+        return log_density_of(self.model, self.domain, frame, self.certificate.method)
+
     def count(self, expression: str, *, confidence: float = 0.95) -> Count:
         """How many private rows satisfy an expression such as "age > 40 and sex = 'Female'", with an interval.
 

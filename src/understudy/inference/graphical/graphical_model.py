@@ -207,11 +207,27 @@ class GraphicalModel:
             drawn |= dict(zip(new, unflatten(cells, shape), strict=True))
         return drawn
 
+    def log_density(self, codes: CodeColumns) -> NDArray[np.float64]:
+        """The product of the cliques over what their links share: the density of a junction tree."""
+        logs = np.full(len(next(iter(codes.values()))), -math.log(self.total))
+        for clique, table in zip(self.tree.cliques, self.tables, strict=True):
+            logs += log_or_never(table[tuple(codes[c] for c in clique)])
+        for link in self.tree.links:
+            shared = self.marginal(link.shared)[tuple(codes[c] for c in link.shared)]
+            # Where nothing is shared the marginal is the total; a cell of no mass is in a clique of none already.
+            logs -= np.log(np.where(shared > 0, shared, 1.0))
+        return logs
+
     def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
         """Draws from the exact conditional of each row's given codes."""
         from understudy.inference.conditional import complete
 
         return complete(self, given, rng)
+
+
+def log_or_never(shares: Table) -> Table:
+    """Logarithms, −∞ for nothing, and no warning."""
+    return np.log(shares, out=np.full(np.shape(shares), -np.inf), where=shares > 0)
 
 
 def flat_cells(codes: CodeColumns, columns: ColumnSet, sizes: Mapping[str, int], rows: int) -> NDArray[np.int32]:

@@ -95,10 +95,16 @@ class TrainingSample:
         """
         # The first round of an adversarial random forest (Watson et al. 2023): the made-up rows have the same columns,
         # each on its own.
-        codes = [np.concatenate([self.codes[c], rng.permutation(self.codes[c])]) for c in columns]
-        first = int(rng.integers(len(columns)))
-        halves = self._halves(columns[first], rng)
-        return self._grow(columns, codes, np.repeat([1, 0], self.rows), 2, 1, (first, halves))
+        shuffled = {c: rng.permutation(self.codes[c]) for c in columns}
+        return self.against(shuffled, columns[int(rng.integers(len(columns)))], rng)
+
+    def against(self, made: CodeColumns, root: str, rng: np.random.Generator) -> ProxyTree:
+        """A tree over the columns of made-up rows that tells the rows from them; it begins by halving one column."""
+        columns = tuple(made)
+        codes = [np.concatenate([self.codes[c], made[c]]) for c in columns]
+        count = len(made[root])
+        first = (columns.index(root), self._halves(root, rng))
+        return self._grow(columns, codes, np.repeat([1, 0], [self.rows, count]), 2, 1, first)
 
     def predictor(self, columns: ColumnSet, classes: Codes, rng: np.random.Generator) -> ProxyTree:
         """A tree over some columns that tells the class of a row."""
@@ -305,6 +311,10 @@ class PrunedTree:
     partition: Tree | Crossed
     within: Groups
     """For each leaf of the whole tree the leaf of this one that holds it."""
+
+    @property
+    def tree(self) -> Tree:
+        return self.partition.tree if isinstance(self.partition, Crossed) else self.partition
 
     def expected(self, table: Floats) -> Floats:
         """Counts by leaf (and class) from those of the whole tree."""

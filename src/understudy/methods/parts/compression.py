@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.boundary.schema.partition import Grid
+from understudy.inference.graphical.graphical_model import GraphicalModel, log_or_never
 from understudy.inference.grouping import Grouping
 from understudy.inference.model import CodeColumns, Model
 from understudy.inference.noisy_table import NoisyTable, keep_every_value
@@ -112,6 +113,25 @@ class OpenedModel:
         """A value tells of the other columns what its group tells: the groups are the evidence, the values stay."""
         groups = self.model.complete(self.compression.merged(given), rng)
         return self.compression.expand({c: g for c, g in groups.items() if c not in given}, rng) | given
+
+
+@dataclass(frozen=True)
+class OpenedGraph(OpenedModel):
+    """One whose model over groups has a density."""
+
+    model: GraphicalModel
+
+    def log_density(self, codes: CodeColumns) -> NDArray[np.float64]:
+        """That of the groups, times the share that each value has of its group."""
+        logs = self.model.log_density(self.compression.merged(codes))
+        for name, grouping in self.compression.groups.items():
+            weights = self.compression.weights[name]
+            whole = grouping.sums(weights)
+            evenly = 1.0 / grouping.sums(np.ones(len(weights)))
+            of_group = whole[grouping.of_code]
+            share = np.divide(weights, of_group, out=evenly[grouping.of_code].copy(), where=of_group > 0)
+            logs += log_or_never(share)[codes[name]]
+        return logs
 
 
 def _groups(one_way: Measurement) -> Grouping:

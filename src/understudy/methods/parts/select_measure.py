@@ -20,7 +20,7 @@ from understudy.inference.graphical.graphical_model import GraphicalModel, Junct
 from understudy.inference.graphical.marginals import Joints, every_pair, every_triple_with
 from understudy.inference.noisy_table import NoisyTable, estimate_total
 from understudy.inference.structural_zeros import Mask, Zeros, structural_zeros
-from understudy.methods.parts.compression import Compression, OpenedModel
+from understudy.methods.parts.compression import Compression, OpenedGraph
 from understudy.methods.parts.one_ways import denoised, measure_columns, public_rows
 from understudy.methods.parts.workload import Workload, triples_with
 
@@ -83,8 +83,8 @@ class SelectMeasureState:
         self.estimator.fit(sweeps)
         return measured
 
-    def finish(self) -> OpenedModel:
-        return OpenedModel(self.estimator.fit(FINAL_SWEEPS).settled(), self.compression)
+    def finish(self) -> OpenedGraph:
+        return OpenedGraph(self.estimator.fit(FINAL_SWEEPS).settled(), self.compression)
 
 
 def _affordable_zeros(zeros: Zeros, sizes: dict[str, int]) -> Zeros:
