@@ -63,7 +63,7 @@ ROWS_OF_THE_STEWARD = ("lab.specimens", "lab.evaluation", "lab.intake", "lab.att
 in making a release."""
 STATED: dict[str, tuple[str, ...]] = {
     # The user's own frame: rows to be completed, to be predicted for, or on their way behind the boundary.
-    "understudy.releases.drawing": ("frame.to_arrow",),
+    "understudy.releases.frames": ("frame.to_arrow",),
     "understudy.predictors.input_data": ("frame.to_arrow",),
     "understudy.lab.attacks.shadow_models": ("frame.to_arrow", "cache.CachedTable"),
     # Drawn dates, written by the engine that will read them back.
@@ -388,7 +388,7 @@ BREAKERS: list[tuple[str, str, str]] = [
     ("imports_rows", "understudy.queries.x", "from understudy.boundary.tables.sources import path_relation"),
     ("imports_rows", "understudy.cli.x", "from understudy.boundary.tables.connection import connect"),
     ("imports_rows", "understudy.lab.evaluation.x", "from understudy.boundary.tables.sql import select_codes"),
-    ("imports_rows", "understudy.releases.drawing", "from understudy.boundary.tables.rows import Rows"),
+    ("imports_rows", "understudy.releases.frames", "from understudy.boundary.tables.rows import Rows"),
     ("imports_rows", "understudy.inference.x", "import understudy.boundary.tables.postgres as p"),
     ("imports_rows", "understudy.inference.x", "from understudy.boundary import tables"),
     ("imports_rows", "understudy.queries.x", "from understudy.boundary.schema.late_imports import duckdb"),
@@ -430,7 +430,7 @@ KEEPERS: list[tuple[str, str, str]] = [
     ("imports_rows", "understudy.lab.evaluation.x", "from understudy.boundary.tables.rows import Rows"),
     ("imports_rows", "understudy.boundary.privacy.x", "from understudy.boundary.tables.cache import CachedTable"),
     ("imports_rows", "understudy.releases.x", "from understudy.boundary.tables.table import Table"),
-    ("imports_rows", "understudy.releases.drawing", "from understudy.boundary.tables.frame import to_arrow"),
+    ("imports_rows", "understudy.releases.frames", "from understudy.boundary.tables.frame import to_arrow"),
     ("reaches_rows", "understudy.queries.x", "class NoRows:\n    def count_rows(self):\n        return self._rows"),
     ("uses_specimens", "understudy.lab.attacks.x", "from understudy.lab.specimens.arf import published"),
     ("banned", "understudy.inference.x", "rng = np.random.Generator(np.random.PCG64(1))"),

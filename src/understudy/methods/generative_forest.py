@@ -17,11 +17,12 @@ from understudy.boundary.privacy.asks import Partitions
 from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.partition import Tree
 from understudy.inference.generative_forest import STRENGTH, GenerativeForest, Walk
 from understudy.inference.model import CodeColumns, Model
 from understudy.inference.particles.particles import Particles
 from understudy.methods.dp_arf.dp_arf import CalibratedDpArf, DpArfState
-from understudy.methods.dp_arf.proxy_trees import CandidateTree, PrunedTree, TrainingSample
+from understudy.methods.dp_arf.proxy_trees import CandidateTree, TrainingSample
 from understudy.methods.dp_arf.tuning import TUNING, DpArfTuning
 from understudy.methods.method import CHOOSES_SEVERAL, MODEL_FIRST, Method, Traits, Variant
 from understudy.methods.params import Params, parameter
@@ -34,6 +35,8 @@ LEAF_SHARE = 0.2
 """Of what single columns leave, for counting leaves."""
 ROWS_TO_GROW = 15_000
 """Of the proxy and of the forest so far, for each tree."""
+FEWEST_IN_LEAF = 20.0
+"""Of these rows. No noise is in them: a leaf may hold far fewer rows than are needed to count it."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ class GenerativeForestState(DpArfState):
     """The state of the method: the proxy, and then the trees that were grown on it."""
 
     plan: CalibratedGenerativeForest
-    grown: tuple[PrunedTree, ...] = ()
+    grown: tuple[CandidateTree, ...] = ()
 
     def spend(self, schedule: Schedule) -> None:
         """The proxy by pairs, and the leaves of the trees that are grown on it."""
@@ -97,7 +100,7 @@ class GenerativeForestState(DpArfState):
         for number, amount in enumerate(schedule.rounds):
             self.run_round(schedule, amount, triples=number >= self.tuning.first_triple_round)
         assert schedule.moments is not None  # the part that was set aside, here for leaves
-        self.grown = tuple(self._grow(schedule.moments))
+        self.grown = tuple(self._grow())
         if self.grown:
             self._measure_leaves(schedule.moments)
             self.particles.rake(self.tuning.passes, sampling=not self.whole)
@@ -106,53 +109,55 @@ class GenerativeForestState(DpArfState):
     def finish(self) -> Model:
         super().finish()
         support = self._drawn(self.particles.count)
-        trees = tuple(pruned.tree for pruned in self.grown)
+        trees = tuple(self._whole(tree) for tree in self.grown)
         forest = GenerativeForest(trees, self.weights, support, self.total, self.plan.forest.strength)
         return forest.fitted_to(self.weights, self.rng)
 
-    def _grow(self, amount: Amount) -> list[PrunedTree]:
+    def _whole(self, candidate: CandidateTree) -> Tree:
+        return candidate.tree.cut(self.plan.forest.leaves)[0]
+
+    def _grow(self) -> list[CandidateTree]:
         """Trees one after the other, each on rows of the proxy and of the forest so far."""
         # Rows of its own for the counts of splits: the rows that a tree is grown on would find no fault with them.
         support = self._drawn(self.particles.count)
         forest = GenerativeForest((), self.weights, support, self.total, self.plan.forest.strength)
-        walk, found = Walk.start(forest, ROWS_TO_GROW), list[PrunedTree]()
+        walk, found = Walk.start(forest, ROWS_TO_GROW), list[CandidateTree]()
         for number in range(self.plan.forest.trees):
-            tree = self._told_apart(self._drawn(ROWS_TO_GROW), walk.draw(self.rng), amount, number)
-            if tree is None:
-                continue
-            found.append(tree)
-            walk.forest = walk.forest.with_tree(tree.tree)
-            walk.descend(len(found) - 1, walk.drawing(self.rng))
+            tree = self._told_apart(self._drawn(ROWS_TO_GROW), walk.draw(self.rng), number)
+            if tree.tree.splits:
+                found.append(tree)
+                walk.forest = walk.forest.with_tree(self._whole(tree))
+                walk.descend(len(found) - 1, walk.drawing(self.rng))
         return found
 
-    def _told_apart(self, proxy: CodeColumns, made: CodeColumns, amount: Amount, number: int) -> PrunedTree | None:
-        """A tree that tells rows of the proxy from those of the forest so far; none where nothing tells them apart."""
-        least = self.trees.least_signal * self._leaf_noise(amount) * ROWS_TO_GROW / self.total
-        sample = TrainingSample(self.plan.domain, proxy, least, self.trees)
+    def _told_apart(self, proxy: CodeColumns, made: CodeColumns, number: int) -> CandidateTree:
+        """A tree that tells rows of the proxy from those of the forest so far; without splits where nothing does."""
+        sample = TrainingSample(self.plan.domain, proxy, FEWEST_IN_LEAF, self.trees)
         names, targets = self.plan.domain.names, self.plan.targets
         root = names[int(self.rng.integers(len(names)))]
         if targets and number % 2:
             root = targets[number // 2 % len(targets)]
-        candidate = CandidateTree(sample.against(made, root, self.rng))
-        if not candidate.tree.splits:
-            return None
-        return next(candidate.cuts(self.plan.forest.leaves, (1,)))
-
-    def _leaf_noise(self, amount: Amount) -> float:
-        """The standard deviation of the count of a leaf."""
-        each = amount.split([1.0] * self.plan.forest.trees)[0]
-        scale = each.noise_scale(self.curator.count_sensitivity(each))
-        return scale * math.sqrt(2.0) if amount.pure else scale
+        return CandidateTree(sample.against(made, root, self.rng))
 
     def _measure_leaves(self, amount: Amount) -> None:
         """The real rows in the leaves of all trees, and the proxy's factors that follow them."""
+        # As many leaves as hold enough rows, on average, to be known in spite of the noise: what the trees tell beyond
+        # that comes from the proxy.
+        enough = self.total / (self.trees.least_signal * self._leaf_noise(amount))
+        leaves = max(2, min(self.plan.forest.leaves, int(enough)))
+        counted = [next(tree.cuts(leaves, (1,))) for tree in self.grown]
         # A row is in one leaf of each tree: T trees are T histograms.
-        trees = [pruned.partition for pruned in self.grown]
-        measured = self.curator.ask(Partitions(self.plan.domain, trees, amount))
-        for pruned, m in zip(self.grown, measured, strict=True):
-            leaves, counts = self.particles.grow(pruned.partition), self._summing_up(m.counts)
+        measured = self.curator.ask(Partitions(self.plan.domain, [c.partition for c in counted], amount))
+        for pruned, m in zip(counted, measured, strict=True):
+            factors, counts = self.particles.grow(pruned.partition), self._summing_up(m.counts)
             for groups in pruned.coarser(self.trees.coarser):
-                leaves.learn(groups, counts, m.variance, self.particles)
+                factors.learn(groups, counts, m.variance, self.particles)
+
+    def _leaf_noise(self, amount: Amount) -> float:
+        """The standard deviation of the count of a leaf."""
+        each = amount.split([1.0] * len(self.grown))[0]
+        scale = each.noise_scale(self.curator.count_sensitivity(each))
+        return scale * math.sqrt(2.0) if amount.pure else scale
 
     def _drawn(self, count: int) -> CodeColumns:
         rows = Particles.draw(self.particles, count, self.rng)

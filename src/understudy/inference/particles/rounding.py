@@ -162,6 +162,24 @@ def price_of(wanted: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 @dataclass(frozen=True)
+class PlainDraws:
+    """Particles drawn by weight, none exchanged for a better one."""
+
+    particles: Particles
+
+    @property
+    def total(self) -> float:
+        return self.particles.total
+
+    def sample(self, rows: int, rng: np.random.Generator) -> CodeColumns:
+        drawn = self.particles.draw(rows, rng)
+        return {c: v[drawn] for c, v in self.particles.codes.items()}
+
+    def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
+        return resample(self, given, rng)
+
+
+@dataclass(frozen=True)
 class ParticleModel:
     """Fitted particles, to draw rows from."""
 
@@ -180,7 +198,9 @@ class ParticleModel:
 
     def complete(self, given: CodeColumns, rng: np.random.Generator) -> CodeColumns:
         """Particles that agree with the evidence best, moved by Gibbs sampling of the columns that are not given."""
-        moving = self._moving(resample(self, given, rng, self.limits))
+        # Of a hundred thousand draws those are kept that agree: rows that were exchanged for each other's sake would be
+        # no better, and take a second.
+        moving = self._moving(resample(PlainDraws(self.particles), given, rng, self.limits))
         for _ in range(COMPLETING_SWEEPS):
             self._sweep(moving, rng, frozenset(given))
         return moving.codes

@@ -312,10 +312,6 @@ class PrunedTree:
     within: Groups
     """For each leaf of the whole tree the leaf of this one that holds it."""
 
-    @property
-    def tree(self) -> Tree:
-        return self.partition.tree if isinstance(self.partition, Crossed) else self.partition
-
     def expected(self, table: Floats) -> Floats:
         """Counts by leaf (and class) from those of the whole tree."""
         leaves = self.partition.cells // self.candidate.across
