@@ -47,6 +47,8 @@ class Case:
     folder: Path
     outcomes: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    figures: dict[str, float] = field(default_factory=dict)
+    """What was measured: of all cases the largest is shown."""
     doing: str = ""
     """What it is at, for a case that takes too long."""
 

@@ -12,10 +12,11 @@ SHOWN = 120
 
 
 def render(found: Mapping[str, Tally], seed: int) -> str:
-    lines = ["| test | what | inputs | failing | kinds | seconds |", "|---|---|---|---|---|---|"]
+    lines = ["| test | what | inputs | failing | kinds | CPU s | the most of a case |", "|---|---|---|---|---|---|---|"]
     for name, tally in found.items():
+        most = ", ".join(f"{figure:,.3g} {unit}" for unit, figure in tally.most.items())
         figures = f"{tally.cases:,} | {len(tally.failing):,} | {len(tally.kinds)} | {tally.seconds:.0f}"
-        lines.append(f"| {name} | {TARGETS[name].what} | {figures} |")
+        lines.append(f"| {name} | {TARGETS[name].what} | {figures} | {most} |")
     if any(tally.kinds for tally in found.values()):
         lines += [
             "",
@@ -39,4 +40,4 @@ def _kinds(name: str, tally: Tally, seed: int) -> list[str]:
 def summary(name: str, tally: Tally) -> str:
     """One line for whoever watches."""
     ends = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(tally.outcomes.items()))
-    return f"{name}: {tally.cases:,} cases in {tally.seconds:.0f} s, {len(tally.failing):,} failing: {ends}"
+    return f"{name}: {tally.cases:,} cases in {tally.seconds:.0f} CPU s, {len(tally.failing):,} failing: {ends}"
