@@ -6,6 +6,7 @@ from fuzz import (
     arguments,
     bombs,
     extremes,
+    intake,
     kills,
     languages,
     ledgers,
@@ -17,5 +18,5 @@ from fuzz import (
 )
 from fuzz.case import Target
 
-MODULES = (schemas, languages, tables, releases, bombs, ledgers, arguments, stored, extremes, spenders, kills)
+MODULES = (schemas, languages, tables, intake, releases, bombs, ledgers, arguments, stored, extremes, spenders, kills)
 TARGETS: dict[str, Target] = {target.name: target for module in MODULES for target in module.TARGETS}
