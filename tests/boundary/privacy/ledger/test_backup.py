@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -120,6 +121,18 @@ def test_the_witness_is_its_owners_alone(path, state_home):
     assert stat.S_IMODE((state_home / "understudy").stat().st_mode) == 0o700
 
 
+def test_nobody_else_may_exchange_the_folder_of_the_witness(path, tmp_path, monkeypatch):
+    """By what is above it, where that had to be made."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home" / "state"))
+    before = os.umask(0)
+    try:
+        spend(Ledger.open(path))
+    finally:
+        os.umask(before)
+    for folder in ("home", "home/state", "home/state/understudy"):
+        assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == 0o700
+
+
 @pytest.mark.parametrize("home", ["/dev/null", "/proc/nothing", "relative"])
 def test_work_goes_on_without_a_witness(path, home, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", home)
@@ -233,6 +246,22 @@ def test_a_restored_ledger_has_spent_as_much(path, backup, loss):
     assert len(kept) == (0 if loss == "gone" else 1)
     with pytest.raises(OlderCopy):
         Ledger.open(backup)
+
+
+def test_where_there_is_no_room_to_restore_nothing_is_moved(path, backup, monkeypatch):
+    spend(Ledger.open(path))
+    back_up(path, backup)
+    path.write_bytes(b"x" * 9999)
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = {p.name: p.read_bytes() for p in path.parent.iterdir() if p.is_file()}
+    with monkeypatch.context() as patch, pytest.raises(InputError, match=r"data\.ledger' can't be written: No space"):
+        patch.setattr(os, "fsync", full)
+        restore(path, backup)
+    assert {p.name: p.read_bytes() for p in path.parent.iterdir() if p.is_file()} == before
+    assert restore(path, backup).debits == 1
 
 
 def test_restoring_twice_counts_nothing_twice(path, backup):
