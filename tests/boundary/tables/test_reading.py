@@ -181,6 +181,13 @@ def test_a_header_without_a_name_gets_a_hint(tmp_path):
         draft_schema(path)
 
 
+@pytest.mark.parametrize("encoding", ["utf-7", "hz", "iso2022_jp", "idna", "punycode", "undefined", "unicode_escape"])
+def test_encodings_in_which_a_row_would_change_the_next_are_refused(encoding):
+    """`31+` ends a row in ASCII; in UTF-7 the line break behind it is no line break."""
+    with pytest.raises(SchemaError, match="must be one in which each row can be read by itself"):
+        FileFormat(encoding=encoding)
+
+
 # --- Workbooks --------------------------------------------------------------------------------------------------------
 
 
