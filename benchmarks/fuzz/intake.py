@@ -109,7 +109,7 @@ QUESTIONS = (
 
 
 def notation(case: Case) -> None:
-    """A sound file with odd values, in a notation that the schema declares: read, asked and checked, whatever it says."""
+    """A sound file with odd values in a declared notation: read, asked and checked, whatever they are."""
     draw, case.secret = case.draw, SECRET
     encoding, delimiter, quote = draw.choice(ENCODINGS), draw.choice(DELIMITERS), draw.choice(QUOTES)
     decimal, thousands = draw.choice(MARKS)

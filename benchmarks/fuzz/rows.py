@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from fuzz.worker import Tally
 from results_cache import ResultsCache
+
+from fuzz.worker import Tally
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import traceback
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.workbooks import cell, write_workbook
 
 import understudy as us
+from helpers.workbooks import cell, write_workbook
 from understudy.boundary.schema.column import Categorical, Integer, Number
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.file_format import FileFormat, Marks

@@ -18,7 +18,7 @@ DECIMALS = (".", ",")
 THOUSANDS = ("", ".", ",", " ", "'", "\u00a0", "\u202f", "\u2019")
 QUOTES = ('"', "'")
 _REFUSED = re.compile(r"utf-7|hz|iso2022_.*|idna|punycode|undefined|(raw-)?unicode-escape|(raw_)?unicode_escape")
-"""Names of codecs in which what a byte means depends on bytes of earlier rows, and of those that no file is written in."""
+"""Codecs in which what a byte means depends on bytes of earlier rows, and those that no file is written in."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class FileFormat:
             known = False
         if known and _REFUSED.fullmatch(found.name):
             raise SchemaError(
-                f"file: encoding ({self.encoding!r}) must be one in which each row can be read by itself; convert the file "
-                "to utf-8",
+                f"file: encoding ({self.encoding!r}) must be one in which each row can be read by itself; convert the "
+                "file to utf-8",
                 self,
             )
         if not known:

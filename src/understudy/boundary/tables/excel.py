@@ -14,7 +14,6 @@ from understudy.boundary.schema.late_imports import pa
 from understudy.boundary.schema.spelling import spell
 from understudy.errors import TableError, without_cells
 
-
 REFUSED = 2
 """How the reading process ends after a refusal, which it has written."""
 _BEGIN = "import sys; sys.path[:] = sys.argv[4:]; from understudy.boundary.tables.excel import main; main()"
@@ -38,8 +37,8 @@ def read_sheet(path: Path, sheet: str, *, unit: str | None = None) -> pa.Table:
         raise TableError(done.stdout.decode(), path)
     if done.returncode:
         raise TableError(
-            f"{path.name} can't be read: the file is damaged, or a cell far outside of the table makes it too large for "
-            "the memory; delete what stands outside, and save it anew",
+            f"{path.name} can't be read: the file is damaged, or a cell far outside of the table makes it too large "
+            "for the memory; delete what stands outside, and save it anew",
             path,
         )
     return pa.ipc.open_stream(done.stdout).read_all()
@@ -52,6 +51,7 @@ def main() -> None:
         import resource
 
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # it would hold the rows
         resource.setrlimit(resource.RLIMIT_DATA, (memory, resource.RLIM_INFINITY))
     try:
         table = _sheet(Path(path), Path(path).name, sheet=sheet, unit=unit or None)
