@@ -325,6 +325,6 @@ def check_material(base: Path) -> None:
 
 TARGETS = (
     Target("notations", "CSV in declared notations, special and derived values", 400, notation, prepare=check_material),
-    Target("drafts", "odd and broken files, drafted and checked", 1_000, draft, prepare=check_material),
+    Target("cells", "odd cells and names, drafted, saved and read again", 1_000, draft, prepare=check_material),
     Target("workbooks", "Excel files, broken, with a ledger beside", 300, workbook, prepare=check_material),
 )

@@ -151,6 +151,6 @@ def check_material(base: Path) -> None:
 
 
 TARGETS = (
-    Target("calls", "kill -9 of synth at a call, then resumed", 270, at_a_call, 60.0, 4, prepare=check_material),
+    Target("calls", "kill -9 of synth at a call, then resumed", 230, at_a_call, 60.0, 4, prepare=check_material),
     Target("moments", "kill -9 of synth at any time, then resumed", 80, at_any_time, 60.0, 4, prepare=check_material),
 )

@@ -171,6 +171,18 @@ def test_on_a_file_system_without_links_a_ledger_is_made_all_the_same(path, monk
     assert path.stat().st_mode & 0o777 == 0o600 and list(path.parent.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("step", ["link", "unlink"])
+def test_what_kill_9_leaves_beside_a_new_ledger_goes_with_the_next_opening(path, step):
+    dying = f"os.{step} = lambda *_, **named: os.kill(os.getpid(), signal.SIGKILL)\nspend()\n"
+    ended = subprocess.run([sys.executable, "-c", SPENDER + dying, path], timeout=WATCHDOG, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    (left,) = (p for p in path.parent.iterdir() if p != path)
+    living = left.with_name(left.name.rpartition("tmp-")[0] + f"tmp-{os.getpid()}-00")
+    living.touch()
+    assert spend(Ledger.open(path)) == 1
+    assert {p for p in path.parent.iterdir() if ".tmp-" in p.name} == {living}
+
+
 KILLED = """
 import understudy.boundary.privacy.ledger.{module} as module
 honest = module.{name}

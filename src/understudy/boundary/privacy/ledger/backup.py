@@ -23,6 +23,7 @@ from understudy.boundary.privacy.ledger.database import LedgerDatabase, identity
 from understudy.boundary.privacy.ledger.known_rows import known_for, rows_of
 from understudy.boundary.privacy.ledger.witness import OlderCopy
 from understudy.errors import InputError
+from understudy.files import name_of_process
 
 _AGAIN = ("limits", "divisions", "debits", "shares", "units")
 """What the witness can give back; an identity is the same, and a restoration is written anew."""
@@ -166,7 +167,7 @@ def _replace(ledger: Path, content: bytes) -> None:
     which would otherwise be played back into the restored file.
     """
     # First of all on the disk: where there is no room, what was in the way is where it was.
-    ready, name = _staged(ledger), f"{ledger.name}.replaced-{secrets.token_hex(4)}"
+    ready, name = name_of_process(ledger), f"{ledger.name}.replaced-{secrets.token_hex(4)}"
     _place(content, ready, named=ledger)
     try:
         for ending in ("-journal", "-wal", "-shm", ""):
@@ -177,13 +178,9 @@ def _replace(ledger: Path, content: bytes) -> None:
         ready.unlink(missing_ok=True)
 
 
-def _staged(path: Path) -> Path:
-    return path.with_name(f".{path.name}.tmp-{secrets.token_hex(8)}")
-
-
 def _place(content: bytes, path: Path, named: Path) -> None:
     try:
-        put_in_place(content, _staged(path), path)
+        put_in_place(content, name_of_process(path), path)
     except FileExistsError:
         raise InputError(f"{str(path)!r} exists already; give a path where nothing is", path) from None
     except OSError as error:
