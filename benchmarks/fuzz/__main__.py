@@ -49,6 +49,9 @@ def _run(name: str, asked: argparse.Namespace, base: Path) -> Tally:
     target, begun, tally = TARGETS[name], _processor(), Tally()
     count = target.cases if target.whole else max(1, round(target.cases * asked.scale))
     for tally in run_all(target, asked.seed, count, base, asked.jobs):
+        tally.seconds = _processor() - begun
+        if asked.write:  # a run that is stopped has its part in the table
+            keep(Row(name, asked.seed), tally)
         if sys.stderr.isatty():
             print(f"\r{name}: {tally.cases:,} of {count:,}", end="", file=sys.stderr, flush=True)
     tally.seconds = _processor() - begun

@@ -44,7 +44,7 @@ def odd_values(case: Case) -> None:
     draw, path = case.draw, case.folder / TABLE
     path.write_text(_odd_csv(draw), encoding="utf-8", newline="")
     table = case.call("open", us.open, path, us.Schema.loads(SCHEMA))
-    if draw.random() < 0.25:
+    if draw.random() < 0.1:
         found = case.call("synth", us.synthesize, table, epsilon=1.0, method="independent", rows=20, ledger=False)
     else:
         found = case.call("query", us.query, table, draw.choice(QUESTIONS), epsilon=1.0, ledger=False)
