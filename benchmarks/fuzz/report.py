@@ -7,12 +7,21 @@ from collections.abc import Mapping
 from fuzz.targets import TARGETS
 from fuzz.worker import Tally
 
+HOW = (
+    "Seconds are those of the processor, since others may use the machine; so are the two that a bomb may take, beside "
+    "300 MB."
+)
 SHOWN = 120
 """Characters of what a failure said."""
 
 
 def render(found: Mapping[str, Tally], seed: int) -> str:
-    lines = ["| test | what | inputs | failing | kinds | CPU s | the most of a case |", "|---|---|---|---|---|---|---|"]
+    cases, failing = (sum(counts) for counts in zip(*((t.cases, len(t.failing)) for t in found.values()), strict=True))
+    lines = [f"{cases:,} inputs, {failing:,} failing. {HOW}", ""]
+    lines += [
+        "| test | what | inputs | failing | kinds | CPU s | the most of a case |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for name, tally in found.items():
         most = ", ".join(f"{figure:,.3g} {unit}" for unit, figure in tally.most.items())
         figures = f"{tally.cases:,} | {len(tally.failing):,} | {len(tally.kinds)} | {tally.seconds:.0f}"
