@@ -225,8 +225,9 @@ def test_a_backup_is_the_ledger(path, backup):
     assert back_up(path, backup) == 1
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
     assert Ledger.open(backup).export() == Ledger.open(path).export()
-    with pytest.raises(InputError, match="exists already"):
-        back_up(path, backup)
+    for taken in (backup, Path(), Path("/"), backup.parent):
+        with pytest.raises(InputError, match="exists already"):
+            back_up(path, taken)
     with pytest.raises(InputError, match="is sound, and none of its 2 entries may be lost"):
         restore(path, backup)
 

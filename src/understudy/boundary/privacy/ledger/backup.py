@@ -40,6 +40,8 @@ class Restored:
 
 def back_up(ledger: Path, to: Path) -> int:
     """Copies a verified ledger to a file that isn't there yet, and returns how many debits it holds."""
+    if os.path.lexists(to):  # a folder has no name beside which anything could be written
+        raise _taken(to)
     with LedgerDatabase(ledger).reading() as database:
         debits = _debits(database)
         content = _copy_of(database).serialize()
@@ -182,9 +184,13 @@ def _place(content: bytes, path: Path, named: Path) -> None:
     try:
         put_in_place(content, name_of_process(path), path)
     except FileExistsError:
-        raise InputError(f"{str(path)!r} exists already; give a path where nothing is", path) from None
+        raise _taken(path) from None
     except OSError as error:
         raise InputError(f"{str(named)!r} can't be written: {error.strerror}", named) from error
+
+
+def _taken(path: Path) -> InputError:
+    return InputError(f"{str(path)!r} exists already; give a path where nothing is", path)
 
 
 def _debits(database: sqlite3.Connection) -> int:
