@@ -18,7 +18,8 @@ from fuzz.children import CALLS, Deadly, in_child
 from fuzz.material import JOURNAL, LEDGER, SCHEMA_FILE, SYNTH, TABLE, desk_in
 from understudy.cli import run
 
-HARMLESS = {TABLE, SCHEMA_FILE, LEDGER, "out"}
+HARMLESS = {TABLE, SCHEMA_FILE, LEDGER, "out", f"{LEDGER}-journal"}
+"""The last is SQLite's: one that it had only begun holds nothing, and goes with the next debit."""
 TRIES = 4
 
 
