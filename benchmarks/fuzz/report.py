@@ -24,7 +24,10 @@ def render(found: Mapping[str, Tally], seed: int) -> str:
     ]
     for name, tally in found.items():
         most = ", ".join(f"{figure:,.3g} {unit}" for unit, figure in tally.most.items())
-        figures = f"{tally.cases:,} | {len(tally.failing):,} | {len(tally.kinds)} | {tally.seconds:.0f}"
+        inputs = f"{tally.cases:,}"
+        if tally.cases < TARGETS[name].cases:  # it was stopped, or is of a smaller scale
+            inputs += f" of {TARGETS[name].cases:,}"
+        figures = f"{inputs} | {len(tally.failing):,} | {len(tally.kinds)} | {tally.seconds:.0f}"
         lines.append(f"| {name} | {TARGETS[name].what} | {figures} | {most} |")
     if any(tally.kinds for tally in found.values()):
         lines += [
