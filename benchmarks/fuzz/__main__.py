@@ -1,22 +1,23 @@
 """Fuzzers for all that reads what others made: `scripts/bench fuzz [--only NAME] [--scale S] [--seed N] [--jobs J]`.
 
 `--case NAME:SEED:INDEX` runs one case again, in this very process, and prints all that it found. `--write` puts the
-table into benchmarks/results/fuzz.md.
+table into benchmarks/results/fuzz.md: rows that this run leaves out are those of the last runs that had them.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from fuzz import material
 from fuzz.limits import limit_memory
 from fuzz.report import render, summary
+from fuzz.rows import Row, keep, kept
 from fuzz.targets import TARGETS
 from fuzz.worker import Tally, run_all, run_case
 
@@ -31,24 +32,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.case:
             return _again(asked.case, base)
         found = {name: _run(name, asked, base) for name in asked.only or TARGETS}
-    text = render(found, asked.seed)
     if asked.write:
-        from places import TABLES
-
-        (TABLES / "fuzz.md").write_text(text)
-    print(text, end="")
+        _write(asked.seed)
+    print(render(found, asked.seed), end="")
     return int(any(tally.kinds for tally in found.values()))
 
 
+def _write(seed: int) -> None:
+    from places import TABLES
+
+    rows = kept(seed)
+    (TABLES / "fuzz.md").write_text(render({name: rows[name] for name in TARGETS if name in rows}, seed))
+
+
 def _run(name: str, asked: argparse.Namespace, base: Path) -> Tally:
-    target, begun, tally = TARGETS[name], time.monotonic(), Tally()
+    target, begun, tally = TARGETS[name], _processor(), Tally()
     count = target.cases if target.whole else max(1, round(target.cases * asked.scale))
     for tally in run_all(target, asked.seed, count, base, asked.jobs):
+        tally.seconds = _processor() - begun
+        if asked.write:  # a run that is stopped has its part in the table
+            keep(Row(name, asked.seed), tally)
         if sys.stderr.isatty():
             print(f"\r{name}: {tally.cases:,} of {count:,}", end="", file=sys.stderr, flush=True)
-    tally.seconds = time.monotonic() - begun
+    tally.seconds = _processor() - begun
     print(f"\r{summary(name, tally)}", file=sys.stderr, flush=True)
+    if asked.write:
+        keep(Row(name, asked.seed), tally)
     return tally
+
+
+def _processor() -> float:
+    """Seconds of the processor that ended workers took: others may use this machine."""
+    use = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return use.ru_utime + use.ru_stime
 
 
 def _again(text: str, base: Path) -> int:

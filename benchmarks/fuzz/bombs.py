@@ -209,6 +209,7 @@ def bomb(case: Case) -> None:
     meter = Meter()
     found = case.call(way, WAYS[way], folder)
     seconds, megabytes = meter.seconds, meter.megabytes
+    case.figures |= {"CPU s": seconds, "MB": megabytes}
     # Seconds of the processor, since others may share this machine; what waits for ever is ended by the clock.
     if seconds > MOST_SECONDS * PATIENCE:
         case.fail(f"{name}, {way}: more than {MOST_SECONDS:g} s", f"{seconds:.1f} s, {found!r}")

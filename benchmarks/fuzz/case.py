@@ -47,6 +47,10 @@ class Case:
     folder: Path
     outcomes: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    figures: dict[str, float] = field(default_factory=dict)
+    """What was measured: of all cases the largest is shown."""
+    secret: str = ""
+    """A text in private cells, which no message may repeat."""
     doing: str = ""
     """What it is at, for a case that takes too long."""
 
@@ -72,7 +76,10 @@ class Case:
     def _judge(self, what: str, error: UnderstudyError) -> None:
         if isinstance(error, InternalError):
             self.fail(f"{what}: calls itself a bug, {place(error)}", error)
-        self.check_printed(what, printed(error), place(error))
+        said = printed(error)
+        if self.secret and self.secret in said:
+            self.fail(f"{what}: a message repeats a cell {place(error)}", said)
+        self.check_printed(what, said, place(error))
 
     def check_printed(self, what: str, text: str, where: str = "") -> None:
         """What reaches the terminal is one line, and nothing in it moves the cursor or sets the title."""

@@ -13,12 +13,14 @@ import tomli_w
 import understudy as us
 from fuzz.case import Case, Target, failed
 from fuzz.material import SCHEMA
-from fuzz.mutation import ODD_TEXTS, spoiled_bytes, spoiled_value
+from fuzz.mutation import ODD_NUMBERS, ODD_TEXTS, spoiled_bytes, spoiled_value
 from understudy import datasets
 
 KEYS = (
     "status", "neighbours", "missing_values", "unit", "columns", "constraints", "type", "min", "max", "bins", "cuts",
     "values", "other", "missing", "decimals", "resolution", "format", "made_up", "column", "max_rows", "if", "then",
+    "special", "step", "of", "rebuilds", "file", "encoding", "delimiter", "quote", "decimal", "thousands", "draft",
+    "confirmed",
 )  # fmt: skip
 VALUES = (
     "0", "-0", "1", "-1", "3", "100", "1e400", "-1e400", "nan", "inf", "-inf", "1e-320", "0.1", "9" * 400,
@@ -30,6 +32,8 @@ VALUES = (
     "0001-01-01", "9999-12-31", "2020-02-29", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", "12:30:00",
     "2020-01-01T00:00:00.123456", "0001-01-01T00:00:00Z", '"{:05d}"', '"{}"', '"{0.__class__}"', '"%Y-%m-%d"', '"%"',
     '"day"', '"second"', '"age > 3"', '"age > "', '"\\u001b[31m"', '"\\u0000"', '"\\n"', "[" * 5_000 + "]" * 5_000,
+    '["N", -99]', '["N", "N"]', '"cost - age"', '"age + age"', '"derived"', '"age"', '"utf-16"', '"utf-7"',
+    '"undefined"', '"cp1252"', '";"', '","', '"\'"', '{encoding = "idna"}', '{by = "x", on = 2020-01-01}',
     "2147483647", "9223372036854775807", "9223372036854775808", "1_000_000_000", "-9223372036854775808",
 )  # fmt: skip
 EPSILONS, DELTAS = (1e-3, 0.1, 1.0, 10.0), (0.0, 1e-9, 1e-6, 1e-2)
@@ -48,8 +52,22 @@ def spoil(case: Case) -> None:
     again = case.call("read again", us.Schema.loads, written)
     if failed(again):
         case.fail("an accepted schema can't be read back", again)
-    elif repr(again) != repr(schema) or again.dumps() != written:
+        return
+    if repr(again) != repr(schema) or again.dumps() != written:
         case.fail("an accepted schema is another one when it is read back", written[:100])
+    _edited(case, schema)
+
+
+def _edited(case: Case, schema: us.Schema) -> None:
+    """Changed and confirmed as in Python, or refused in one line."""
+    draw = case.draw
+    value = draw.choice([*ODD_TEXTS, *ODD_NUMBERS, None, [], ["N", -99], {"a": 1}])
+    edited = case.call("edit", lambda: schema.edit(**{draw.choice(schema.names): {draw.choice(KEYS): value}}))
+    if failed(edited):
+        edited = schema
+    confirmed = case.call("confirm", lambda: edited.confirm(by=draw.choice(ODD_TEXTS), source=draw.choice(ODD_TEXTS)))
+    if not failed(confirmed) and failed(again := case.call("read confirmed", us.Schema.loads, confirmed.dumps())):
+        case.fail("a confirmed schema can't be read back", again)
 
 
 def forecast(case: Case) -> None:
@@ -127,6 +145,10 @@ def _sources() -> tuple[tuple[str, ...], tuple[str, ...]]:
         '[columns.code]\ntype = "identifier"\nmade_up = "{:05d}"\n'
         '[columns.when]\ntype = "datetime"\nmin = 2020-01-01T00:00:00\nmax = 2020-01-02T00:00:00\n'
         'resolution = "second"\nbins = 4\n[columns.score]\ntype = "integer"\nmin = 0\nmax = 9\ncuts = [3, 6]\n'
+        '[columns.cost]\ntype = "integer"\nmin = 0\nmax = 99\nstep = 5\n[columns.tax]\ntype = "number"\nmin = 0\n'
+        'max = 9\nspecial = ["N", -99]\n[columns.rest]\ntype = "derived"\nof = "cost - score"\nmin = -9\nmax = 99\n'
+        '[file]\nencoding = "cp1252"\ndelimiter = ";"\nquote = "\\""\ndecimal = ","\nthousands = "."\n'
+        '[file.columns.tax]\ndecimal = "."\n'
         '[unit]\ncolumn = "name"\nmax_rows = 3\n'
     )
     hidden = (
@@ -147,5 +169,5 @@ def check_material(base: Path) -> None:
 
 TARGETS = (
     Target("schemas", "TOML schemas, written and read again", 25_000, spoil, chunk=200, prepare=check_material),
-    Target("plans", "forecasts for accepted schemas", 1_300, forecast, prepare=check_material),
+    Target("plans", "forecasts for accepted schemas", 1_310, forecast, prepare=check_material),
 )

@@ -125,6 +125,6 @@ def _spoiled_json(draw: Random, content: bytes) -> bytes:
 
 
 TARGETS = (
-    Target("predictors", "predictor files, changed and signed again", 700, predictor, prepare=check_material),
+    Target("predictors", "predictor files, changed and signed again", 710, predictor, prepare=check_material),
     Target("journals", "journals, damaged and then resumed", 400, journal, prepare=check_material),
 )

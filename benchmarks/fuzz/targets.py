@@ -5,7 +5,9 @@ from __future__ import annotations
 from fuzz import (
     arguments,
     bombs,
+    disks,
     extremes,
+    intake,
     kills,
     languages,
     ledgers,
@@ -17,5 +19,19 @@ from fuzz import (
 )
 from fuzz.case import Target
 
-MODULES = (schemas, languages, tables, releases, bombs, ledgers, arguments, stored, extremes, spenders, kills)
+MODULES = (
+    schemas,
+    languages,
+    tables,
+    intake,
+    releases,
+    bombs,
+    ledgers,
+    arguments,
+    stored,
+    extremes,
+    spenders,
+    kills,
+    disks,
+)
 TARGETS: dict[str, Target] = {target.name: target for module in MODULES for target in module.TARGETS}

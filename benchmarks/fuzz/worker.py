@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,12 +46,18 @@ class Tally:
     kinds: Counter[str] = field(default_factory=Counter)
     examples: dict[str, tuple[int, str]] = field(default_factory=dict)
     """Of each kind the case with the lowest number, and what it said."""
+    most: dict[str, float] = field(default_factory=dict)
+    """The largest of each figure that cases measured."""
 
     def add(self, index: int, failure: Failure) -> None:
         self.failing.add(index)
         self.kinds[failure.kind] += 1
         if failure.kind not in self.examples or index < self.examples[failure.kind][0]:
             self.examples[failure.kind] = (index, failure.note)
+
+    def measured(self, figures: Mapping[str, float]) -> None:
+        for name, figure in figures.items():
+            self.most[name] = max(figure, self.most.get(name, figure))
 
 
 def run_case(target: Target, seed: int, index: int, base: Path) -> Case:
@@ -97,6 +103,7 @@ def _added(tally: Tally, chunk: Chunk, answer: Any) -> Tally:
         tally.add(chunk.start, Failure(f"the process died or hung: {answer.reason}", answer.last_words))
         return tally
     tally.outcomes.update(answer["outcomes"])
+    tally.measured(answer["most"])
     for index, kind, note in answer["failures"]:
         tally.add(index, Failure(kind, note))
     return tally
@@ -134,12 +141,13 @@ def main() -> None:
         limit_memory()
 
         def answer(asked: dict[str, Any]) -> dict[str, Any]:
-            chunk, outcomes, failures = Chunk(**asked), Counter[str](), []
+            chunk, tally, failures = Chunk(**asked), Tally(), []
             for index in range(chunk.start, chunk.stop):
                 case = run_case(target, chunk.seed, index, base)
-                outcomes.update(case.outcomes)
+                tally.outcomes.update(case.outcomes)
+                tally.measured(case.figures)
                 failures += [[index, f.kind, f.note] for f in case.failures]
-            return {"outcomes": outcomes, "failures": failures}
+            return {"outcomes": tally.outcomes, "failures": failures, "most": tally.most}
 
         return answer
 

@@ -75,6 +75,31 @@ def sweep(target: Path, everything: bool = False) -> None:
                 _sweep(path, everything)
 
 
+def name_of_process(target: Path) -> Path:
+    """A temporary name that says whose it is, for a database: to lock it, and close it again, would end other locks."""
+    return target.with_name(f"{_prefix(target)}{os.getpid()}-{secrets.token_hex(8)}")
+
+
+def sweep_dead(target: Path) -> None:
+    """Removes what has a `name_of_process` of a process that is no more."""
+    prefix = _prefix(target)
+    with suppress(OSError):
+        for path in [p for p in target.parent.iterdir() if p.name.startswith(prefix)]:
+            number = path.name.removeprefix(prefix).partition("-")[0]
+            if number.isdecimal() and not _is_alive(int(number)):
+                _remove(path)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
+
+
 @contextmanager
 def _staged(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     """What was made under a temporary name beside the target, with a lock that ends with this process."""

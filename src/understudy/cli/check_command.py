@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from understudy.boundary.tables.sources import open as open_table
 from understudy.cli.locations import schema_of
-from understudy.cli.screen import Output, print_facts, print_table, progress
+from understudy.cli.screen import Output, print_facts, print_json, print_table, progress, tell
 from understudy.errors import CheckFailed
 from understudy.lab.intake.check import STEPS, check
 from understudy.lab.intake.findings import NOISE_AT, NOTICE, Check
@@ -22,7 +23,7 @@ def show_check(data: str, schema: Path | None, output: Output) -> None:
         found = check(table, progress=told)
         output.save(found)
     if output.as_json:
-        print(found.to_json())
+        print_json(json.loads(found.to_json()))
     else:
         _print(found)
         output.print_paths()
@@ -33,13 +34,13 @@ def show_check(data: str, schema: Path | None, output: Output) -> None:
 
 
 def _print(found: Check) -> None:
-    print(f"INTERNAL. {found.table}: {counted(found.rows, 'row')}, {counted(len(found.columns), 'column')}")
+    tell(f"INTERNAL. {found.table}: {counted(found.rows, 'row')}, {counted(len(found.columns), 'column')}")
     if found.issues:
         rows = [("mend" if i.mend else "look", i.sentence) for i in found.issues]
         print_table("What was found", ("", "what"), rows)
     for column in found.columns:
         if column.strange:
-            print(f"{column.name}: {'; '.join(map(spoken, column.strange))}")
+            tell(f"{column.name}: {'; '.join(map(spoken, column.strange))}")
     facts = [("protects", found.protects)]
     if found.person is not None:
         lost = ", ".join(f"{c.max_rows}: {percent(c.rows_lost / found.rows)}" for c in found.person.caps)
@@ -48,4 +49,4 @@ def _print(found: Check) -> None:
         noise = f"{percent(found.noise.error)} of the rows misplaced per pair of columns, by {found.noise.method}"
         facts.append(("noise", f"at epsilon {NOISE_AT:g}, {noise}"))
     print_facts([*facts, ("verdict", found.verdict)])
-    print(NOTICE)
+    tell(NOTICE)

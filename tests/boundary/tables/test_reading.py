@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tomllib
 import traceback
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 
 import understudy as us
+from helpers.workbooks import cell, write_workbook
 from understudy.boundary.schema.column import Categorical, Integer, Number
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.file_format import FileFormat, Marks
@@ -179,23 +181,24 @@ def test_a_header_without_a_name_gets_a_hint(tmp_path):
         draft_schema(path)
 
 
+@pytest.mark.parametrize("encoding", ["utf-7", "hz", "iso2022_jp", "idna", "punycode", "undefined", "unicode_escape"])
+def test_encodings_in_which_a_row_would_change_the_next_are_refused(encoding):
+    """`31+` ends a row in ASCII; in UTF-7 the line break behind it is no line break."""
+    with pytest.raises(SchemaError, match="must be one in which each row can be read by itself"):
+        FileFormat(encoding=encoding)
+
+
 # --- Workbooks --------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def book(tmp_path):
     """Two sheets; the second has texts, numbers, truth values and dates."""
-    workbook = pytest.importorskip("openpyxl").Workbook()
     pytest.importorskip("python_calamine")
-    workbook.active.append(["x"])
-    workbook.active.append([1])
-    sheet = workbook.create_sheet("Zweites")
-    sheet.append(["plz", "n", "share", "ok", "day"])
-    for i in range(40):
-        day = np.datetime64("2024-01-01").item().replace(day=1 + i % 28)
-        sheet.append([f"0{1067 + i % 2}", i, i / 8, i % 2 == 0, day])
-    workbook.save(tmp_path / "book.xlsx")
-    return tmp_path / "book.xlsx"
+    days = (np.datetime64("2024-01-01").item().replace(day=1 + i % 28) for i in range(40))
+    rows = [[f"0{1067 + i % 2}", i, i / 8, i % 2 == 0, day] for i, day in enumerate(days)]
+    sheets = {"Sheet": [["x"], [1]], "Zweites": [["plz", "n", "share", "ok", "day"], *rows]}
+    return write_workbook(tmp_path / "book.xlsx", sheets)
 
 
 def test_a_sheet_is_drafted_and_read(book):
@@ -216,3 +219,40 @@ def test_a_sheet_that_is_not_there_and_a_file_that_is_no_workbook_are_refused(bo
     with pytest.raises(TableError, match="the file is damaged or not a workbook") as caught:
         draft_schema(tmp_path / "bad.xlsx")
     assert "Ada" not in "".join(traceback.format_exception(caught.value))
+
+
+AGE = Schema((Integer("age", minimum=0, maximum=99),))
+
+
+def test_a_note_beside_the_table_does_not_decide_how_the_others_are_read(tmp_path):
+    pytest.importorskip("python_calamine")
+    note = f'<row r="9">{cell("D9", "note of Ada")}</row>'
+    path = write_workbook(tmp_path / "t.xlsx", {"t": [["age"], [31, None], [None, None, "x"], [5]]}, note)
+    assert open_table(path, AGE).count_rows() == 2
+
+
+def test_a_sheet_too_large_for_memory_is_refused_and_ends_no_process(tmp_path):
+    pytest.importorskip("python_calamine")
+    far = f'<row r="1048576">{cell("XFD1048576", 1)}</row>'
+    path = write_workbook(tmp_path / "t.xlsx", {"t": [["age"], [31]]}, far)
+    with pytest.raises(TableError, match="a cell far outside of the table makes it too large"):
+        open_table(path, AGE)
+
+
+# --- Cells that would be more than values in a draft -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x1c", "\x85", "\u2028"])
+def test_what_a_cell_or_a_name_says_declares_nothing_in_a_draft(end, tmp_path):
+    """Not behind what ends a line, in a value, a note or a proposed rule."""
+    evil = f'x"{end}[columns.evil]{end}type = "boolean"{end}#'
+    kinds = [["a", evil, "c"][i % 3] for i in range(300)]
+    rows = {"kind": kinds, f"kin{evil}": [k + "!" for k in kinds], "n": [evil if i % 9 == 0 else i for i in range(300)]}
+    rows |= {f"patient {evil}": [f"{i % 60}{evil}" for i in range(300)], "later": list(range(300))}
+    draft = draft_schema(pd.DataFrame({name: list(map(str, cells)) for name, cells in rows.items()}))
+    draft.save(tmp_path / "t.toml")
+    assert Schema.load(tmp_path / "t.toml") == draft and draft.names == tuple(rows)
+    # Whoever uncomments a rule declares what was counted, and no more.
+    rules = draft.commented.partition("# Rules that every row obeys")[2]
+    live = "\n".join(line[1:] for line in rules.splitlines() if line.startswith(("#[", "#if", "#then")))
+    assert live and set(tomllib.loads(live)) == {"constraints"}

@@ -6,6 +6,7 @@ All of it is declared under `[file]`, so that how a row is read depends on that 
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,8 @@ from understudy.parameters import one_of, suggestion
 DECIMALS = (".", ",")
 THOUSANDS = ("", ".", ",", " ", "'", "\u00a0", "\u202f", "\u2019")
 QUOTES = ('"', "'")
+_REFUSED = re.compile(r"utf-7|hz|iso2022_.*|idna|punycode|undefined|(raw-)?unicode-escape|(raw_)?unicode_escape")
+"""Codecs in which what a byte means depends on bytes of earlier rows, and those that no file is written in."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +57,16 @@ class FileFormat:
 
     def __post_init__(self) -> None:
         try:
-            known = codecs.lookup(self.encoding)._is_text_encoding
+            found = codecs.lookup(self.encoding)
+            known = found._is_text_encoding
         except (LookupError, TypeError, ValueError):
             known = False
+        if known and _REFUSED.fullmatch(found.name):
+            raise SchemaError(
+                f"file: encoding ({self.encoding!r}) must be one in which each row can be read by itself; convert the "
+                "file to utf-8",
+                self,
+            )
         if not known:
             raise SchemaError(f"file: encoding ({self.encoding!r}) is not known; try utf-8, utf-16 or cp1252", self)
         one_of("file: quote", self.quote, QUOTES, error=SchemaError, subject=self)

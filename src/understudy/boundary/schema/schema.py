@@ -439,7 +439,7 @@ class Schema(Card):
         """The text of a draft with its notes, for whoever may see the rows."""
         if self.status != DRAFT or not self.notes:
             return self.dumps()
-        text = self.dumps().splitlines()
+        text = self.dumps().rstrip("\n").split("\n")  # no other character ends a line of TOML
         # A table's own keys end where the next table begins, so what may be uncommented stands before the first one.
         first = next(i for i, line in enumerate(text) if line.startswith("["))
         lines, names = [*text[:1], *self._notes_of(""), *text[1:first], *self._notes_of("unit")], iter(self.names)
@@ -451,7 +451,8 @@ class Schema(Card):
         return "\n".join([*lines, "", *self._notes_of("rules")]).rstrip() + "\n"
 
     def _notes_of(self, key: str) -> list[str]:
-        return [f"#{note}".rstrip() for note in self.notes.get(key, ())]
+        # A line break in a note would end the comment, and what a cell says behind it would be declared.
+        return [f"#{printable(note)}".rstrip() for note in self.notes.get(key, ())]
 
     def save(self, path: str | Path) -> None:
         """Writes the schema as TOML, whole or not at all; a draft with its notes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -120,6 +121,18 @@ def test_the_witness_is_its_owners_alone(path, state_home):
     assert stat.S_IMODE((state_home / "understudy").stat().st_mode) == 0o700
 
 
+def test_nobody_else_may_exchange_the_folder_of_the_witness(path, tmp_path, monkeypatch):
+    """By what is above it, where that had to be made."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home" / "state"))
+    before = os.umask(0)
+    try:
+        spend(Ledger.open(path))
+    finally:
+        os.umask(before)
+    for folder in ("home", "home/state", "home/state/understudy"):
+        assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == 0o700
+
+
 @pytest.mark.parametrize("home", ["/dev/null", "/proc/nothing", "relative"])
 def test_work_goes_on_without_a_witness(path, home, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", home)
@@ -156,6 +169,18 @@ def test_on_a_file_system_without_links_a_ledger_is_made_all_the_same(path, monk
     monkeypatch.setattr(os, "link", no_links)
     assert spend(Ledger.open(path)) == 1
     assert path.stat().st_mode & 0o777 == 0o600 and list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("step", ["link", "unlink"])
+def test_what_kill_9_leaves_beside_a_new_ledger_goes_with_the_next_opening(path, step):
+    dying = f"os.{step} = lambda *_, **named: os.kill(os.getpid(), signal.SIGKILL)\nspend()\n"
+    ended = subprocess.run([sys.executable, "-c", SPENDER + dying, path], timeout=WATCHDOG, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    (left,) = (p for p in path.parent.iterdir() if p != path)
+    living = left.with_name(left.name.rpartition("tmp-")[0] + f"tmp-{os.getpid()}-00")
+    living.touch()
+    assert spend(Ledger.open(path)) == 1
+    assert {p for p in path.parent.iterdir() if ".tmp-" in p.name} == {living}
 
 
 KILLED = """
@@ -200,8 +225,9 @@ def test_a_backup_is_the_ledger(path, backup):
     assert back_up(path, backup) == 1
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
     assert Ledger.open(backup).export() == Ledger.open(path).export()
-    with pytest.raises(InputError, match="exists already"):
-        back_up(path, backup)
+    for taken in (backup, Path(), Path("/"), backup.parent):
+        with pytest.raises(InputError, match="exists already"):
+            back_up(path, taken)
     with pytest.raises(InputError, match="is sound, and none of its 2 entries may be lost"):
         restore(path, backup)
 
@@ -233,6 +259,22 @@ def test_a_restored_ledger_has_spent_as_much(path, backup, loss):
     assert len(kept) == (0 if loss == "gone" else 1)
     with pytest.raises(OlderCopy):
         Ledger.open(backup)
+
+
+def test_where_there_is_no_room_to_restore_nothing_is_moved(path, backup, monkeypatch):
+    spend(Ledger.open(path))
+    back_up(path, backup)
+    path.write_bytes(b"x" * 9999)
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = {p.name: p.read_bytes() for p in path.parent.iterdir() if p.is_file()}
+    with monkeypatch.context() as patch, pytest.raises(InputError, match=r"data\.ledger' can't be written: No space"):
+        patch.setattr(os, "fsync", full)
+        restore(path, backup)
+    assert {p.name: p.read_bytes() for p in path.parent.iterdir() if p.is_file()} == before
+    assert restore(path, backup).debits == 1
 
 
 def test_restoring_twice_counts_nothing_twice(path, backup):

@@ -23,6 +23,7 @@ from understudy.boundary.privacy.ledger.database import LedgerDatabase, identity
 from understudy.boundary.privacy.ledger.known_rows import known_for, rows_of
 from understudy.boundary.privacy.ledger.witness import OlderCopy
 from understudy.errors import InputError
+from understudy.files import name_of_process
 
 _AGAIN = ("limits", "divisions", "debits", "shares", "units")
 """What the witness can give back; an identity is the same, and a restoration is written anew."""
@@ -39,10 +40,12 @@ class Restored:
 
 def back_up(ledger: Path, to: Path) -> int:
     """Copies a verified ledger to a file that isn't there yet, and returns how many debits it holds."""
+    if os.path.lexists(to):  # a folder has no name beside which anything could be written
+        raise _taken(to)
     with LedgerDatabase(ledger).reading() as database:
         debits = _debits(database)
         content = _copy_of(database).serialize()
-    _place(content, to)
+    _place(content, to, named=to)
     return debits
 
 
@@ -165,20 +168,29 @@ def _replace(ledger: Path, content: bytes) -> None:
     """What is in the way stays, under another name: it may tell somebody something. So does a journal of SQLite's,
     which would otherwise be played back into the restored file.
     """
-    name = f"{ledger.name}.replaced-{secrets.token_hex(4)}"
-    for ending in ("-journal", "-wal", "-shm", ""):
-        with suppress(FileNotFoundError):
-            ledger.with_name(ledger.name + ending).rename(ledger.with_name(name + ending))
-    _place(content, ledger)
-
-
-def _place(content: bytes, path: Path) -> None:
+    # First of all on the disk: where there is no room, what was in the way is where it was.
+    ready, name = name_of_process(ledger), f"{ledger.name}.replaced-{secrets.token_hex(4)}"
+    _place(content, ready, named=ledger)
     try:
-        put_in_place(content, path.with_name(f".{path.name}.tmp-{secrets.token_hex(8)}"), path)
+        for ending in ("-journal", "-wal", "-shm", ""):
+            with suppress(FileNotFoundError):
+                ledger.with_name(ledger.name + ending).rename(ledger.with_name(name + ending))
+        ready.rename(ledger)
+    finally:
+        ready.unlink(missing_ok=True)
+
+
+def _place(content: bytes, path: Path, named: Path) -> None:
+    try:
+        put_in_place(content, name_of_process(path), path)
     except FileExistsError:
-        raise InputError(f"{str(path)!r} exists already; give a path where nothing is", path) from None
+        raise _taken(path) from None
     except OSError as error:
-        raise InputError(f"{str(path)!r} can't be written: {error.strerror}", path) from error
+        raise InputError(f"{str(named)!r} can't be written: {error.strerror}", named) from error
+
+
+def _taken(path: Path) -> InputError:
+    return InputError(f"{str(path)!r} exists already; give a path where nothing is", path)
 
 
 def _debits(database: sqlite3.Connection) -> int:

@@ -21,6 +21,7 @@ from understudy.boundary.privacy.ledger import chain, witness
 from understudy.boundary.privacy.ledger.chain import DamagedLedger, Head, damaged
 from understudy.boundary.privacy.ledger.witness import Seen
 from understudy.errors import InputError, located
+from understudy.files import name_of_process, sweep_dead
 
 _APPLICATION_ID = 0x55445354  # "UDST": how `file` and we tell a ledger from any other SQLite file
 FIRST_VERSION, SHARED_VERSION, UNIT_VERSION, DIVIDED_VERSION, VERSION = 1, 2, 3, 4, 5
@@ -122,6 +123,8 @@ class LedgerDatabase:
 
     def prepare(self, create: bool) -> None:
         """Makes the file and its tables where there are none, if that is wanted; refuses one that is no ledger."""
+        if self.path is not None and create:
+            sweep_dead(self.path)
         if self.path is not None and not os.path.lexists(self.path):
             demand_not_gone(self.path)
             if create:
@@ -136,9 +139,8 @@ class LedgerDatabase:
     def _make_file(self) -> None:
         """A whole ledger under its name, or none: it is built in memory, and the file that holds it is linked there."""
         assert self.path is not None
-        made = self.path.with_name(f".{self.path.name}.tmp-{secrets.token_hex(8)}")
         try:
-            put_in_place(_fresh(), made, self.path)
+            put_in_place(_fresh(), name_of_process(self.path), self.path)
         except FileExistsError:
             return  # somebody else was faster, with one as good
         except OSError as error:

@@ -19,6 +19,8 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+from understudy.files import make_private
+
 _KEY_BYTES = 32
 
 
@@ -39,8 +41,7 @@ def usable() -> bool:
     if base is None:
         return False
     try:
-        base.parent.mkdir(parents=True, exist_ok=True)
-        base.mkdir(mode=0o700, exist_ok=True)
+        make_private(base)
     except OSError:
         return False
     return os.access(base, os.R_OK | os.W_OK | os.X_OK)

@@ -90,8 +90,13 @@ def propose_rules(rows: Rows, columns: Sequence[Column], missing: Sequence[str])
 
 
 def _toml(text: str | None) -> str:
-    escaped = (text or "").replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    return '"' + "".join(map(_escaped, text or "")) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    return character if character.isprintable() else f"\\U{ord(character):08x}"
 
 
 # --- The sample -------------------------------------------------------------------------------------------------------
