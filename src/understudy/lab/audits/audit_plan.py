@@ -44,7 +44,7 @@ SETTINGS = {
     s.name: s
     for s in (
         AuditEffort("quick", main=44_000, white=300, black=160, seconds=85.0, learners=1),
-        AuditEffort("full", main=60_000, white=6_000, black=4_000, seconds=3_600.0, learners=10),
+        AuditEffort("full", main=120_000, white=6_000, black=4_000, seconds=3_600.0, learners=10),
     )
 }
 
