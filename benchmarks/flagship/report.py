@@ -31,8 +31,9 @@ TV1 to TV3 are the mean total variation of single columns, pairs and triples (of
 and accuracy are of boosting, trained on the release and tested on real rows that it never saw. NIST is its k-marginal
 score. Correlations: mean absolute error of those of two numbers. Charges: Wasserstein distance. Absent: declared values
 that should have five rows or more and have none. Seconds and memory are of the whole command for our methods, and of
-fitting and sampling for others. `name@commit` is an earlier version of ours, `!numpy` is without compiled loops, and
-`mbi-aim` is our AIM with mbi's estimator."""
+fitting and sampling for others. Day: of the last measurement; what our methods showed on earlier days is of earlier
+code. `name@commit` is an earlier version of ours, `!numpy` is without compiled loops, and `mbi-aim` is our AIM with
+mbi's estimator."""
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 README_METHODS = ("rake", "dp-arf", "aim", "mst", "independent")
 ARCHIVED = (
@@ -55,21 +56,18 @@ def _block(results: Results, table: str) -> str:
     for epsilon in results.epsilons():
         here = results.of(epsilon=epsilon)
         rows += [_row(here.of(method=method), epsilon, method, figures) for method in here.names("method")]
-    return f"### {table}\n\n" + markdown(["ε", "method", "seeds", *(name for name, _ in figures.values())], rows)
+    return f"### {table}\n\n" + markdown(["ε", "method", "seeds", "day", *(name for name, _ in figures.values())], rows)
 
 
 def _row(results: Results, epsilon: float, method: str, figures: dict[str, tuple[str, int]]) -> list[str]:
     failed, done = results.having("failed"), results.having("tv1")
     if not done:
-        return [
-            f"{epsilon:g}",
-            f"`{method}`",
-            str(failed[0]["failed"])[:60].replace("\n", " "),
-            *[NOTHING] * len(figures),
-        ]
+        reason = str(failed[0]["failed"])[:60].replace("\n", " ")
+        return [f"{epsilon:g}", f"`{method}`", reason, *[NOTHING] * (len(figures) + 1)]
     finished = Results(done)
+    day = max(r["date"][:10] for r in done)
     cells = [shown(finished.sample(figure), digits) for figure, (_, digits) in figures.items()]
-    return [f"{epsilon:g}", f"`{method}`", f"{len(done)}" + (f", {len(failed)} failed" if failed else ""), *cells]
+    return [f"{epsilon:g}", f"`{method}`", f"{len(done)}" + (f", {len(failed)} failed" if failed else ""), day, *cells]
 
 
 def shown(sample: Sample, digits: int) -> str:

@@ -80,6 +80,8 @@ def test_a_place_falls_where_the_line_of_its_group_passes_its_number(form: Modul
 def test_a_score_adds_up_a_row_of_cells(form: ModuleType) -> None:
     cells = np.array([[0, 1], [2, 2], [1, 2]], dtype=np.int32)
     assert form.score(np.array([1, 10, 100]), cells, np.array([2, 0, 2])).tolist() == [110, 11, 110]
+    rows = np.arange(3 * vectorised.CHUNK + 5) % 3  # more than one turn, and one that is not full
+    assert form.score(np.array([1, 10, 100]), cells, rows).tolist() == [[11, 200, 110][r] for r in rows]
 
 
 # --- That they agree --------------------------------------------------------------------------------------------------

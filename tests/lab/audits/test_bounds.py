@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import binom, norm
+from scipy.stats import binom, multinomial, norm
 
 from understudy.lab.audits.checks.canaries import OneRun, guessed, tossed
 from understudy.lab.audits.games.bounds import ORDERS, LowerBounds, best_event, by_event, lower_share, upper_share
@@ -32,15 +32,28 @@ def test_shares_are_bounded_as_clopper_and_pearson_do(hits: int, runs: int) -> N
 
 def test_an_attack_that_guesses_proves_nothing() -> None:
     assert by_event((50, 50), (100, 100), 0.05, 0.0) == LowerBounds()
-    assert LowerBounds.by_accuracy(500, 1000, 0.05, 0.0) == LowerBounds()
+    assert LowerBounds.by_twos(250, 250, 1000, 0.05, 0.0) == LowerBounds()
+
+
+@pytest.mark.parametrize(("gained", "lost"), [(0.1, 0.0), (0.3, 0.2), (0.25, 0.25), (0.02, 0.01)])
+def test_twos_prove_too_much_no_more_often_than_the_level(gained: float, lost: float) -> None:
+    """Over all that thirty of them can show, summed exactly."""
+    twos, level, truth = 30, 0.2, gained - lost
+    wrong = 0.0
+    for a in range(twos + 1):
+        for b in range(twos + 1 - a):
+            proved = LowerBounds.by_twos(a, b, twos, level, 0.0).mu
+            if proved > 2 * norm.ppf((1 + truth) / 2):
+                wrong += multinomial.pmf([a, b, twos - a - b], twos, [gained, lost, 1 - gained - lost])
+    assert wrong <= level
 
 
 @pytest.mark.parametrize("mu", [0.1, 0.5, 1.0, 3.0])
 def test_bounds_reach_what_a_gaussian_pair_has(mu: float) -> None:
     """With so many runs that chance is small, the best guess of a Gaussian pair gives its μ, and less than its ρ."""
     runs = 10**8
-    right = round(runs * norm.cdf(mu / 2))
-    proved = LowerBounds.by_accuracy(right, runs, 1e-6, 0.0)
+    gained = round(runs * (2 * norm.cdf(mu / 2) - 1))
+    proved = LowerBounds.by_twos(gained, 0, runs, 1e-6, 0.0)
     assert 0.98 * mu < proved.mu <= mu
     assert 0.5 * mu**2 / 2 < proved.rho <= mu**2 / 2
 
@@ -48,8 +61,8 @@ def test_bounds_reach_what_a_gaussian_pair_has(mu: float) -> None:
 @pytest.mark.parametrize("delta", [0.0, 1e-3])
 def test_bounds_reach_what_randomised_response_has(delta: float) -> None:
     epsilon, runs = 1.0, 10**8
-    right = round(runs * (1 - (1 - delta) / (1 + math.exp(epsilon))))
-    assert 0.995 < LowerBounds.by_accuracy(right, runs, 1e-6, delta).epsilon <= 1.0
+    gained = round(runs * (1 - 2 * (1 - delta) / (1 + math.exp(epsilon))))
+    assert 0.995 < LowerBounds.by_twos(gained, 0, runs, 1e-6, delta).epsilon <= 1.0
 
 
 @pytest.mark.parametrize(("p", "q"), [(0.6, 0.4), (0.9, 0.3), (0.02, 0.01)])

@@ -99,4 +99,8 @@ def spread(groups: Places, first: Places, line: Floats, uniform: Floats) -> Plac
 
 def score(excess: NDArray[np.int64], cells: Whole, rows: Places) -> NDArray[np.int64]:
     """For each of some rows of `cells` the sum of what is in them."""
-    return np.asarray(np.take(excess, cells[rows]).sum(axis=1))
+    sums = np.empty(len(rows), dtype=np.int64)
+    for first in range(0, len(rows), CHUNK):  # of all particles at once it would be the most that a release holds
+        here = slice(first, first + CHUNK)
+        np.take(excess, cells[rows[here]]).sum(axis=1, out=sums[here])
+    return sums

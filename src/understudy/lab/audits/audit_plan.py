@@ -44,7 +44,7 @@ SETTINGS = {
     s.name: s
     for s in (
         AuditEffort("quick", main=44_000, white=300, black=160, seconds=85.0, learners=1),
-        AuditEffort("full", main=60_000, white=6_000, black=4_000, seconds=3_600.0, learners=10),
+        AuditEffort("full", main=120_000, white=6_000, black=4_000, seconds=3_600.0, learners=10),
     )
 }
 
@@ -112,7 +112,9 @@ class AuditPlan:
     def question(self) -> dict[str, Any]:
         """What rounds that are kept belong to."""
         # The version is part of it: another version may draw otherwise, and its runs must not be pooled with these.
-        return self.setup([]) | {"setting": self.setting.name, "version": versions()["understudy"]}
+        # So is how runs are tied: those of before, each with a coin of its own, can't be read as twos.
+        how = {"setting": self.setting.name, "version": versions()["understudy"], "white box": "by twos"}
+        return self.setup([]) | how
 
     def command(self) -> list[str] | None:
         """How a child is started: another Python runs one file of ours, alone."""

@@ -23,7 +23,7 @@ from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.cache import CachedTable
 from understudy.boundary.tables.sources import open as open_table
 from understudy.boundary.tables.table import Table
-from understudy.lab.audits.checks.paired_gate import PairedGate, RecordingRandomness
+from understudy.lab.audits.checks.paired_gate import Draw, PairedGate, RecordingRandomness, RepeatedNoise
 from understudy.lab.audits.pairs import Pair, Row
 from understudy.queries.answer import Answer
 from understudy.releases.certificate import Certificate
@@ -77,8 +77,10 @@ class RunContext:
     there: Table
     rows: int | None
 
-    def curator(self, budget: Budget) -> tuple[Curator, PairedGate]:
-        gate = PairedGate(self.here, self.there, RecordingRandomness(self.harness.randomness()))
+    def curator(self, budget: Budget, repeated: Sequence[Draw] = ()) -> tuple[Curator, PairedGate]:
+        """With noise of its own, or with what a run on the other table drew."""
+        randomness = RepeatedNoise(self.harness.randomness(), repeated)
+        gate = PairedGate(self.here, self.there, RecordingRandomness(randomness))
         curator = self.harness.curator(self.schema, budget, gate)
         gate.curator = curator  # the gate reads off it what was debited for each exchange
         return curator, gate

@@ -101,6 +101,34 @@ class RecordingRandomness:
         return self.randomness.draw(counts, prior, draws)
 
 
+class RepeatedNoise:
+    """Hands out the noise that another run drew, where the same law is asked for as often; draws everything else anew.
+
+    That noise has the law that is asked for, and no answer of this run depends on it before: so whatever this run shows
+    has the law that it has alone.
+    """
+
+    def __init__(self, randomness: Randomness, drawn: Sequence[Draw]) -> None:
+        self._randomness = randomness
+        self._drawn = iter([d for d in drawn if isinstance(d, Noise)])
+
+    @property
+    def secure(self) -> bool:
+        return self._randomness.secure
+
+    def noise(self, mechanism: str, scale: float, size: int) -> NDArray[np.int64]:
+        other = next(self._drawn, None)
+        if other is not None and (other.mechanism, other.scale, len(other.values)) == (mechanism, scale, size):
+            return other.values
+        return self._randomness.noise(mechanism, scale, size)
+
+    def choose(self, scores: NDArray[np.float64], exponent: float, k: int) -> list[int]:
+        return self._randomness.choose(scores, exponent, k)
+
+    def draw(self, counts: NDArray[np.int64], prior: Prior, draws: int) -> NDArray[np.int64]:
+        return self._randomness.draw(counts, prior, draws)
+
+
 @dataclass(frozen=True)
 class FixedOrder:
     """Draws no noise, and ranks candidates in this order; without one, in their own."""

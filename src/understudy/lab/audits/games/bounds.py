@@ -25,6 +25,8 @@ LOSSES = np.concatenate([[0.0], np.geomspace(0.01, 60.0, 120)])
 # How far from its own noise a training is bounded, to within 1 %; nothing is said of less than a quarter of it.
 LEAST_OF_NOISE, MOST_OF_NOISE, HALVINGS = 0.25, 16.0, 9
 
+# Of the level, for the twos in which the event happened in the wrong world alone (`LowerBounds.by_twos`).
+OF_LOST = 0.1
 
 # Of each statistic that are tried, evenly spaced among the values that were seen.
 MOST_THRESHOLDS = 40
@@ -49,15 +51,22 @@ class LowerBounds:
         return cls(epsilon, max(_rho(high, low), _rho(low, high)), _mu(high, low))
 
     @classmethod
-    def by_accuracy(cls, right: int, runs: int, level: float, delta: float) -> LowerBounds:
-        """From guesses of a fair coin, each right with the same probability: one binomial, so one bound.
+    def by_twos(cls, gained: int, lost: int, twos: int, level: float, delta: float) -> LowerBounds:
+        """From runs by twos, one in each world: in `gained` of them the event happened in the second world alone, in
+        `lost` in the first alone.
 
-        A world is told rightly with probability a = (P[event in one] + 1 − P[event in the other]) / 2, which is at most
+        The two of them may share their noise: P[event in the second] − P[event in the first] is P[gained] − P[lost]
+        however they are tied, as long as each has the law of its world. With the same noise most twos are alike, and a
+        rare difference needs fewer runs than two shares of a half. Where noise is all there is to chance nothing is
+        lost, so that a tenth of the level is enough for it.
+
+        Who guesses a fair coin by the event is right with probability a = (1 + gained − lost)/2, which is at most
         1 − (1−δ)/(1+e^ε), and at most Φ(μ/2). For ρ: with the worlds exchanged and the guess turned round, the two
         errors change places; the even mixture of both has error 1−a in either world, and is no more divergent than
         the worse of them (Rényi divergence is jointly quasi-convex: van Erven & Harremoës 2014, theorem 13).
         """
-        a = lower_share(right, runs, level)
+        least = lower_share(gained, twos, level * (1 - OF_LOST)) - upper_share(lost, twos, level * OF_LOST)
+        a = (1 + least) / 2
         if a <= 0.5:
             return cls()
         epsilon = math.inf

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from understudy.boundary.privacy.budget import Budget
 from understudy.errors import MethodError, ReleaseError
 from understudy.lab.audits.audit_plan import AuditPlan
-from understudy.lab.audits.checks.paired_gate import log_ratio
+from understudy.lab.audits.checks.paired_gate import Draw, log_ratio
 from understudy.lab.audits.games.bounds import LowerBounds, best_event, by_event, happened
 from understudy.lab.audits.games.features import features
 from understudy.lab.audits.harness import Harness, RunContext, Subject
@@ -40,12 +40,14 @@ from understudy.progress import Advance, Progress
 RATIO = "log-likelihood ratio of the answers"
 # The coin, and what was seen.
 Run = tuple[int, dict[str, float]]
+# Of what follows the noise in a run; the noise itself has none.
+SEEDS = 2**31
 
 
 class Player(Protocol):
-    """Plays rounds of one pair."""
+    """Plays black-box rounds of one pair."""
 
-    def play(self, view: str, second: bool) -> dict[str, float]: ...
+    def play(self, second: bool) -> dict[str, float]: ...
 
 
 @dataclass(frozen=True)
@@ -61,35 +63,44 @@ class MeteredPlayer:
     def contexts(self) -> tuple[RunContext, RunContext]:
         return self.harness.context(self.pair, second=False), self.harness.context(self.pair, second=True)
 
-    def play(self, view: str, second: bool) -> dict[str, float]:
+    def play(self, second: bool) -> dict[str, float]:
         context = self.contexts[second]
-        curator, gate = context.curator(self.budget)
-        if view == WHITE_BOX:
-            self.subject.learn(context, curator, secrets.randbelow(2**31))
-            towards = sum(map(log_ratio, gate.exchanges))
-            # Each exchange knows the table it was put to as `here`; a statistic needs one direction for both coins.
-            return {RATIO: towards if second else -towards}
-        shown = self.subject.show(context, curator, secrets.randbelow(2**31))
+        shown = self.subject.show(context, context.curator(self.budget)[0], secrets.randbelow(SEEDS))
         if shown.rows is None:
             return shown.numbers
         return features(shown.rows.to_pydict(), self.pair.extra)
 
+    def play_both(self) -> list[Run]:
+        """Both tables with the same noise, and the same seed of whatever follows it."""
+        runs: list[Run] = []
+        drawn: list[Draw] = []
+        seed = secrets.randbelow(SEEDS)
+        for coin, context in enumerate(self.contexts):
+            curator, gate = context.curator(self.budget, repeated=drawn)
+            self.subject.learn(context, curator, seed)
+            towards = sum(map(log_ratio, gate.exchanges))
+            # Each exchange knows the table it was put to as `here`; a statistic needs one direction for both coins.
+            runs.append((coin, {RATIO: towards if coin else -towards}))
+            drawn = gate.recorder.draws
+        return runs
+
 
 def rounds(player: Player, view: str, number: int) -> list[Run]:
-    """Each with a coin of its own."""
+    """Black-box ones each with a coin of its own; white-box ones by twos, one on each table."""
+    if view == WHITE_BOX:
+        assert isinstance(player, MeteredPlayer)
+        return [run for _ in range(number // 2) for run in player.play_both()]
     coins = [secrets.randbits(1) for _ in range(number)]
-    return [(coin, player.play(view, bool(coin))) for coin in coins]
+    return [(coin, player.play(bool(coin))) for coin in coins]
 
 
 def white_box_bound(pair: str, runs: Sequence[Run], level: float, claim: Claim) -> Bound:
     """The likelier world is guessed: nothing is chosen by looking at the runs, so all of them test."""
-    coins = np.array([coin for coin, _ in runs])
-    guesses = np.array([seen[RATIO] > 0 for _, seen in runs])
-    right = int((coins == guesses).sum())
-    # One binomial needs a third of the runs that an interval for each world would need for the same bound.
-    proved = LowerBounds.by_accuracy(right, len(runs), level, claim.delta)
+    first, second = (np.array([seen[RATIO] > 0 for _, seen in runs[i::2]]) for i in (0, 1))
+    gained, lost = int((second & ~first).sum()), int((first & ~second).sum())
+    proved = LowerBounds.by_twos(gained, lost, len(first), level, claim.delta)
     game = {"pair": pair, "view": WHITE_BOX, "statistic": RATIO, "runs": len(runs), "level": level}
-    return _bound(game, right / len(runs), proved, claim)
+    return _bound(game, 0.5 + (gained - lost) / len(runs), proved, claim)
 
 
 def black_box_bound(pair: str, runs: Sequence[Run], level: float, claim: Claim) -> Bound:
@@ -149,8 +160,7 @@ class SpecimenPlayer:
     pair: Pair
     budget: Budget
 
-    def play(self, view: str, second: bool) -> dict[str, float]:
-        assert view == BLACK_BOX
+    def play(self, second: bool) -> dict[str, float]:
         rows = self.pair.tables[second]
         shown = specimen(
             rows, self.pair.schema, method=self.name, epsilon=self.budget.epsilon, seed=secrets.randbelow(2**31)
@@ -229,7 +239,7 @@ MAIN_SHARE = 0.5
 # Of the time, at most, for all other games, which come first.
 OTHERS_SHARE = 0.3
 # Rounds of a batch. One that was begun is finished, so that small batches keep the time limit.
-WHITE_ROUNDS, BLACK_ROUNDS = 25, 5
+WHITE_ROUNDS, BLACK_ROUNDS = 24, 5
 # Runs of a black-box game that are enough to choose and to test.
 FEWEST = 40
 
