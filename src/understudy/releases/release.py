@@ -62,6 +62,7 @@ class Release(Card):
 
     def card(self) -> tuple[str, list[tuple[str, str]]]:
         names, claim = self.arrow.column_names, self.certificate.guarantee
+        head = list(self.certificate.imprint.stated.items())
         guarantee = f"none ({self.certificate.stamp})"
         if claim is not None:
             pair = f"({claim['epsilon']:.6g}, {claim['delta']:g})"
@@ -70,7 +71,7 @@ class Release(Card):
         if self.expected is not None:
             facts.append(("expected", spoken(self.expected, self.total)))
         facts += [("rows", f"{self.arrow.num_rows:,}"), ("columns", shortened(names, MOST_NAMES))]
-        return "Release", [*facts, *(("caution", c) for c in self.cautions)]
+        return "Release", [*head, *facts, *(("caution", c) for c in self.cautions)]
 
     @property
     def total(self) -> int:
@@ -173,7 +174,10 @@ class Release(Card):
         from understudy.releases.report import render
 
         certificate = dataclasses.replace(self.certificate, files={})
-        return render(certificate, self.domain, self.arrow, self.record, self.expected).encode()
+        page = render(
+            certificate, self.domain, self.arrow, record=self.record, expected=self.expected, cautions=self.cautions
+        )
+        return page.encode()
 
     def synthetic_bytes(self, format: str) -> bytes:
         one_of("format", format, FORMATS, error=ReleaseError)
