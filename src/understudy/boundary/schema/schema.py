@@ -301,7 +301,7 @@ class Schema(Card):
 
         Args:
             changes: Keys by column, for names that Python can't take as an argument.
-            columns: Likewise, by name. A new `type` starts from its own keys.
+            columns: Likewise, by name. A new `type` starts from its own keys. A derived column may be a new one.
 
         Returns:
             A new schema.
@@ -315,6 +315,9 @@ class Schema(Card):
         """
         found = []
         for name, keys in {**(changes or {}), **columns}.items():
+            if name not in self and _is_derived(keys):
+                found.append(_column(name, dict(keys), self._by_name))
+                continue
             if name not in self:
                 raise SchemaError(f"column {name!r} is not in the schema; {suggestion(name, self.names)}", name)
             if not isinstance(keys, Mapping):
@@ -325,8 +328,22 @@ class Schema(Card):
             facts |= {key: list(v) if isinstance(v, tuple) else v for key, v in keys.items()}
             stated = {key: v for key, v in facts.items() if v is not None}
             found.append(_column(name, stated, self._by_name))
+        replaced = self.with_columns(found)
+        return replaced._changed(columns=(*replaced.columns, *(c for c in found if c.name not in self)))
+
+    def with_unit(self, column: str, *, max_rows: int = 1) -> Schema:
+        """The same schema for persons instead of rows: each has at most `max_rows` rows with their value of a column.
+
+        >>> schema = Schema.loads('[columns.who]\\ntype = "identifier"\\n[columns.ill]\\ntype = "boolean"')
+        >>> schema.with_unit("who", max_rows=3).unit
+        Unit(column='who', max_rows=3)
+        """
+        return self._changed(unit=Unit(column, max_rows))
+
+    def _changed(self, **facts: Any) -> Schema:
+        """What was confirmed is a draft again: nobody has looked at the new facts."""
         status = DRAFT if self.status in (CONFIRMED, UNCHANGED) else self.status
-        return dataclasses.replace(self.with_columns(found), status=status, confirmation=None)
+        return dataclasses.replace(self, **facts, status=status, confirmation=None)
 
     def confirm(self, *, by: str, source: str = "") -> Schema:
         """The same schema, confirmed: somebody has checked every line, and says that its facts are public.
