@@ -32,7 +32,7 @@ from understudy.releases.interruption import journal_at
 from understudy.releases.release import CERTIFICATE, FORMATS, Release, check_writable, synthetic_name, write_folder
 from understudy.releases.report_figures import curve_of
 from understudy.releases.room import MOST_ROWS
-from understudy.releases.synthesis import STEPS, Plan, synthesize
+from understudy.releases.synthesis import Plan, steps_of, synthesize
 from understudy.releases.synthetic_table import csv_bytes, parquet_bytes
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def run(request: Request, **wishes: Any) -> None:
     # Filled when the release is delivered: its certificate, with the hashes of the files, is printed from here.
     files: dict[str, bytes] = {}
     assert journal is not None  # since it has a path
-    parts = len(STEPS) + 1 if request.audit is None else None  # how many an audit has, only the audit knows
+    parts = steps_of(table.schema) + 1 if request.audit is None else None  # how many an audit has, only the audit knows
     if request.resume and not journal.paid:
         tell("nothing was debited before the interruption: the release begins anew, and is debited now", error=True)
     written: list[str] = []

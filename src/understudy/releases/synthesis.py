@@ -59,6 +59,11 @@ STEPS = ("learning what the schema keeps private", "measuring", "drawing rows")
 QUESTION = "question"
 
 
+def steps_of(schema: Schema) -> int:
+    """How many of them a release takes: where nothing is private, there is nothing to learn first."""
+    return len(STEPS) if schema.private else len(STEPS) - 1
+
+
 def synthesize(
     table: Table,
     *,
@@ -181,7 +186,7 @@ def synthesize(
         said_now = imprint if imprint.stated else None
         plan = continued(plan, kept, seed=seed, rows=rows, given=given, imprint=said_now)
         check_memory(plan.schema, plan.rows)
-        with shown(progress, len(STEPS)) as told:
+        with shown(progress, steps_of(table.schema)) as told:
             for sentence in cautions_before(plan.choice.method, plan.schema, plan.budget):
                 told.caution(sentence)
             if callable(audit):
