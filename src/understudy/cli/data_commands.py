@@ -21,7 +21,7 @@ from understudy.releases.release import Release
 
 def draft_to(data: str, out: Path | None, overwrite: bool) -> None:
     if out is not None and out.exists() and not overwrite:
-        raise ReleaseError(f"{str(out)!r} exists already; choose another file, or overwrite it", out)
+        raise ReleaseError(f"{str(out)!r} exists already; choose another file, or say --overwrite", out)
     with progress(None, quiet=False) as begin:
         schema = draft_schema(data, progress=begin)
     if out is not None:

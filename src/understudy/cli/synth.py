@@ -320,7 +320,7 @@ def _check_file(target: Path, overwrite: bool) -> None:
     if target.is_dir():
         raise ReleaseError(f"{str(target)!r} is a folder; rows without privacy are one file, so name a file", target)
     if target.exists() and not overwrite:
-        raise ReleaseError(f"{str(target)!r} exists already; choose another file, or overwrite it", target)
+        raise ReleaseError(f"{str(target)!r} exists already; choose another file, or say --overwrite", target)
     if not target.parent.is_dir():
         raise ReleaseError(f"the folder {str(target.parent)!r} of --out does not exist; make it first", target)
     if not target.exists():

@@ -218,7 +218,9 @@ def check_writable(target: Path, overwrite: bool, expected_bytes: int = 0) -> No
     """Refuses a target that can't be written, before anything is spent: proves it by writing."""
     if target.exists():
         if not overwrite:
-            raise ReleaseError(f"{str(target)!r} exists already; choose another folder, or overwrite it", target)
+            raise ReleaseError(
+                f"{str(target)!r} exists already; choose another folder, or say --overwrite (overwrite=True)", target
+            )
         if not target.is_dir():
             raise ReleaseError(f"{str(target)!r} is a file; choose another folder", target)
         _check_replaceable(target)

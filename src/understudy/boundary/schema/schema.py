@@ -37,7 +37,7 @@ from understudy.boundary.schema.spelling import special_name
 from understudy.card import Card, shortened
 from understudy.errors import InputError, SchemaError
 from understudy.files import write_atomically
-from understudy.parameters import one_of, printable, shown, suggestion, whole_number
+from understudy.parameters import close_names, one_of, printable, shown, suggestion, whole_number
 
 # Under the first even the number of rows is private. Under the second the same ε takes more noise: two counts change.
 ADD_REMOVE = "add-remove"
@@ -200,7 +200,9 @@ class Schema(Card):
         try:
             return self._by_name[name]
         except KeyError:
-            raise SchemaError(f"column {name!r} is not in the schema; it has {_listing(self.names)}", name) from None
+            near = close_names(name, self.names, most=1)
+            meant = f"did you mean {near[0]!r}?" if near else f"it has {_listing(self.names)}"
+            raise SchemaError(f"column {name!r} is not in the schema; {meant}", name) from None
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
