@@ -32,7 +32,7 @@ from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import REPLACE_ONE, Rule, Schema, Unit
 from understudy.methods.registry import METHODS
 from understudy.pages.formatting import upward
-from understudy.releases.certificate import TEST_ONLY, UNCONFIRMED, UNCONFIRMED_DRAFT, Certificate
+from understudy.releases.certificate import REBUILT, TEST_ONLY, UNCONFIRMED, UNCONFIRMED_DRAFT, Certificate
 from understudy.releases.imprint import LONGEST, Imprint
 from understudy.releases.planning import forecast_of
 from understudy.releases.report import MOST_SHOWN, OPEN_SPENDS, SAMPLE, clipped, percent, render
@@ -559,3 +559,18 @@ def test_claims_are_never_rounded_down():
 )
 def test_numbers_are_written_plainly(shown, wanted):
     assert shown == wanted
+
+
+def test_what_is_derived_and_what_is_rebuilt_say_so(tmp_path):
+    schema = Schema.loads(
+        '[columns.came]\ntype = "datetime"\nmin = 2020-01-01\nmax = 2020-01-31\n'
+        '[columns.left]\ntype = "datetime"\nmin = 2020-01-01\nmax = 2020-03-31\n'
+        '[columns.stay]\ntype = "derived"\nof = "left - came"\nmin = 0\nmax = 9\n'
+    )
+    rows = pa.table({"came": [datetime(2020, 1, 1)] * 40, "left": [datetime(2020, 1, 4)] * 40})
+    made = us.synthesize(us.open(rows, schema), epsilon=1.0, method="independent", rows=20)
+    assert made.certificate.columns == {"came": "declared", "left": REBUILT, "stay": "declared"}
+    page = page_of(made)
+    assert "rebuilt from stay" in page.words and "no chart: not counted by itself" in page.words
+    assert "no chart: not in the table itself" in page.words and "never" not in page.words.split("Where the budget")[0]
+    us.replay(made.save(tmp_path / "out"))

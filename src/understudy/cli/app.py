@@ -32,7 +32,7 @@ def _option(help: str, *names: str) -> Any:
 
 
 def _flag(name: str, help: str) -> Any:
-    return typer.Option(name, help=help)
+    return typer.Option(name, help=help, metavar="")  # "<bool>" tells nobody anything
 
 
 def _argument(help: str) -> Any:
@@ -93,7 +93,7 @@ def _complete_option(context: typer.Context, incomplete: str) -> list[str]:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.", metavar="")
     ] = False,
     debug: Debug = False,
 ) -> None:

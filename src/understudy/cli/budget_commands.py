@@ -62,7 +62,7 @@ def show_budget(data: str, path: Path | None, as_json: bool) -> None:
         share = standing.epsilon / standing.limit.epsilon
         facts += [
             ("limit", str(standing.limit)),
-            ("", f"{bar(share)} {share:.0%} of epsilon"),
+            ("", f"{bar(share)} {100 * share:.0f} % of epsilon"),
             # Not the limit less what was spent: g adds up (or ρ), and not ε, so that one more release may have more.
             ("left", f"one more release of epsilon {standing.left or 0:.4g} at delta {standing.limit.delta:g}"),
         ]

@@ -32,6 +32,7 @@ DRAFT_REASON = "the schema is a draft that was read off the rows, and nobody con
 BOUGHT = "bought"
 UNCONFIRMED = "draft accepted as public"
 NEVER_READ = "never read"
+REBUILT = "rebuilt from other columns"
 ARITHMETIC = (
     "gradients clipped and summed in float64, rounded to a grid; discrete Gaussian noise on the grid, drawn exactly; "
     "batches by exact coins; all from one source of random bits"
@@ -330,6 +331,8 @@ def provenance(schema: Schema) -> dict[str, str]:
     for column in schema:
         if column.private:
             origins[column.name] = BOUGHT
+        elif getattr(column, "rebuilt_from", None):
+            origins[column.name] = REBUILT  # which are read, and may be derived from it
         elif not column.modelled:  # an identifier, unless it tells people apart: see below
             origins[column.name] = NEVER_READ
         elif schema.status == DRAFT:

@@ -30,7 +30,7 @@ from understudy.pages.figure import Figure
 from understudy.pages.formatting import upward
 from understudy.pages.page import plain_environment, rendered
 from understudy.pages.palette import DARK, LIGHT, SERIES
-from understudy.releases.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, UNCONFIRMED, Certificate
+from understudy.releases.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, REBUILT, UNCONFIRMED, Certificate
 from understudy.releases.report_figures import (
     MEANING,
     MOST_NAMED_BARS,
@@ -65,6 +65,7 @@ ORIGINS = {
     BOUGHT: "Learned with a part of the budget.",
     UNCONFIRMED: "Drafted from the data and accepted as public by a flag; so this release has no guarantee.",
     NEVER_READ: "An identifier: never modelled.",
+    REBUILT: "Not modelled by itself: it follows from other columns, one of which may have been derived from it.",
     READ_TO_CAP: "Tells people apart, so that each counts with a bounded number of rows; never modelled.",
 }
 
@@ -367,6 +368,8 @@ class _Entry:
     chart: ColumnChart | None
     margin: int | None = None
     """How many rows 95 % of the noise of its own counts stays within, where it was counted by itself."""
+    no_chart: str = "never modelled"
+    """Why there is no chart, where there is none."""
 
     @classmethod
     def of(
@@ -385,13 +388,13 @@ class _Entry:
             return cls(column, origin, words, (), None)
         source = getattr(column, "rebuilt_from", None)
         if source:
-            return cls(column, origin, f"rebuilt from {source}", (), None)
+            return cls(column, origin, f"rebuilt from {source}", (), None, no_chart="not counted by itself")
         coding = domain[column.name]
         labels = () if coding.labels is None else tuple(map(str, coding.labels))
         # A column that is derived alone stands in no table.
         chart = column_chart(coding, values[column.name]) if column.name in values else None
         margin = margins.get(asks.Marginals.words((column.name,)))
-        return cls(column, origin, _codes_words(coding), labels, chart, margin)
+        return cls(column, origin, _codes_words(coding), labels, chart, margin, no_chart="not in the table itself")
 
 
 def _entries(certificate: Certificate, domain: Domain, table: pa.Table, margins: Mapping[str, int]) -> list[_Entry]:
