@@ -9,7 +9,7 @@ import understudy
 
 SOURCE = Path(understudy.__file__).parent
 TESTS = Path(__file__).parents[1]
-OF_THEIR_OWN = ("architecture", "benchmarks", "child", "helpers", "notebooks")
+OF_THEIR_OWN = ("architecture", "benchmarks", "child", "helpers", "notebooks", "tutorials")
 """Folders of tests that are about no one room of the package."""
 
 

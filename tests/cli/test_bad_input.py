@@ -89,6 +89,10 @@ def test_category_with_too_many_values(desk: Path, refused: Refused):
 
 WRONG_DATA = {
     "missing": (lambda desk: (desk / "people.csv").unlink(), "does not exist"),
+    "missing, as its schema": (
+        lambda desk: [(desk / f"people.{ending}").unlink() for ending in ("csv", "toml")],
+        "'people.csv' does not exist; name the file",
+    ),
     "empty": (lambda desk: (desk / "people.csv").write_text(""), "no header line"),
     "header only": (first_lines(1), "at least 2 rows"),
     "one row": (first_lines(2), "at least 2 rows"),

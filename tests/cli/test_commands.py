@@ -300,7 +300,7 @@ def test_budget_of_a_data_set(desk: Path, understudy, refused):
     assert "delta (1e-06) must be 0" in told
     assert understudy("synth", "people.csv", "--epsilon", 0.2, "--delta", 0, "--out", "out2").code == 0
     shown = understudy("budget", "show", "people.csv")
-    assert shown.code == 0 and "100% of epsilon" in shown.out
+    assert shown.code == 0 and "100 % of epsilon" in shown.out
     standing = json.loads(understudy("budget", "show", "people.csv", "--json").out)
     assert standing["entries"] == 3 and standing["epsilon"] == pytest.approx(1) and standing["left"] == pytest.approx(0)
     assert standing["limit"] == {"epsilon": 1.0, "delta": 0.0} and standing["neighbours"] == "add-remove"

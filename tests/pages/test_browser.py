@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -162,6 +163,20 @@ def test_print_is_on_white_paper(browser, reports):
 
 
 @pytest.mark.slow
+def test_a_release_of_15_columns_prints_on_few_pages(browser, tmp_path):
+    """Its hundreds of questions are left out; whoever signs has the claim, the rows, the columns and the limits."""
+    columns = "".join(
+        f'[columns.c{i}]\ntype = "ordinal"\nvalues = {[f"value {j}" for j in range(12)]}\n' for i in range(15)
+    )
+    rows = pa.table({f"c{i}": [f"value {(i + j) % 12}" for j in range(600)] for i in range(15)})
+    made = us.synthesize(us.open(rows, us.Schema.loads(columns)), epsilon=1.0, method="aim", seed=1)
+    (tmp_path / "report.html").write_bytes(made.files()["report.html"])
+    printed = Visit.of(browser, tmp_path / "report.html").page.pdf(prefer_css_page_size=True)
+    pages, size = re.findall(rb"/Type\s*/Page\b", printed), re.search(rb"/MediaBox\s*\[([^]]*)\]", printed)
+    assert 2 <= len(pages) <= 6
+    assert [round(float(side)) for side in size[1].split()] == [0, 0, 595, 842]
+
+
 def test_other_pictures_and_a_large_matrix_fit_too(browser, tmp_path):
     """Every kind of chart that the evaluation itself has no use for, in the frame of a page."""
     names = tuple(f"column {i}" for i in range(40))

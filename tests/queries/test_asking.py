@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -22,7 +23,7 @@ from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.boundary.tables.table import Table
 from understudy.errors import BudgetExhausted, InputError, MethodError
 from understudy.queries.aggregate_query import AggregateQuery
-from understudy.queries.answer import Answer
+from understudy.queries.answer import MOST_LISTED, Answer, Group, IntervalEstimate
 from understudy.queries.query import names_of, query, query_with
 from understudy.queries.query_plan import QueryPlan
 
@@ -318,3 +319,14 @@ def test_answers_are_plain_json(table: Table):
     assert plain["guarantee"] == {"epsilon": 2.0, "delta": 1e-6} and plain["confidence"] == 0.95
     assert [r["sex"] for r in plain["rows"]] == ["F", "M", None]
     assert set(plain["rows"][0]["median(hired)"]) == {"value", "low", "high"}
+
+
+def test_an_answer_shows_its_figures_and_not_its_fields():
+    groups = tuple(Group((i,), (IntervalEstimate(1000 + i, 990, 1010.5),)) for i in range(MOST_LISTED + 5))
+    answer = Answer(
+        "SELECT", ("age",), ("count(*)",), groups, 0.95, epsilon=0.5, delta=0.0, recorded=False, secure=True
+    )
+    assert "count(*) of 3 1,003 (990 to 1,010.5)" in repr(answer) and "and 5 more groups" in repr(answer)
+    assert "cost epsilon 0.5 at delta 0" in repr(answer) and "none" not in repr(answer)
+    seeded = replace(answer, groups=groups[:1], recorded=True, secure=False)
+    assert "cost nothing: asked before" in repr(seeded) and "guarantee none: " in repr(seeded)

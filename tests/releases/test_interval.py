@@ -20,7 +20,7 @@ from understudy.boundary.schema.partition import Grid
 from understudy.errors import InputError, SchemaError
 from understudy.inference.values import Values, evaluate
 from understudy.releases.condition import Condition
-from understudy.releases.interval import LIMITS_MISS, Counter, Statistics
+from understudy.releases.interval import LIMITS_MISS, Count, Counter, Statistics
 from understudy.releases.observation import RecordedTable
 
 FALSE_ALARM = 1e-9
@@ -383,3 +383,9 @@ def test_bad_expressions(expression: str, said: str, releases: dict[str, us.Rele
 def test_bad_confidence(confidence: float, releases: dict[str, us.Release]):
     with pytest.raises(InputError, match=r"confidence \(.*\) must be from 0.5 to 0.9999"):
         releases["mst"].count("smoker", confidence=confidence)
+
+
+def test_a_count_shows_itself_in_a_line_and_as_a_table():
+    found = Count(1215.77, 898, 1534, 0.95, True, "measured in <3> tables")
+    assert repr(found) == "<Count: rows about 1,216; 95 % interval 898 to 1,534; basis measured in <3> tables>"
+    assert "measured in &lt;3&gt; tables" in found._repr_html_()

@@ -36,7 +36,7 @@ from understudy.methods.mst import Mst
 from understudy.methods.pate_gan import PateConfig, PateGan
 from understudy.methods.rake.rake import Rake
 from understudy.progress import Advance, Progress, listening
-from understudy.releases.synthesis import STEPS, watched
+from understudy.releases.synthesis import STEPS, steps_of, watched
 
 TINY = TrainingConfig(steps=4, lessons=2, batch=50, hidden=4, deep_share=0.1)
 VOTING = TrainingConfig(hidden=0, deep_share=0.0, batch=50)
@@ -262,3 +262,11 @@ def test_time_left_is_known_from_the_second_report_on() -> None:
     assert bars._end(first, 100.0, first, 100.0) is None
     assert bars._end(first, 100.0, dataclasses.replace(now, done=50), 120.0) is None
     assert bars._end(first, 100.0, dataclasses.replace(now, total=0), 120.0) is None
+
+
+@pytest.mark.parametrize(("low", "parts"), [("0", 2), ('"private"', 3)])
+def test_a_bar_has_as_many_parts_as_are_begun(low: str, parts: int):
+    schema = us.Schema.loads(f'[columns.c]\ntype = "integer"\nmin = {low}\nmax = 9\n')
+    told = Told()
+    us.synthesize(us.open(some_rows().select(["c"]), schema), epsilon=5.0, method="independent", progress=told)
+    assert len(told.parts) == parts == steps_of(schema)

@@ -28,12 +28,15 @@ from understudy.boundary.schema.column import (
     Number,
     Ordinal,
 )
+from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import REPLACE_ONE, Rule, Schema, Unit
+from understudy.methods.registry import METHODS
 from understudy.pages.formatting import upward
-from understudy.releases.certificate import TEST_ONLY, UNCONFIRMED, UNCONFIRMED_DRAFT, Certificate
+from understudy.releases.certificate import REBUILT, TEST_ONLY, UNCONFIRMED, UNCONFIRMED_DRAFT, Certificate
+from understudy.releases.imprint import LONGEST, Imprint
 from understudy.releases.planning import forecast_of
-from understudy.releases.report import OPEN_SPENDS, clipped, percent, render
-from understudy.releases.report_figures import MOST_BARS, MOST_NAMED_BARS, plain
+from understudy.releases.report import MOST_SHOWN, OPEN_SPENDS, SAMPLE, clipped, percent, render
+from understudy.releases.report_figures import MOST_BARS, MOST_NAMED_BARS, column_chart, plain
 
 EVIL_NAME = "<script>alert(1)</script>"
 EVIL_VALUES = ("\"double\" & 'single'", "</svg></td><b onclick='x'>", "plain")
@@ -149,7 +152,7 @@ def release_of(
 def page_of(release: us.Release, **changes) -> Page:
     certificate = dataclasses.replace(release.certificate, **changes)
     expected = forecast_of(certificate, release.schema, release.total)
-    return Page(render(certificate, release.domain, release.arrow, expected=expected))
+    return Page(render(certificate, release.domain, release.arrow, expected=expected, cautions=release.cautions))
 
 
 @pytest.fixture(scope="module")
@@ -256,7 +259,7 @@ def test_check_for_balance_rejects_a_mutant(page, tag):
 def test_same_input_gives_the_same_bytes(release, page):
     again = Certificate.from_bytes(release.certificate.to_bytes())
     expected = forecast_of(again, release.schema, release.total)
-    assert render(again, release.domain, release.arrow, expected=expected) == page.raw
+    assert render(again, release.domain, release.arrow, expected=expected, cautions=release.cautions) == page.raw
     assert release.files()["report.html"] == page.raw.encode()
 
 
@@ -359,6 +362,115 @@ def test_many_values_show_the_most_frequent_and_the_rest(release, page):
     assert missing == ("missing", release.arrow["ward"].null_count)
 
 
+def chart_of(column: Column, values: list) -> object:
+    """The picture of one column, as a release that holds these values would show it."""
+    domain = Domain.of(Schema((column,)))
+    return column_chart(domain[column.name], pa.chunked_array([pa.array(values)]))
+
+
+def test_bars_are_as_wide_as_their_bins_and_as_high_as_these_are_full():
+    cuts = (1.0, 10.0, 100.0)
+    chart = chart_of(Number("pay", minimum=0.0, maximum=1000.0, cuts=cuts), [0.5] * 10 + [5.0] * 90 + [500.0] * 900)
+    places = [(round(b.start, 6), round(b.width, 6)) for b in chart.bars]
+    assert places == [(0.0, 0.001), (0.001, 0.009), (0.01, 0.09), (0.1, 0.9)]
+    # 10 rows to a unit in the first two bins, none in the third, and one in the widest, which has most rows of all.
+    assert [b.height for b in chart.bars] == pytest.approx([1.0, 1.0, 0.0, 0.1])
+    assert [t.label for t in chart.ticks] == ["0", "250", "500", "750", "1,000"]
+    assert [t.place for t in chart.ticks] == pytest.approx([0.0, 0.25, 0.5, 0.75, 1.0])
+    assert chart.middle == ("500", "500", "500")
+
+
+@pytest.mark.parametrize("column", [c for c in COLUMNS if c.name in ("age", "charge", "seen", "grade")])
+def test_bars_cover_the_axis_without_a_gap(release, column):
+    chart = column_chart(release.domain[column.name], release.arrow[column.name])
+    ends = [b.start + b.width for b in chart.bars]
+    assert [b.start for b in chart.bars] == pytest.approx([0.0, *ends[:-1]])
+    assert ends[-1] == pytest.approx(1.0)
+    assert all(0 <= t.place <= 1 for t in chart.ticks) and len(chart.ticks) >= 2
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "labels"),
+    [
+        (datetime(2018, 1, 1), datetime(2023, 12, 31), ["2018", "2020", "2022"]),
+        (datetime(2020, 1, 1), datetime(2020, 12, 31), ["2020-01", "2020-04", "2020-07", "2020-10"]),
+        (datetime(1890, 5, 1), datetime(2020, 1, 1), ["1900", "1950", "2000"]),
+        (datetime(2020, 1, 3), datetime(2020, 1, 3), ["2020-01-03", "2020-01-03"]),
+    ],
+)
+def test_an_axis_of_dates_has_round_ones(first, last, labels):
+    column = Datetime("seen", minimum=first, maximum=last)
+    assert [t.label for t in chart_of(column, [first]).ticks] == labels
+
+
+def test_whole_numbers_are_named_at_the_middle_of_their_bars():
+    chart = chart_of(Integer("children", minimum=0, maximum=2), [0, 1, 1, 2])
+    assert [(t.label, round(t.place, 3)) for t in chart.ticks] == [("0", 0.167), ("1", 0.5), ("2", 0.833)]
+
+
+def test_ten_rows_stand_as_the_file_has_them(release, page):
+    lines = release.synthetic_bytes("csv").decode().splitlines()
+    shown = re.search(r'<table class="sample">(.*?)</table>', page.raw, re.DOTALL)[1]
+    cells = [re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", shown)]
+    assert len(cells) == SAMPLE * release.arrow.num_columns
+    plain_names = [i for i, n in enumerate(release.arrow.column_names) if n in ("record", "age", "charge", "seen")]
+    for row, line in enumerate(lines[1 : SAMPLE + 1]):
+        written, texts = line.replace('"', "").split(","), cells[row * release.arrow.num_columns :]
+        assert [texts[i].replace("missing", "") for i in plain_names] == [written[i] for i in plain_names]
+    assert "Ten synthetic rows" in page.words
+
+
+def test_of_many_columns_the_first_are_shown():
+    columns = "".join(f'[columns.c{i}]\ntype = "boolean"\n' for i in range(MOST_SHOWN + 2))
+    rows = pa.table({f"c{i}": [True, False] for i in range(MOST_SHOWN + 2)})
+    wide = us.synthesize(us.open(rows, Schema.loads(columns)), epsilon=1.0, method="independent", rows=3)
+    page = page_of(wide)
+    assert page.raw.count('<th scope="col" class="given">') == MOST_SHOWN
+    assert f"the first {MOST_SHOWN} of {MOST_SHOWN + 2} columns" in page.words and "3 synthetic rows" in page.words
+
+
+def test_title_and_publisher_stand_at_the_head_and_everywhere_they_belong(tmp_path):
+    said = {"title": "Stays <2023>", "publisher": "Office & Co"}
+    release = release_of(rows=50, **said)
+    page = page_of(release)
+    assert "<h1" in page.raw and "Stays &lt;2023&gt;</h1>" in page.raw
+    assert "Published by Office & Co." in page.words
+    folder = release.save(tmp_path / "out")
+    us.verify(folder)
+    us.replay(folder)
+    assert us.Release.load(folder).certificate.imprint == Imprint(**said)
+    assert all(repr(release).count(text) == 1 for text in said.values())
+    silent = release_of(rows=50)
+    assert b"imprint" not in silent.files()["certificate.json"] and "Published by" not in page_of(silent).words
+
+
+@pytest.mark.parametrize("title", ["two\nlines", "\x1b[31m", "a\u2028b", "\ud800", "x" * (LONGEST + 1), 7])
+def test_a_title_is_one_short_line(title):
+    with pytest.raises(us.InputError, match="title"):
+        release_of(title=title)
+
+
+def test_what_to_beware_of_stands_under_the_head(release):
+    page = Page(render(release.certificate, release.domain, release.arrow, cautions=["noise exceeds signal"]))
+    assert "Caution: noise exceeds signal." in page.words
+    assert "Caution" not in Page(render(release.certificate, release.domain, release.arrow)).words
+
+
+def test_sums_are_no_counts_of_rows(release):
+    spends = (
+        Spend("rounded-gaussian", "moment of age, charge", 64.0, 6000.0),
+        Spend("rounded-gaussian", "g", 1.0, 10.0),
+    )
+    page = page_of(release, spends=spends)
+    assert "± 20 rows, for 95 in 100 counts" in page.words and "11,7" not in page.raw
+
+
+def test_the_limit_of_a_method_stands_with_the_method(page):
+    limits = METHODS["independent"].limits
+    assert page.words.count(limits) == 1
+    assert f"Its limits {limits}" in page.words.replace("Its limits", "Its limits ").replace("  ", " ")
+
+
 def test_single_and_empty_synthetic_columns_are_drawn(release):
     one = Page(render(release.certificate, release.domain, release.arrow.slice(0, 1)))
     assert all(sum(n for _, n in bars) == 1 for bars in one.charts.values())
@@ -417,7 +529,7 @@ def test_budget_that_protects_nobody_is_still_drawn(release):
 
 
 def test_release_without_spends_is_drawn(release):
-    assert "answers to the 0 questions below" in page_of(release, spends=()).words
+    assert "answers to the 0 questions listed at the end" in page_of(release, spends=()).words
 
 
 def test_unknown_method_is_drawn(release):
@@ -447,3 +559,18 @@ def test_claims_are_never_rounded_down():
 )
 def test_numbers_are_written_plainly(shown, wanted):
     assert shown == wanted
+
+
+def test_what_is_derived_and_what_is_rebuilt_say_so(tmp_path):
+    schema = Schema.loads(
+        '[columns.came]\ntype = "datetime"\nmin = 2020-01-01\nmax = 2020-01-31\n'
+        '[columns.left]\ntype = "datetime"\nmin = 2020-01-01\nmax = 2020-03-31\n'
+        '[columns.stay]\ntype = "derived"\nof = "left - came"\nmin = 0\nmax = 9\n'
+    )
+    rows = pa.table({"came": [datetime(2020, 1, 1)] * 40, "left": [datetime(2020, 1, 4)] * 40})
+    made = us.synthesize(us.open(rows, schema), epsilon=1.0, method="independent", rows=20)
+    assert made.certificate.columns == {"came": "declared", "left": REBUILT, "stay": "declared"}
+    page = page_of(made)
+    assert "rebuilt from stay" in page.words and "no chart: not counted by itself" in page.words
+    assert "no chart: not in the table itself" in page.words and "never" not in page.words.split("Where the budget")[0]
+    us.replay(made.save(tmp_path / "out"))

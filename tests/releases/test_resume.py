@@ -274,6 +274,16 @@ def test_a_random_seed_is_taken_from_the_journal(tmp_path: Path, monkeypatch):
     assert desk.run(resume=True).certificate.seed == seed
 
 
+def test_title_and_publisher_go_on_unless_others_are_said(tmp_path: Path, monkeypatch):
+    asked: dict[str, Any] = {"epsilon": 2.0, "method": "mst", "rows": 50}
+    for said, wanted in (({}, "then"), ({"title": "now"}, "now")):
+        places = {"ledger": tmp_path / f"{wanted}.sqlite", "journal": tmp_path / f"{wanted}.journal"}
+        with stopped_after(1, monkeypatch):
+            us.synthesize(table_of("add-remove"), **asked, **places, title="then")
+        resumed = us.synthesize(table_of("add-remove"), **asked, **places, **said, resume=True)
+        assert resumed.certificate.imprint.title == wanted
+
+
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [

@@ -32,7 +32,7 @@ def _option(help: str, *names: str) -> Any:
 
 
 def _flag(name: str, help: str) -> Any:
-    return typer.Option(name, help=help)
+    return typer.Option(name, help=help, metavar="")  # "<bool>" tells nobody anything
 
 
 def _argument(help: str) -> Any:
@@ -93,7 +93,7 @@ def _complete_option(context: typer.Context, incomplete: str) -> list[str]:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.", metavar="")
     ] = False,
     debug: Debug = False,
 ) -> None:
@@ -152,6 +152,8 @@ def synth(
     seed: Annotated[int | None, _option("Seed of the post-processing; safe to publish.")] = None,
     ledger: LedgerPath = None,
     analyst: Analyst = "",
+    title: Annotated[str, _option("What the table is called, for the head of the report.")] = "",
+    publisher: Annotated[str, _option("Who publishes it, likewise.")] = "",
     overwrite: Annotated[bool, _flag("--overwrite", "Replace the release folder if it exists.")] = False,
     resume: Annotated[
         bool, _flag("--resume", "Continue a release that was interrupted; it is not paid for again.")
@@ -187,7 +189,7 @@ def synth(
     run(
         request, epsilon=epsilon, delta=delta, method=method, target=tuple(target or ()), marginals=marginal or (),
         weights=weight or (), workload=workload, by=by, draws=draws, pool=pool, numeric=numeric, options=option or (),
-        given=given or (), prior=prior, rows=rows, seed=seed, analyst=analyst,
+        given=given or (), prior=prior, rows=rows, seed=seed, analyst=analyst, title=title, publisher=publisher,
         accept_draft_as_public=accept_draft_as_public, test_only_noise_seed=test_only_noise_seed,
     )  # fmt: skip
 

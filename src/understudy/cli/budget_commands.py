@@ -27,6 +27,8 @@ from understudy.parameters import one_of
 
 _UNDIVIDED = "what is kept for private values and trainings is settled by the first release"
 _NO_WITNESS = "none, since the state folder can't be written to: an older copy of the ledger would pass for it"
+MORE = 0.01
+SLOWER = "(more than the difference: losses add up more slowly than their sum)"
 _KNOWN_ANSWERS = (
     "releases came before this limit: it is a strict guarantee only if their answers had no part in choosing it"
 )
@@ -60,10 +62,12 @@ def show_budget(data: str, path: Path | None, as_json: bool) -> None:
         share = standing.epsilon / standing.limit.epsilon
         facts += [
             ("limit", str(standing.limit)),
-            ("", f"{bar(share)} {share:.0%} of epsilon"),
+            ("", f"{bar(share)} {100 * share:.0f} % of epsilon"),
             # Not the limit less what was spent: g adds up (or ρ), and not ε, so that one more release may have more.
             ("left", f"one more release of epsilon {standing.left or 0:.4g} at delta {standing.limit.delta:g}"),
         ]
+        if standing.left is not None and standing.left > standing.limit.epsilon - standing.epsilon + MORE:
+            facts.append(("", SLOWER))
         if not standing.limit.pure:
             facts += _part_facts(standing)
     facts += [("same rows", known.notice) for known in same_rows]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from understudy.cli.locations import ledger_of, schema_of
 from understudy.cli.screen import print_facts, print_json, print_table, print_toml, progress, tell
 from understudy.errors import ReleaseError
 from understudy.pages.formatting import counted
-from understudy.queries.answer import Answer, IntervalEstimate
+from understudy.queries.answer import Answer, IntervalEstimate, spoken
 from understudy.queries.query import query
 from understudy.releases.checking import replay, verify
 from understudy.releases.release import Release
@@ -22,7 +21,7 @@ from understudy.releases.release import Release
 
 def draft_to(data: str, out: Path | None, overwrite: bool) -> None:
     if out is not None and out.exists() and not overwrite:
-        raise ReleaseError(f"{str(out)!r} exists already; choose another file, or overwrite it", out)
+        raise ReleaseError(f"{str(out)!r} exists already; choose another file, or say --overwrite", out)
     with progress(None, quiet=False) as begin:
         schema = draft_schema(data, progress=begin)
     if out is not None:
@@ -64,7 +63,7 @@ def _print_groups(answer: Answer) -> None:
 
 
 def _cells(figure: IntervalEstimate) -> tuple[str, str]:
-    return _written(figure.value), f"{_written(figure.low)} to {_written(figure.high)}"
+    return spoken(figure.value), f"{spoken(figure.low)} to {spoken(figure.high)}"
 
 
 def _cost(answer: Answer) -> str:
@@ -78,16 +77,6 @@ def _cost(answer: Answer) -> str:
     if answer.void:
         return f"{paid}; nothing is guaranteed: {answer.void}"
     return paid
-
-
-def _written(value: float | int | datetime) -> str:
-    if isinstance(value, datetime):
-        return value.isoformat(sep=" ").removesuffix(" 00:00:00")
-    if isinstance(value, int):
-        return f"{value:,}"
-    if abs(value) < 1e6:
-        return f"{value:,.6g}"
-    return f"{value:,.2f}"
 
 
 # --- releases

@@ -53,6 +53,9 @@ def schema_of(data: str, given: Path | None) -> Schema:
         _demand_file(data, "its schema, with --schema")
     path = given or beside(data, ".toml")
     if given is None and not path.exists():
+        where = Path(data.partition("::")[0])
+        if not where.exists():
+            raise InputError(f"{str(where)!r} does not exist; name the file of the data", data)
         raise SchemaError(
             f"{str(path)!r} does not exist; draft a schema with `understudy schema {data} --out {path}`, "
             "check it, and give it with --schema",

@@ -112,6 +112,10 @@ def show_plan(data: str | None, schema: Path | None, *, rows: int | None, as_jso
     )
     if not all(f.firm for f in outlook.forecasts):
         tell(f"* rests on few measurements: releases of fewer than {FEWEST_TABLES} tables.")
+    extras = {f.method: METHODS[f.method].traits.extra for f in outlook.forecasts}
+    for extra in sorted(set(extras.values()) - {""}):
+        needing = ", ".join(sorted(name for name, needed in extras.items() if needed == extra))
+        tell(f"To be installed with the extra {extra}: {needing}.")
     told = "where no target is named"
     if outlook.targets:
         told = f"told to predict {', '.join(outlook.targets)}"

@@ -32,7 +32,7 @@ from understudy.releases.interruption import journal_at
 from understudy.releases.release import CERTIFICATE, FORMATS, Release, check_writable, synthetic_name, write_folder
 from understudy.releases.report_figures import curve_of
 from understudy.releases.room import MOST_ROWS
-from understudy.releases.synthesis import STEPS, Plan, synthesize
+from understudy.releases.synthesis import Plan, steps_of, synthesize
 from understudy.releases.synthetic_table import csv_bytes, parquet_bytes
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def run(request: Request, **wishes: Any) -> None:
     # Filled when the release is delivered: its certificate, with the hashes of the files, is printed from here.
     files: dict[str, bytes] = {}
     assert journal is not None  # since it has a path
-    parts = len(STEPS) + 1 if request.audit is None else None  # how many an audit has, only the audit knows
+    parts = steps_of(table.schema) + 1 if request.audit is None else None  # how many an audit has, only the audit knows
     if request.resume and not journal.paid:
         tell("nothing was debited before the interruption: the release begins anew, and is debited now", error=True)
     written: list[str] = []
@@ -320,7 +320,7 @@ def _check_file(target: Path, overwrite: bool) -> None:
     if target.is_dir():
         raise ReleaseError(f"{str(target)!r} is a folder; rows without privacy are one file, so name a file", target)
     if target.exists() and not overwrite:
-        raise ReleaseError(f"{str(target)!r} exists already; choose another file, or overwrite it", target)
+        raise ReleaseError(f"{str(target)!r} exists already; choose another file, or say --overwrite", target)
     if not target.parent.is_dir():
         raise ReleaseError(f"the folder {str(target.parent)!r} of --out does not exist; make it first", target)
     if not target.exists():

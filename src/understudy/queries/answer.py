@@ -14,13 +14,32 @@ import numpy as np
 from understudy.boundary.privacy.ledger.ledger import Receipt
 from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.schema.grouped_sums import ValueSum
+from understudy.card import Card
 from understudy.parameters import number_between
 from understudy.releases.certificate import DRAFT_REASON, SEEDED_REASON
 
 LEAST_CONFIDENCE, MOST_CONFIDENCE = 0.5, 0.9999
 
+MOST_LISTED = 20
+"""Groups that an answer shows when it shows itself."""
+
 Value = float | int | datetime
 Key = str | int | bool | None
+
+
+def spoken(value: Value) -> str:
+    """A figure of an answer for people.
+
+    >>> spoken(1234), spoken(0.1234567), spoken(datetime(2023, 5, 1))
+    ('1,234', '0.123457', '2023-05-01')
+    """
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ").removesuffix(" 00:00:00")
+    if isinstance(value, int):
+        return f"{value:,}"
+    if abs(value) < 1e6:
+        return f"{value:,.6g}"
+    return f"{value:,.2f}"
 
 
 @dataclass(frozen=True)
@@ -34,6 +53,9 @@ class IntervalEstimate:
     low: Value
     high: Value
 
+    def __str__(self) -> str:
+        return f"{spoken(self.value)} ({spoken(self.low)} to {spoken(self.high)})"
+
 
 @dataclass(frozen=True)
 class Group:
@@ -43,8 +65,8 @@ class Group:
     figures: tuple[IntervalEstimate, ...]
 
 
-@dataclass(frozen=True)
-class Answer:
+@dataclass(frozen=True, repr=False)
+class Answer(Card):
     """Figures of one query. `recorded` says that it was asked before, and cost nothing this time.
 
     `guarantee` is the (ε, δ) that was paid when it was first asked; None for noise that a seed made repeatable, and
@@ -62,6 +84,17 @@ class Answer:
     secure: bool
     draft: bool = False
     ledger: Receipt | None = field(default=None, compare=False)
+
+    def card(self) -> tuple[str, list[tuple[str, str]]]:
+        facts = [("query", self.sql), ("interval", f"{100 * self.confidence:g} %")]
+        for group in self.groups[:MOST_LISTED]:
+            keys = ", ".join("missing" if key is None else str(key) for key in group.keys)
+            for name, figure in zip(self.names, group.figures, strict=True):
+                facts.append((f"{name} of {keys}" if keys else name, str(figure)))
+        if len(self.groups) > MOST_LISTED:
+            facts.append(("and", f"{len(self.groups) - MOST_LISTED:,} more groups"))
+        paid = "nothing: asked before" if self.recorded else f"epsilon {self.epsilon:g} at delta {self.delta:g}"
+        return "Answer", [*facts, ("cost", paid), *([("guarantee", f"none: {self.void}")] if self.void else [])]
 
     @property
     def void(self) -> str | None:

@@ -18,6 +18,7 @@ from understudy.boundary.schema.schema import DRAFT, Schema
 from understudy.card import Card
 from understudy.errors import CheckFailed, UnderstudyError
 from understudy.methods.parts.prior import EARLIER
+from understudy.releases.imprint import Imprint
 from understudy.releases.untrusted.reading import parse_json
 from understudy.releases.untrusted.shape import misfit_of_certificate
 
@@ -31,6 +32,7 @@ DRAFT_REASON = "the schema is a draft that was read off the rows, and nobody con
 BOUGHT = "bought"
 UNCONFIRMED = "draft accepted as public"
 NEVER_READ = "never read"
+REBUILT = "rebuilt from other columns"
 ARITHMETIC = (
     "gradients clipped and summed in float64, rounded to a grid; discrete Gaussian noise on the grid, drawn exactly; "
     "batches by exact coins; all from one source of random bits"
@@ -96,6 +98,8 @@ class Certificate(Card):
     """Whether the schema was declared, confirmed or a draft; None in the first format, which left it to `columns`."""
     confirmation: dict[str, str] | None = None
     """Who confirmed the schema, and by which source, where it says so."""
+    imprint: Imprint = field(default_factory=Imprint)
+    """Title and publisher, where the publisher said them."""
     format: str = FORMAT
 
     @property
@@ -134,7 +138,12 @@ class Certificate(Card):
             claim = f"({self.epsilon:.6g}, {self.delta:g})-differential privacy, neighbours {self.neighbours}"
         paid = "no ledger was debited" if self.ledger is None else str(self.ledger)
         facts = [("method", self.method), ("guarantee", claim), ("protects", self.protects), ("ledger", paid)]
-        return "Certificate", [*facts, ("spends", f"{len(self.spends):,}"), ("created", self.created)]
+        return "Certificate", [
+            *self.imprint.stated.items(),
+            *facts,
+            ("spends", f"{len(self.spends):,}"),
+            ("created", self.created),
+        ]
 
     @property
     def accountant(self) -> str:
@@ -217,6 +226,8 @@ class Certificate(Card):
             body["schema_status"] = self.schema_status
             if self.confirmation is not None:
                 body["schema_confirmed"] = self.confirmation
+            if self.imprint.stated:
+                body["imprint"] = self.imprint.stated
             # Written as null where nothing was debited: a reader must not take silence for a payment.
             body["ledger"] = None if self.ledger is None else self.ledger.to_dict()
         # The order of the keys is part of the format: digest and file are made of the text in this order.
@@ -299,6 +310,7 @@ class Certificate(Card):
             ledger=None if raw.get("ledger") is None else Receipt.from_dict(raw["ledger"]),
             schema_status=raw.get("schema_status"),
             confirmation=raw.get("schema_confirmed"),
+            imprint=Imprint(**raw.get("imprint", {})),
             format=raw["format"],
         )
 
@@ -319,6 +331,8 @@ def provenance(schema: Schema) -> dict[str, str]:
     for column in schema:
         if column.private:
             origins[column.name] = BOUGHT
+        elif getattr(column, "rebuilt_from", None):
+            origins[column.name] = REBUILT  # which are read, and may be derived from it
         elif not column.modelled:  # an identifier, unless it tells people apart: see below
             origins[column.name] = NEVER_READ
         elif schema.status == DRAFT:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from understudy.boundary.privacy.journal import Journal
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.errors import InputError
+from understudy.releases.imprint import Imprint
 
 if TYPE_CHECKING:
     from understudy.releases.synthesis import Plan
 
-POSTPROCESSING = ("rows", "given")
+POSTPROCESSING = ("rows", "given", "imprint")
 """Of the facts of a release: what may be another when it goes on, since nothing is asked of the private rows for it.
 
 The seed may not. Rows are drawn by it, but some methods also choose by it what they ask next: another one would ask
@@ -42,10 +43,12 @@ def without_ledger(path: str | Path | None) -> InputError:
 
 
 def continued(plan: Plan, journal: Journal | None, **asked: object) -> Plan:
-    """The plan with what the release that goes on was asked for, where nothing else is `asked`: seed, rows, given."""
+    """The plan with what the release that goes on was asked for, where nothing else is `asked`."""
     if journal is None:
         return plan
     earlier = {name: journal.facts[name] for name, value in asked.items() if value is None and name in journal.facts}
+    if "imprint" in earlier:
+        earlier["imprint"] = Imprint(**earlier["imprint"])
     return dataclasses.replace(plan, **earlier)
 
 
@@ -63,6 +66,7 @@ def facts(plan: Plan, data: str, secure: bool, versions: dict[str, str]) -> dict
         "noise": "secure" if secure else "seeded, for tests",
         "rows": plan.rows,
         "given": dict(plan.given),
+        "imprint": plan.imprint.stated,
         **plan.options.to_dict(),
         "data": data,
         "schema": hashlib.sha256(plan.schema.dumps().encode()).hexdigest(),

@@ -22,6 +22,7 @@ from understudy.boundary.privacy.asks import Select, kind_of
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.expression import parse
+from understudy.card import Card
 from understudy.inference.declared import check_declared
 from understudy.inference.model import CodeColumns, Model
 from understudy.inference.rebuilding import with_rebuilt
@@ -56,8 +57,8 @@ ROUNDING = 0.01
 FEWEST_OBEDIENT = 1_000
 
 
-@dataclass(frozen=True)
-class Count:
+@dataclass(frozen=True, repr=False)
+class Count(Card):
     """An estimated number of private rows. With probability `confidence` the true one is from `low` to `high`.
 
     `exact_noise` says that this follows from the recorded noise alone. Otherwise a part of the interval rests on what
@@ -70,6 +71,10 @@ class Count:
     confidence: float
     exact_noise: bool
     basis: str
+
+    def card(self) -> tuple[str, list[tuple[str, str]]]:
+        interval = (f"{100 * self.confidence:g} % interval", f"{self.low:,} to {self.high:,}")
+        return "Count", [("rows", f"about {self.value:,.0f}"), interval, ("basis", self.basis)]
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,7 @@ class Release(Card):
 
     def card(self) -> tuple[str, list[tuple[str, str]]]:
         names, claim = self.arrow.column_names, self.certificate.guarantee
+        head = list(self.certificate.imprint.stated.items())
         guarantee = f"none ({self.certificate.stamp})"
         if claim is not None:
             pair = f"({claim['epsilon']:.6g}, {claim['delta']:g})"
@@ -70,7 +71,7 @@ class Release(Card):
         if self.expected is not None:
             facts.append(("expected", spoken(self.expected, self.total)))
         facts += [("rows", f"{self.arrow.num_rows:,}"), ("columns", shortened(names, MOST_NAMES))]
-        return "Release", [*facts, *(("caution", c) for c in self.cautions)]
+        return "Release", [*head, *facts, *(("caution", c) for c in self.cautions)]
 
     @property
     def total(self) -> int:
@@ -215,7 +216,10 @@ class Release(Card):
         from understudy.releases.report import render
 
         certificate = dataclasses.replace(self.certificate, files={})
-        return render(certificate, self.domain, self.arrow, self.record, self.expected).encode()
+        page = render(
+            certificate, self.domain, self.arrow, record=self.record, expected=self.expected, cautions=self.cautions
+        )
+        return page.encode()
 
     def synthetic_bytes(self, format: str) -> bytes:
         one_of("format", format, FORMATS, error=ReleaseError)
@@ -256,7 +260,9 @@ def check_writable(target: Path, overwrite: bool, expected_bytes: int = 0) -> No
     """Refuses a target that can't be written, before anything is spent: proves it by writing."""
     if target.exists():
         if not overwrite:
-            raise ReleaseError(f"{str(target)!r} exists already; choose another folder, or overwrite it", target)
+            raise ReleaseError(
+                f"{str(target)!r} exists already; choose another folder, or say --overwrite (overwrite=True)", target
+            )
         if not target.is_dir():
             raise ReleaseError(f"{str(target)!r} is a file; choose another folder", target)
         _check_replaceable(target)

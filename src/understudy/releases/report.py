@@ -30,9 +30,10 @@ from understudy.pages.figure import Figure
 from understudy.pages.formatting import upward
 from understudy.pages.page import plain_environment, rendered
 from understudy.pages.palette import DARK, LIGHT, SERIES
-from understudy.releases.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, UNCONFIRMED, Certificate
+from understudy.releases.certificate import BOUGHT, NEVER_READ, READ_TO_CAP, REBUILT, UNCONFIRMED, Certificate
 from understudy.releases.report_figures import (
     MEANING,
+    MOST_NAMED_BARS,
     ColumnChart,
     column_chart,
     curve_of,
@@ -41,6 +42,7 @@ from understudy.releases.report_figures import (
     plain,
     training_curve,
 )
+from understudy.releases.synthetic_table import as_texts
 
 if TYPE_CHECKING:
     import jinja2
@@ -48,6 +50,10 @@ if TYPE_CHECKING:
 
 OPEN_SPENDS = 30  # lines of the budget table that are shown at once; the others unfold
 MOST_LISTED = 200
+SAMPLE = 10
+"""Synthetic rows on the page."""
+MOST_SHOWN = 40
+"""Columns of theirs; more would make the page of a wide table as large as the table."""
 BELIEFS = (0.01, 0.1, 0.5, 0.9)
 NORMAL_REACH, LAPLACE_REACH = 1.96, math.log(20)
 """How many scales 95 % of the noise stays within: P(|X| > b ln 20) = 1/20 for a Laplace variable of scale b."""
@@ -59,6 +65,7 @@ ORIGINS = {
     BOUGHT: "Learned with a part of the budget.",
     UNCONFIRMED: "Drafted from the data and accepted as public by a flag; so this release has no guarantee.",
     NEVER_READ: "An identifier: never modelled.",
+    REBUILT: "Not modelled by itself: it follows from other columns, one of which may have been derived from it.",
     READ_TO_CAP: "Tells people apart, so that each counts with a bounded number of rows; never modelled.",
 }
 
@@ -75,8 +82,11 @@ class _Noise:
     reach: float | None = None
 
     def margin(self, spend: Spend) -> int | None:
-        """How many rows 95 % of the noise stays within. Noise is whole, so rounding up keeps the 95 %."""
-        if self.reach is None:
+        """How many rows 95 % of the noise stays within. Noise is whole, so rounding up keeps the 95 %.
+
+        None where there is no noise, or where the answer is a sum of numbers and no count of rows.
+        """
+        if self.reach is None or asks.kind_of_spend(spend) is asks.Moments:
             return None
         return math.ceil(self.reach * spend.scale)
 
@@ -102,8 +112,10 @@ def render(
     certificate: Certificate,
     domain: Domain,
     table: pa.Table,
+    *,
     record: Sequence[RecordedAnswer] = (),
     expected: Forecast | None = None,
+    cautions: Sequence[str] = (),
 ) -> str:
     """One self-contained page for whoever decides about publication and whoever gets the table; same input, same bytes.
 
@@ -113,11 +125,12 @@ def render(
         table: The synthetic rows.
         record: The noisy answers, of which the page shows the curve of a training, where there is one.
         expected: What releases of other tables lead to expect of this one (`planning.forecast_of`), if anything.
+        cautions: What whoever uses the table should know first.
 
     >>> import pyarrow as pa, understudy as us
     >>> schema = us.Schema.loads('[columns.age]\\ntype = "integer"\\nmin = 0\\nmax = 99')
     >>> release = us.synthesize(us.open(pa.table({"age": [31, 47, 52]}), schema), epsilon=1.0, rows=5)
-    >>> "<h1>" in render(release.certificate, release.domain, release.arrow)
+    >>> "<h1 class" in render(release.certificate, release.domain, release.arrow)
     True
     """
     lines, curve, own = _lines(certificate), curve_of(record), _margins_by_words(certificate)
@@ -135,6 +148,8 @@ def render(
         curve=training_curve(curve) if curve else None,
         meaning=MEANING,
         expected=expected,
+        cautions=cautions,
+        sample=_Sample.of(table, domain),
         columns=_entries(certificate, domain, table, own),
         origins=_origin_counts(certificate),
         origin_words=ORIGINS,
@@ -144,6 +159,7 @@ def render(
         method=METHODS.get(certificate.method),
         parameters=_parameters(certificate.parameters),
         most_listed=MOST_LISTED,
+        most_named=MOST_NAMED_BARS,
     )
 
 
@@ -319,6 +335,25 @@ def _part(spend: Spend, single: set[str]) -> str:
     return "other questions"
 
 
+# --- the rows
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """The first synthetic rows, as the file has them; None is a missing value."""
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[str | None, ...], ...]
+    columns: int
+    """Of the whole table, of which `names` may be the first ones."""
+
+    @classmethod
+    def of(cls, table: pa.Table, domain: Domain) -> _Sample:
+        shown = table.select(table.column_names[:MOST_SHOWN]).slice(0, SAMPLE)
+        rows = tuple(zip(*as_texts(shown, domain.schema), strict=True))
+        return cls(tuple(shown.column_names), rows, table.num_columns)
+
+
 # --- the columns
 
 
@@ -333,6 +368,8 @@ class _Entry:
     chart: ColumnChart | None
     margin: int | None = None
     """How many rows 95 % of the noise of its own counts stays within, where it was counted by itself."""
+    no_chart: str = "never modelled"
+    """Why there is no chart, where there is none."""
 
     @classmethod
     def of(
@@ -351,13 +388,13 @@ class _Entry:
             return cls(column, origin, words, (), None)
         source = getattr(column, "rebuilt_from", None)
         if source:
-            return cls(column, origin, f"rebuilt from {source}", (), None)
+            return cls(column, origin, f"rebuilt from {source}", (), None, no_chart="not counted by itself")
         coding = domain[column.name]
         labels = () if coding.labels is None else tuple(map(str, coding.labels))
         # A column that is derived alone stands in no table.
         chart = column_chart(coding, values[column.name]) if column.name in values else None
         margin = margins.get(asks.Marginals.words((column.name,)))
-        return cls(column, origin, _codes_words(coding), labels, chart, margin)
+        return cls(column, origin, _codes_words(coding), labels, chart, margin, no_chart="not in the table itself")
 
 
 def _entries(certificate: Certificate, domain: Domain, table: pa.Table, margins: Mapping[str, int]) -> list[_Entry]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -17,17 +17,28 @@ from numpy.typing import NDArray
 
 from understudy.boundary.privacy.asks import Train, kind_of
 from understudy.boundary.privacy.measurement import RecordedAnswer
-from understudy.boundary.schema.column import Datetime, Integer
+from understudy.boundary.schema.column import Column, Datetime, Integer, Number
 from understudy.boundary.schema.domain import Coding
 from understudy.boundary.schema.spelling import special_text
-from understudy.pages.axis import Scale, bottom_axis, left_axis
+from understudy.pages.axis import Scale, bottom_axis, left_axis, ticks
 from understudy.pages.figure import SMALL, Figure, Numbers, element, figure, heading, path, text, tip
-from understudy.pages.formatting import valued
+from understudy.pages.formatting import valued, written
 from understudy.pages.palette import series_style
 from understudy.releases.synthetic_table import without_special
 
 MOST_BARS = 40
 """Of a column of many codes; neighbours are put together. More would be thinner than the gaps between them."""
+MOST_TICKS = 5
+NARROWEST = 1e-9
+"""Of the axis. A bin that floating point gives no width must not divide by zero."""
+AT_END = 0.06
+SECONDS_PER_DAY = 86_400
+CALENDAR = (
+    *(("D", n, 1.0) for n in (1, 2, 5, 10)),
+    *(("M", n, 30.4) for n in (1, 2, 3, 6)),
+    *(("Y", n, 365.25) for n in (1, 2, 5, 10, 20, 50, 100, 200, 500)),
+)
+"""Units of the calendar, how many of them lie between two ticks, and how many days one has."""
 MOST_NAMED_BARS = 10
 """Of a column of labels; the rarer ones share the last bar."""
 
@@ -54,17 +65,30 @@ class ChartBar:
     share: float
     height: float
     absent: bool = False
+    start: float = 0.0
+    width: float = 1.0
+    """Where a standing bar begins and how wide it is, as parts of the axis."""
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A label under the axis: where it is, as a part of it, and which part of the text stands there."""
+
+    place: float
+    label: str
+    anchor: str = "middle"
 
 
 @dataclass(frozen=True)
 class ColumnChart:
-    """The distribution of a synthetic column. Named bars lie, with a label each; others stand, labelled at the ends."""
+    """The distribution of a synthetic column. Named bars lie, with a label each; others stand on an axis."""
 
     bars: tuple[ChartBar, ...]
     named: bool
-    ends: tuple[str, str]
+    ticks: tuple[Tick, ...] = ()
     missing: ChartBar | None = None
-    merged: int = 1
+    middle: tuple[str, ...] = ()
+    """Quartiles and median of the synthetic numbers: a skewed column is one thin bar on an axis that is to scale."""
 
 
 def column_chart(coding: Coding, values: Any) -> ColumnChart:
@@ -72,7 +96,7 @@ def column_chart(coding: Coding, values: Any) -> ColumnChart:
     counts, rows = _counts(coding, values), max(len(values), 1)
     if coding.labels is not None and (coding.levels <= MOST_NAMED_BARS or not coding.column.ordered):
         return _named_chart(coding, counts, values.null_count, rows)
-    return _standing_chart(coding, counts, values.null_count, rows)
+    return replace(_standing_chart(coding, counts, values.null_count, rows), middle=_middle(coding.column, values))
 
 
 def _counts(coding: Coding, values: Any) -> NDArray[np.int64]:
@@ -109,33 +133,87 @@ def _named_chart(coding: Coding, counts: NDArray[np.int64], missing: int, rows: 
         entries.append(("missing", missing, True))
     tallest = max(1, *(n for _, n, _ in entries))
     bars = tuple(ChartBar(label, n, n / rows, n / tallest, absent) for label, n, absent in entries)
-    return ColumnChart(bars, True, ("", ""))
+    return ColumnChart(bars, True)
 
 
 def _standing_chart(coding: Coding, counts: NDArray[np.int64], missing: int, rows: int) -> ColumnChart:
-    """Neighbouring codes merged to at most MOST_BARS bars, as high as the codes under them are full on average."""
+    """Neighbouring codes merged to at most MOST_BARS bars, each over its own part of the axis."""
     step = math.ceil(coding.levels / MOST_BARS)
     groups = [(a, min(a + step, coding.levels)) for a in range(0, coding.levels, step)]
+    places = _places(coding)
     totals = [int(counts[a:b].sum()) for a, b in groups]
+    widths = [max(float(places[b] - places[a]), NARROWEST) for a, b in groups]
     # As in a histogram, by area: a wide bin must not look fuller than a narrow one with as many rows per value.
-    heights = [n / _width(coding, a, b) for n, (a, b) in zip(totals, groups, strict=True)]
+    heights = [n / width for n, width in zip(totals, widths, strict=True)]
     tallest = max(heights) or 1.0
     bars = tuple(
-        ChartBar(_range(coding, a, b), n, n / rows, h / tallest)
-        for (a, b), n, h in zip(groups, totals, heights, strict=True)
+        ChartBar(_range(coding, a, b), n, n / rows, h / tallest, start=float(places[a]), width=w)
+        for (a, b), n, h, w in zip(groups, totals, heights, widths, strict=True)
     )
     absent = None
     if coding.apart:
         names = [*map(special_text, coding.special), *["missing"] * coding.column.missing]
         absent = ChartBar(" or ".join(names), missing, missing / rows, missing / rows, True)
-    return ColumnChart(bars, False, (first_point(coding, 0), last_point(coding)), absent, step)
+    return ColumnChart(bars, False, _ticks(coding), missing=absent)
 
 
-def _width(coding: Coding, first: int, end: int) -> float:
-    """Length on the line for bins of equal width, of which the last may be shorter; else the number of codes."""
-    if coding.edges is None or getattr(coding.column, "cuts", None) is not None:
-        return float(end - first)
-    return float(coding.edges[end] - coding.edges[first])
+def _middle(column: Column, values: Any) -> tuple[str, ...]:
+    """A quarter, half and three quarters of the numbers lie at or below these; nothing of dates and labels."""
+    if not isinstance(column, Integer | Number) or len(values) == values.null_count:
+        return ()
+    found = np.quantile(values.drop_null().to_numpy(), (0.25, 0.5, 0.75), method="inverted_cdf")
+    return tuple(plain(float(at)) for at in found)
+
+
+def _places(coding: Coding) -> NDArray[np.float64]:
+    """Where each code begins, and where the last one ends, as parts of the axis; labels are evenly apart."""
+    if coding.edges is None:
+        return np.linspace(0.0, 1.0, coding.levels + 1)
+    halves = np.array(coding.edges, dtype=np.float64) / 2  # the difference of two finite numbers may be infinite
+    return (halves - halves[0]) / ((halves[-1] - halves[0]) or 1.0)
+
+
+def _ticks(coding: Coding) -> tuple[Tick, ...]:
+    """Round numbers or dates along the axis; where there are no two of them, what stands at its ends."""
+    ends = (Tick(0.0, first_point(coding, 0), "start"), Tick(1.0, last_point(coding), "end"))
+    if coding.edges is None:
+        return ends
+    low, high = float(coding.edges[0]), float(coding.edges[-1])
+    column = coding.column
+    if isinstance(column, Datetime):
+        marks = _round_moments(column, high)
+    else:
+        whole = isinstance(column, Integer)
+        # A whole number has the room up to the next one, and is named at the middle of it.
+        last, within = (high - 1, 0.5) if whole else (high, 0.0)
+        found = [t for t in ticks(low, last, MOST_TICKS) if not whole or t.is_integer()]
+        marks = [(t + within, written(t)) for t in found]
+    if len(marks) < 2:
+        return ends
+    return tuple(_tick((at / 2 - low / 2) / (high / 2 - low / 2), label) for at, label in marks)
+
+
+def _tick(place: float, label: str) -> Tick:
+    """A label that would reach beyond an end of the axis stands beside its place instead."""
+    if place < AT_END:
+        return Tick(place, label, "start")
+    return Tick(place, label, "end" if place > 1 - AT_END else "middle")
+
+
+def _round_moments(column: Datetime, units: float) -> list[tuple[float, str]]:
+    """The first days of some years or months, or some days, as units of the resolution since the column's `min`."""
+    if column.minimum is None:
+        return []
+    first = np.datetime64(column.minimum, "s")
+    days = units * column.unit_seconds / SECONDS_PER_DAY
+    unit, step = next(((u, n) for u, n, length in CALENDAR if days / (n * length) <= MOST_TICKS), ("Y", 1000))
+    start, end = (int(m.astype(f"datetime64[{unit}]").astype(np.int64)) for m in (first, first + int(days * 86_400)))
+    epoch = 1970 if unit == "Y" else 0  # years are counted from there, and round ones from zero
+    counts = np.arange(start, end + 1)
+    moments = counts.astype(f"datetime64[{unit}]")
+    since = (moments.astype("datetime64[s]") - first).astype(np.int64) / column.unit_seconds
+    fits = ((counts + epoch) % step == 0) & (since >= 0) & (since < units)
+    return [(float(at), str(moment)) for at, moment in zip(since[fits], moments[fits], strict=True)]
 
 
 def first_point(coding: Coding, code: int) -> str:

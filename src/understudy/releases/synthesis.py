@@ -45,6 +45,7 @@ from understudy.progress import Advance, Listener, listening
 from understudy.releases.certificate import Audited, Certificate, provenance, versions
 from understudy.releases.drawing import Columns, check_satisfiable, draw, seed_or_fresh
 from understudy.releases.evidence import Evidence, Plain, check_stated
+from understudy.releases.imprint import Imprint
 from understudy.releases.interruption import POSTPROCESSING, continued, facts, journal_at, without_ledger
 from understudy.releases.planning import forecast_after
 from understudy.releases.priors import load_prior
@@ -56,6 +57,11 @@ EXPECTED = "; expected: "
 """What comes after it in the reason for a method follows from the noisy number of rows."""
 STEPS = ("learning what the schema keeps private", "measuring", "drawing rows")
 QUESTION = "question"
+
+
+def steps_of(schema: Schema) -> int:
+    """How many of them a release takes: where nothing is private, there is nothing to learn first."""
+    return len(STEPS) if schema.private else len(STEPS) - 1
 
 
 def synthesize(
@@ -79,6 +85,8 @@ def synthesize(
     seed: int | None = None,
     ledger: Debited = None,
     analyst: str = "",
+    title: str = "",
+    publisher: str = "",
     accept_draft_as_public: bool = False,
     test_only_noise_seed: int | None = None,
     audit: Audited | Callable[[Plan], Audited] | None = None,
@@ -117,13 +125,15 @@ def synthesize(
         ledger: A ledger or its path. By default it is the one beside the file that the table was opened from; a frame
             has none. False debits none. The certificate says which debit paid, or that none did.
         analyst: Who is asking, for the ledger.
+        title: What the table is called, for the head of the report. It is public, and so is the publisher.
+        publisher: Who publishes it.
         accept_draft_as_public: Use a schema that is an unconfirmed draft; nothing is guaranteed then.
         test_only_noise_seed: Makes the noise repeatable: the release is stamped TEST-ONLY and guarantees nothing.
         audit: What `understudy.audit` found of the method with this budget, or a function that audits it now, once all
             else was checked; the certificate will carry it.
         journal: A file that keeps each noisy answer until the release is made; it needs a ledger.
-        resume: Continue the release of this journal, which was interrupted: nothing is paid or drawn twice. `rows` and
-            `given` may be others than before, since they ask nothing of the private rows.
+        resume: Continue the release of this journal, which was interrupted: nothing is paid or drawn twice. `rows`,
+            `given`, `title` and `publisher` may be others than before, since they ask nothing of the private rows.
         progress: A function of the name of each part as it begins, or an `understudy.progress.Progress`. By default a
             bar on standard error, in a terminal and in a notebook; False shows none.
         deliver: Called with the release before the journal is deleted, to save it where no interruption can lose it.
@@ -161,19 +171,22 @@ def synthesize(
         prior=None if prior is None else load_prior(prior, table.schema, getattr(table, "source", None)),
     )
     randomness, budget = randomness_of(test_only_noise_seed), Budget(epsilon, delta)
+    imprint = Imprint(title, publisher)
     plan = Plan.of(
         table.schema, budget, method, said, rows=rows, seed=seed, accept_draft=accept_draft_as_public, given=given,
         most_rows=most_rows(table.schema),
     ).check()  # fmt: skip
+    plan = replace(plan, imprint=imprint)
     # After the check: a refusal must not make a ledger or a journal, let alone debit one.
     paying = ledger_for(table, ledger)
     kept = journal
     if not isinstance(kept, Journal):
         kept = journal_at(kept, paying, resume)
     with closing(kept) if kept else nullcontext():
-        plan = continued(plan, kept, seed=seed, rows=rows, given=given)
+        said_now = imprint if imprint.stated else None
+        plan = continued(plan, kept, seed=seed, rows=rows, given=given, imprint=said_now)
         check_memory(plan.schema, plan.rows)
-        with shown(progress, len(STEPS)) as told:
+        with shown(progress, steps_of(table.schema)) as told:
             for sentence in cautions_before(plan.choice.method, plan.schema, plan.budget):
                 told.caution(sentence)
             if callable(audit):
@@ -246,6 +259,7 @@ class Plan:
     draft_accepted: bool = False
     given: Mapping[str, Plain] = field(default_factory=dict)
     audit: Audited | None = None
+    imprint: Imprint = field(default_factory=Imprint)
     most_rows: int = MOST_ROWS
     """Of a release that is asked for no number of rows."""
     checked: bool = field(default=False, compare=False)
@@ -413,6 +427,7 @@ class Plan:
             ledger=curator.receipt,
             schema_status=self.schema.status,
             confirmation=None if self.schema.confirmation is None else dataclasses.asdict(self.schema.confirmation),
+            imprint=self.imprint,
         )
 
     def _domain(self, schema: Schema) -> Domain:

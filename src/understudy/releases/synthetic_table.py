@@ -171,6 +171,14 @@ def csv_bytes(table: pa.Table, schema: Schema) -> bytes:
     return written if file.is_utf8 else written.decode().encode(file.encoding)
 
 
+def as_texts(table: pa.Table, schema: Schema) -> list[list[str | None]]:
+    """The values of each column as the file has them, None where one is missing."""
+    import pyarrow as pa
+
+    table = _with_marks(_with_formats(table, schema), schema, schema.file or FileFormat())
+    return [column.cast(pa.string()).to_pylist() for column in table.columns]
+
+
 def _quoted_rows(table: pa.Table, missing: str, delimiter: str, quote: str) -> str:
     import pyarrow as pa
 

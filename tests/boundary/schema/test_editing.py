@@ -44,6 +44,18 @@ def test_another_type_starts_from_its_own_keys() -> None:
     assert not draft().edit(age={"type": "identifier"})["age"].modelled
 
 
+def test_a_derived_column_may_be_new_and_a_unit_can_be_named() -> None:
+    old = us.Schema.loads(DRAFT + '[columns.who]\ntype = "identifier"\n[columns.until]\ntype = "datetime"\n'
+                          "min = 2000-01-01\nmax = 2022-12-31\n")  # fmt: skip
+    new = old.edit(stay={"type": "derived", "of": "until - since", "min": 0, "max": 60})
+    assert new.names == (*old.names, "stay") and new["until"].rebuilt_from == "stay"
+    asked = new.confirm(by="A. Lovelace").with_unit("who", max_rows=3)
+    assert (asked.unit.column, asked.unit.max_rows, asked.status) == ("who", 3, "draft")  # nobody has looked at that
+    assert us.Schema.loads(asked.dumps()) == asked
+    with pytest.raises(us.SchemaError, match="'whom' is not among the columns"):
+        old.with_unit("whom")
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

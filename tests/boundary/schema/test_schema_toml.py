@@ -164,12 +164,14 @@ def test_files_that_are_no_schema_are_refused(tmp_path):
 
 def test_schemas_refuse_names_they_do_not_have():
     with pytest.raises(
-        SchemaError, match=r"column 'hight' is not in the schema; it has patient_id, name, .* and 7 more"
+        SchemaError, match=r"column 'salary' is not in the schema; it has patient_id, name, .* and 7 more"
     ):
-        WHOLE["hight"]
+        WHOLE["salary"]
+    with pytest.raises(SchemaError, match=r"column 'AGE' is not in the schema; did you mean 'age'\?"):
+        WHOLE["AGE"]
     with pytest.raises(SchemaError, match="column 'a' is declared twice"):
         Schema((Boolean("a"), Boolean("b"), Boolean("a")))
-    assert "age" in WHOLE and "hight" not in WHOLE and len(list(WHOLE)) == 15
+    assert "age" in WHOLE and "salary" not in WHOLE and len(list(WHOLE)) == 15
 
 
 def test_columns_are_sorted_by_what_becomes_of_them():

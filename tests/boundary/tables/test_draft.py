@@ -252,6 +252,14 @@ def test_rules_units_and_derived_columns_are_proposed_as_comments_that_can_be_un
     assert len(schema.rules) <= 20
 
 
+def test_ids_that_come_back_are_found_beside_decimal_commas(tmp_path):
+    lines = [f"{i % 40};{i % 9},5" for i in range(200)]
+    (tmp_path / "bank.csv").write_text("\n".join(["client_id;amount", *lines]) + "\n")
+    drafted = draft_schema(str(tmp_path / "bank.csv"))
+    assert '#[unit]\n#column = "client_id"\n#max_rows = 5' in drafted.commented
+    assert drafted.file.marks_of("amount").decimal == ","
+
+
 @pytest.mark.parametrize("token", ["?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"])
 def test_usual_tokens_of_a_missing_value_are_found(tmp_path, token):
     path = tmp_path / "t.csv"

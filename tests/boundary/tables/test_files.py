@@ -124,6 +124,7 @@ BROKEN = {
     "nameless.csv": (f"age,\n{CANARY},1\n", "column 2 of the header has no name"),
     "old-mac.csv": (f"age,sex\r1,f\r{CANARY},m\r", "its header must be one line"),
     "two-line-header.csv": (f'"age\nyears",sex\n{CANARY},m\n', "its header must be one line"),
+    "near.csv": (f"age,Sex\n{CANARY},m\n", "column 'sex' of the schema is not in the table; the table has 'Sex'"),
     "other.csv": (f"age,gender\n{CANARY},m\n", "column 'sex' of the schema is not in the table"),
     "garbage.csv": (bytes(range(128, 256)) + CANARY.encode(), "it is not UTF-8 text"),
     "not.csv.gz": (CANARY, "it is not a gzip file"),
@@ -136,7 +137,7 @@ BROKEN = {
 }
 
 
-NOT_BROKEN_TO_A_DRAFT = ("other.csv", "bare.duckdb", "latin.csv", "latin-head.csv")
+NOT_BROKEN_TO_A_DRAFT = ("near.csv", "other.csv", "bare.duckdb", "latin.csv", "latin-head.csv")
 """A draft knows no schema, names no table inside, and finds out the encoding."""
 
 

@@ -37,7 +37,7 @@ from understudy.boundary.schema.spelling import special_name
 from understudy.card import Card, shortened
 from understudy.errors import InputError, SchemaError
 from understudy.files import write_atomically
-from understudy.parameters import one_of, printable, shown, suggestion, whole_number
+from understudy.parameters import close_names, one_of, printable, shown, suggestion, whole_number
 
 # Under the first even the number of rows is private. Under the second the same ε takes more noise: two counts change.
 ADD_REMOVE = "add-remove"
@@ -200,7 +200,9 @@ class Schema(Card):
         try:
             return self._by_name[name]
         except KeyError:
-            raise SchemaError(f"column {name!r} is not in the schema; it has {_listing(self.names)}", name) from None
+            near = close_names(name, self.names, most=1)
+            meant = f"did you mean {near[0]!r}?" if near else f"it has {_listing(self.names)}"
+            raise SchemaError(f"column {name!r} is not in the schema; {meant}", name) from None
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
@@ -301,7 +303,7 @@ class Schema(Card):
 
         Args:
             changes: Keys by column, for names that Python can't take as an argument.
-            columns: Likewise, by name. A new `type` starts from its own keys.
+            columns: Likewise, by name. A new `type` starts from its own keys. A derived column may be a new one.
 
         Returns:
             A new schema.
@@ -315,6 +317,9 @@ class Schema(Card):
         """
         found = []
         for name, keys in {**(changes or {}), **columns}.items():
+            if name not in self and _is_derived(keys):
+                found.append(_column(name, dict(keys), self._by_name))
+                continue
             if name not in self:
                 raise SchemaError(f"column {name!r} is not in the schema; {suggestion(name, self.names)}", name)
             if not isinstance(keys, Mapping):
@@ -325,8 +330,22 @@ class Schema(Card):
             facts |= {key: list(v) if isinstance(v, tuple) else v for key, v in keys.items()}
             stated = {key: v for key, v in facts.items() if v is not None}
             found.append(_column(name, stated, self._by_name))
+        replaced = self.with_columns(found)
+        return replaced._changed(columns=(*replaced.columns, *(c for c in found if c.name not in self)))
+
+    def with_unit(self, column: str, *, max_rows: int = 1) -> Schema:
+        """The same schema for persons instead of rows: each has at most `max_rows` rows with their value of a column.
+
+        >>> schema = Schema.loads('[columns.who]\\ntype = "identifier"\\n[columns.ill]\\ntype = "boolean"')
+        >>> schema.with_unit("who", max_rows=3).unit
+        Unit(column='who', max_rows=3)
+        """
+        return self._changed(unit=Unit(column, max_rows))
+
+    def _changed(self, **facts: Any) -> Schema:
+        """What was confirmed is a draft again: nobody has looked at the new facts."""
         status = DRAFT if self.status in (CONFIRMED, UNCHANGED) else self.status
-        return dataclasses.replace(self.with_columns(found), status=status, confirmation=None)
+        return dataclasses.replace(self, **facts, status=status, confirmation=None)
 
     def confirm(self, *, by: str, source: str = "") -> Schema:
         """The same schema, confirmed: somebody has checked every line, and says that its facts are public.

@@ -29,6 +29,7 @@ from understudy.boundary.tables.sql import (
 from understudy.boundary.tables.sums_sql import dense, select_sums
 from understudy.boundary.tables.table import TableCard
 from understudy.errors import TableError
+from understudy.parameters import close_names
 
 BATCH = 1 << 17
 """Rows of codes that are fetched at a time: two blocks of `counting`."""
@@ -190,7 +191,9 @@ def check_columns(schema: Schema, names: Sequence[str], table: str) -> None:
     stored = [c.name for c in schema.in_table]
     absent = [c for c in stored if c not in known]
     if absent:
-        raise TableError(f"{table}: column {absent[0]!r} of the schema is not in the table", absent)
+        near = close_names(absent[0], names, most=1)
+        meant = f"; the table has {near[0]!r}" if near else ""
+        raise TableError(f"{table}: column {absent[0]!r} of the schema is not in the table{meant}", absent)
     derived = next((n for n in names if n in schema and n not in stored), None)
     if derived is not None:
         raise TableError(

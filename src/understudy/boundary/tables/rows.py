@@ -62,8 +62,10 @@ class Rows:
 
     @property
     def relation(self) -> str:
-        """The rows as what stands after FROM."""
-        return str(self.source.relation.sql(dialect="duckdb"))
+        """The rows as what stands after FROM, without a name of its own: who asks may give it one."""
+        unnamed = self.source.relation.copy()
+        unnamed.set("alias", None)
+        return str(unnamed.sql(dialect="duckdb"))
 
     def everything(self) -> pa.Table:
         """All columns as they are stored."""

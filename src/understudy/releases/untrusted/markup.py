@@ -25,9 +25,9 @@ TAGS = (
     "tbody td text tfoot th thead title tr tspan ul"
 )
 ATTRIBUTES = (
-    r"class id role open lang colspan rowspan scope x y x1 x2 y1 y2 dx dy cx cy r rx ry width height viewBox points "
-    r"preserveAspectRatio d fill fill-[a-z]+ stroke stroke-[a-z]+ font-[a-z]+ text-anchor dominant-baseline opacity "
-    r"color transform data-[a-z]+ aria-[a-z]+"
+    r"class id role open lang tabindex colspan rowspan scope x y x1 x2 y1 y2 dx dy cx cy r rx ry width height viewBox "
+    r"points preserveAspectRatio d fill fill-[a-z]+ stroke stroke-[a-z]+ font-[a-z]+ text-anchor dominant-baseline "
+    r"opacity color transform data-[a-z]+ aria-[a-z]+"
 )
 TAG = re.compile(
     rf"""</?(?:{"|".join(TAGS.split())})(?:\s+(?:(?:{"|".join(ATTRIBUTES.split())})="[^"<>]*"|href="\#[^"<>]*"))*\s*/?>""".encode()

@@ -41,6 +41,7 @@ MAYBE = {
     "schema_status": (str, type(None)),
     "ledger": (dict, type(None)),
     "audit": (dict, type(None)),
+    "imprint": TEXTS,
 }
 """What not every format has, or not every release."""
 LEDGER = {"name": str, "identity": str, "entry": int}
