@@ -146,7 +146,7 @@ _WHOLE = ("int2", "int4", "int8", "oid")
 _REAL = ("float4", "float8", "numeric")
 _TEMPORAL = ("date", "timestamp", "timestamptz")
 # Types whose text follows the server's settings (money, bytea) or has no one form (json, xml), and lists of values.
-_UNREADABLE = ("array", "bytea", "money", "json", "jsonb", "xml", "bit", "varbit")
+NO_FIXED_TEXT = ("array", "bytea", "money", "json", "jsonb", "xml", "bit", "varbit")
 
 
 def _check_type(column: Column, kind: str) -> None:
@@ -155,7 +155,7 @@ def _check_type(column: Column, kind: str) -> None:
         return
     dated = kind in _TEMPORAL or not (kind in _WHOLE or kind in _REAL or kind in ("bool", "time", "interval"))
     counted = isinstance(column, Integer | Number) or (isinstance(column, Categorical) and column.numeric)
-    if kind in _UNREADABLE or (isinstance(column, Datetime) and not dated) or (counted and kind in _TEMPORAL):
+    if kind in NO_FIXED_TEXT or (isinstance(column, Datetime) and not dated) or (counted and kind in _TEMPORAL):
         raise TableError(f"column {column.name!r} holds {kind} values, which can't be read as {column.type}", column)
     if isinstance(column, Datetime) and kind not in _TEMPORAL:
         check_format(column)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from understudy.boundary.tables.connection import quoted_name
 from understudy.boundary.tables.dialect import BoundQuery
-from understudy.errors import TableError
+from understudy.errors import InternalError, TableError
 
 SCHEMES = ("postgresql://", "postgres://")
 BATCH = 8192
@@ -119,6 +119,16 @@ class Server:
             cursor.execute(statement.text.encode(), statement.values, binary=True)
             while rows := cursor.fetchmany(BATCH):
                 yield np.array(rows, dtype=np.float64)
+
+    def copied(self, statement: BoundQuery) -> Iterator[memoryview]:
+        """The rows of a statement as a CSV file with a header, block by block; it sees one snapshot of the table."""
+        import psycopg
+
+        if statement.values:
+            raise InternalError("COPY takes no parameters", statement.values)
+        copy = f"COPY ({statement.text}) TO STDOUT (FORMAT csv, HEADER true, FORCE_QUOTE *)".encode()
+        with self.reading(_SET), psycopg.RawCursor(self.connection) as cursor, cursor.copy(copy) as blocks:
+            yield from blocks
 
     @contextmanager
     def reading(self, settings: str) -> Iterator[None]:
