@@ -5,6 +5,7 @@ from __future__ import annotations
 from fuzz import (
     arguments,
     bombs,
+    drafts,
     extremes,
     kills,
     languages,
@@ -17,5 +18,5 @@ from fuzz import (
 )
 from fuzz.case import Target
 
-MODULES = (schemas, languages, tables, releases, bombs, ledgers, arguments, stored, extremes, spenders, kills)
+MODULES = (schemas, languages, tables, drafts, releases, bombs, ledgers, arguments, stored, extremes, spenders, kills)
 TARGETS: dict[str, Target] = {target.name: target for module in MODULES for target in module.TARGETS}
