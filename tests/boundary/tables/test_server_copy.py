@@ -114,9 +114,7 @@ def test_names_that_differ_in_case_only_are_refused(postgres: str) -> None:
         us.draft_schema(f"{postgres}::cases")
 
 
-def test_a_full_disk_is_said_and_leaves_nothing(
-    postgres: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_full_disk_is_said_and_leaves_nothing(postgres: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def full(self, statement):
         yield b"c0"
         raise OSError(28, "No space left on device")

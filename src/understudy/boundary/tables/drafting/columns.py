@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from understudy.boundary.schema.column import (
     Number,
     Ordinal,
 )
+from understudy.boundary.tables.connection import quoted_name
 from understudy.boundary.tables.drafting import names
 from understudy.boundary.tables.drafting.bounds import heap_of, is_skewed, round_bounds, round_cuts, round_dates
 from understudy.boundary.tables.drafting.facts import MISSING_TOKENS, SENTINELS, Facts
@@ -40,6 +42,8 @@ FEW = 30
 MOST_DECIMALS = 4
 IDENTIFIER_SHARE = 0.5
 """A text column in which more than this share of values is distinct looks like an identifier."""
+_SEASON = timedelta(days=64)
+"""From here on bins of dates hold several days."""
 RARE = 10
 """Rows; a value that fewer have is rare to the notes, and is left to `other` where there are too many values."""
 
@@ -106,6 +110,11 @@ def _date(facts: Facts) -> Drafted:
     notes = [*_counts_note(facts), "the bounds were rounded outwards to whole years or months"]
     if facts.reading.doubtful:
         notes.append(f"could days and months be the other way round? they are read by {facts.reading.form}")
+    if high - low > _SEASON:
+        part = quoted_name(facts.name) if not facts.name.isidentifier() else facts.name
+        notes.append(
+            f"inside a bin all weekdays are alike; a column with type = \"derived\", of = 'weekday({part})' keeps them"
+        )
     column = Datetime(
         facts.name, missing=_can_miss(facts), minimum=low, maximum=high, resolution=resolution,
         format=facts.reading.form, missing_values=_own_missing(facts),
