@@ -449,7 +449,7 @@ class Schema(Card):
         """The text of a draft with its notes, for whoever may see the rows."""
         if self.status != DRAFT or not self.notes:
             return self.dumps()
-        text = self.dumps().splitlines()
+        text = self.dumps().split("\n")  # and at no other break: a label may hold one of those as it is
         # A table's own keys end where the next table begins, so what may be uncommented stands before the first one.
         first = next(i for i, line in enumerate(text) if line.startswith("["))
         lines, names = [*text[:1], *self._notes_of(""), *text[1:first], *self._notes_of("unit")], iter(self.names)

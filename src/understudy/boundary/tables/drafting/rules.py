@@ -90,6 +90,8 @@ def propose_rules(rows: Rows, columns: Sequence[Column], missing: Sequence[str])
 
 
 def _toml(text: str | None) -> str:
+    if text and '"' in text and "'" not in text:
+        return f"'{text}'"  # a name in quotes without a backslash
     escaped = (text or "").replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
