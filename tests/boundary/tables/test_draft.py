@@ -348,3 +348,9 @@ def test_ids_of_repeated_surveys_are_left_out_and_places_are_lists() -> None:
 def test_a_note_calls_bounds_rounded_only_where_they_are() -> None:
     text = draft_schema(pa.table({"short": [1, 2, 3] * 20, "long": [13 * i for i in range(60)]})).commented
     assert "the bounds are the least and the greatest value of the rows" in text and "were rounded outwards" in text
+
+
+def test_a_name_with_control_characters_can_be_proposed_as_a_unit() -> None:
+    frame = pa.table({"\x01patient": [f"p{i % 80:03d}" for i in range(400)], "age": [i % 90 for i in range(400)]})
+    text = draft_schema(frame).commented
+    assert '#column = "\\U00000001patient"' in text and Schema.loads(text).status == DRAFT
