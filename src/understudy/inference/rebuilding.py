@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.column import Column, Datetime, Integer, Number
-from understudy.boundary.schema.derived import Derived, Term
+from understudy.boundary.schema.derived import Formula, Term
 from understudy.boundary.schema.domain import units_between
 from understudy.boundary.schema.schema import Schema
 from understudy.inference.values import Values
@@ -31,7 +31,7 @@ def with_rebuilt(values: Mapping[str, Values], schema: Schema) -> dict[str, Valu
     return found
 
 
-def _parts(formula: Derived) -> list[Term]:
+def _parts(formula: Formula) -> list[Term]:
     """What is added up to the rebuilt column, the derived one first."""
     if formula.in_table:
         return list(formula.terms)

@@ -11,7 +11,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -24,6 +24,7 @@ from understudy.boundary.schema.schema import Schema
 from understudy.boundary.schema.spelling import special_name
 from understudy.errors import InternalError, SchemaError
 from understudy.inference.bin_density import draw_steps
+from understudy.inference.date_parts import part_of, parts_among, with_parts
 
 Codes: TypeAlias = Mapping[str, NDArray[np.integer]]
 
@@ -76,6 +77,12 @@ def decode(codes: Codes, domain: Domain, rng: np.random.Generator, *, uniform: b
             found[coding.name] = _decode(coding, codes[coding.name], rng, uniform)
             if coding.special:
                 found[special_name(coding.name)] = special_values(coding, codes[coding.name])
+    for date, parts in parts_among(domain, codes).items():
+        coding, mask = domain[date], found[date].missing
+        data = with_parts(found[date].data, coding, parts, codes, partial(_values, coding, rng=rng, uniform=uniform))
+        found[date] = Values(data, mask)
+        # Of the date that it came to, so that no rule is judged by another one.
+        found |= {p.name: Values(part_of(data, p).astype(np.int64), mask) for p in parts}
     return found
 
 

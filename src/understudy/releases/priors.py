@@ -155,7 +155,7 @@ def _meaning(coding: Coding) -> tuple[Any, ...]:
 
 
 def _public_table(path: Path, schema: Schema) -> Prior:
-    rows = Rows.of(path)
+    rows = Rows.of(path, schema=schema)
     domain = _domain(schema)
     shared = [c for c in domain if c.name in rows.columns]
     if not shared:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from understudy.boundary.schema.column import Integer
-from understudy.boundary.schema.derived import DerivedInteger, DerivedNumber
+from understudy.boundary.schema.derived import DerivedInteger, DerivedNumber, DerivedPart
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.expression import parse
 from understudy.boundary.schema.schema import Schema
@@ -85,7 +85,69 @@ def test_toml_comes_back_as_it_was(schema):
     assert Schema.loads(schema.dumps()).dumps() == schema.dumps()
 
 
+PART = """
+[columns.seen]
+type = "datetime"
+min = 2019-06-01
+max = 2024-12-31
+{seen}
+[columns.part]
+type = "derived"
+of = "{of}"
+{part}
+"""
+
+
+def part(of: str = "weekday(seen)", *, seen: str = "", part: str = "", more: str = "") -> Schema:
+    return Schema.loads(PART.format(of=of, seen=seen, part=part) + more)
+
+
+@pytest.mark.parametrize(
+    ("of", "low", "high"),
+    [("weekday(seen)", 1, 7), ("month(seen)", 1, 12), (" year( seen ) ", 2019, 2024), ("hour(seen)", 0, 23)],
+)
+def test_a_part_of_a_date_has_its_own_values_and_stands_beside_the_date(of: str, low: int, high: int):
+    schema = part(of, seen='missing = true\nresolution = "hour"')
+    found = schema["part"]
+    assert isinstance(found, DerivedPart) and (found.minimum, found.maximum) == (low, high) and found.missing
+    assert [c.name for c in schema.modelled] == ["seen", "part"] and [c.name for c in schema.in_table] == ["seen"]
+    assert Domain.of(schema).size("part") == high - low + 2  # and one for a missing date
+    assert schema.formulas == () and parse("part = 1", schema.kinds).columns == {"part"}
+    assert Schema.loads(schema.dumps()) == schema
+    assert Schema.loads(schema.dumps()).dumps() == schema.dumps()
+
+
+def test_a_part_is_never_missing_where_its_date_is_not():
+    assert not part()["part"].missing and part(seen='special = ["open"]')["part"].missing
+
+
 REFUSED = {
+    "bounds of a part": (lambda: part(part="min = 1"), "has values of its own, and no min"),
+    "a part of nothing": (lambda: part("month(sen)"), "names 'sen', which is not a column"),
+    "a part of a number": (
+        lambda: part("month(n)", more='[columns.n]\ntype = "integer"\nmin = 0\nmax = 9'),
+        "must name a date, and 'n' is integer",
+    ),
+    "an hour of days": (lambda: part("hour(seen)"), "counted in days, which have no hour; set its resolution to hour"),
+    "an unknown part": (
+        lambda: part("minute(seen)"),
+        "'minute' is no part of a date that can be taken; use year, month",
+    ),
+    "a part of a part": (
+        lambda: part(more='[columns.more]\ntype = "derived"\nof = "month(part)"'),
+        "must name numbers or dates, and 'part' is derived",
+    ),
+    "a part of what is rebuilt": (
+        lambda: dates(stay=OF + '\n[columns.d]\ntype = "derived"\nof = "month(end)"'),
+        "'end' is rebuilt from 'stay', and so are all its parts",
+    ),
+    "years of private bounds": (
+        lambda: Schema.loads(
+            '[columns.d]\ntype = "datetime"\nmin = "private"\nmax = "private"\n'
+            '[columns.y]\ntype = "derived"\nof = "year(d)"'
+        ),
+        "the years of 'd' follow from its min and max",
+    ),
     "a number in quotes": (lambda: numbers('special = ["-99"]'), "special value '-99' is a number in quotes"),
     "a fraction": (lambda: numbers("special = [0.5]"), "special values of an integer column must be whole numbers"),
     "twice": (lambda: numbers("special = [-9, -9.0]"), "special value '-9' is listed twice"),

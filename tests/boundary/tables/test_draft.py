@@ -242,7 +242,7 @@ def test_rules_units_and_derived_columns_are_proposed_as_comments_that_can_be_un
     )
     text = draft_schema(frame).commented
     assert '#[unit]\n#column = "patient"' in text
-    assert 'of = "\\"discharged\\" - \\"admitted\\""' in text
+    assert """of = '"discharged" - "admitted"'""" in text
     schema = Schema.loads(re.sub(r"(?m)^#(?! )(.+)$", r"\1", text.replace("# DRAFT", "# # DRAFT")))
     found = {(r.condition, r.then) for r in schema.rules}
     assert (None, '"discharged" >= "admitted"') in found
@@ -320,3 +320,45 @@ def test_real_tables_get_the_types_a_person_would_choose(shared_data, name):
         assert counts.sum() == len(frame)
         if coding.labels is not None and isinstance(coding.labels[0], str):  # a draft lists exactly what is there
             assert np.all(counts > 0)
+
+
+@pytest.mark.parametrize("odd", ["\x85", "\u2028", "\x0b", "a\x1cb", "\r"])
+def test_a_label_with_an_odd_line_break_leaves_the_draft_readable(odd: str) -> None:
+    draft = draft_schema(pa.table({"kind": [f"x{odd}y", "z"] * 20}))
+    assert Schema.loads(draft.commented)["kind"].values == draft["kind"].values
+
+
+def test_days_that_no_calendar_has_are_no_dates() -> None:
+    draft = draft_schema(pa.table({"when": ["8926-13-07", "2020-02-31"] * 20, "age": list(range(40))}))
+    assert not isinstance(draft["when"], Datetime)
+
+
+def test_a_number_inside_the_others_is_no_marker() -> None:
+    years = [8] * 20 + [12, 15, 16, 17, 18, 19, 20, 21] * 20
+    zones = [8] * 5 + [-10, -9, -8, -7, -6, -5] * 20
+    draft = draft_schema(pa.table({"education": years, "tz": zones + [-5] * (len(years) - len(zones))}))
+    assert draft["education"].special == () and getattr(draft["tz"], "special", ()) == ()
+
+
+def test_ids_of_repeated_surveys_are_left_out_and_places_are_lists() -> None:
+    rng = np.random.default_rng(1)
+    people = np.sort(rng.choice(5000, 80, replace=False)).repeat(6)
+    places = np.sort(rng.choice(90_000, 40, replace=False))
+    table = pa.table(
+        {"nr": people, "wave": [1, 2, 3, 4, 5, 6] * 80, "school": rng.choice(places, 480), "subject": people % 7}
+    )
+    draft = draft_schema(table)
+    assert isinstance(draft["nr"], Identifier) and isinstance(draft["subject"], Identifier)
+    assert '#column = "nr"' in draft.commented
+    assert draft["school"].type == "categorical" and draft["wave"].type == "integer"
+
+
+def test_a_note_calls_bounds_rounded_only_where_they_are() -> None:
+    text = draft_schema(pa.table({"short": [1, 2, 3] * 20, "long": [13 * i for i in range(60)]})).commented
+    assert "the bounds are the least and the greatest value of the rows" in text and "were rounded outwards" in text
+
+
+def test_a_name_with_control_characters_can_be_proposed_as_a_unit() -> None:
+    frame = pa.table({"\x01patient": [f"p{i % 80:03d}" for i in range(400)], "age": [i % 90 for i in range(400)]})
+    text = draft_schema(frame).commented
+    assert '#column = "\\U00000001patient"' in text and Schema.loads(text).status == DRAFT

@@ -18,7 +18,8 @@ from helpers.postgres_cluster import REQUIRED, cluster, load, skip_without_serve
 from helpers.randomness import BestRandomness
 from understudy.boundary.schema.partition import Grid, Split, Tree
 from understudy.boundary.tables import postgres as module
-from understudy.boundary.tables.postgres import PostgresTable, split_url
+from understudy.boundary.tables.postgres import PostgresTable
+from understudy.boundary.tables.server import split_url
 from understudy.errors import TableError
 from understudy.methods.method import Options
 from understudy.releases.synthesis import Plan, synthesize_with

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -61,6 +61,26 @@ of = "discharged - admitted"
 min = 0
 max = 30
 missing = true
+[columns.weekday]
+type = "derived"
+of = "weekday(admitted)"
+[columns.year]
+type = "derived"
+of = 'year("admitted")'
+[columns.seen]
+type = "datetime"
+min = 1969-12-30
+max = 2024-12-31
+resolution = "hour"
+bins = 20
+missing = true
+format = "%d.%m.%Y %H:%M"
+[columns.month]
+type = "derived"
+of = " month( seen ) "
+[columns.hour]
+type = "derived"
+of = "hour(seen)"
 [columns.left]
 type = "derived"
 of = "rate + other - more"
@@ -85,7 +105,8 @@ LINE = 'missing_values = ["?", "-7"]'
 BY_COLUMN = Schema.loads(re.sub(r"^(\[columns\..*\])$", rf"\1\n{LINE}", TEXT.replace(LINE, "", 1), flags=re.MULTILINE))
 """The same, with what means a missing value stated for each column."""
 DOMAIN = Domain.of(SCHEMA)
-COLUMNS = ("row", "pay", "rate", "admitted", "discharged", "other", "more")
+COLUMNS = ("row", "pay", "rate", "admitted", "discharged", "seen", "other", "more")
+PARTS = {"weekday": "admitted", "year": "admitted", "month": "seen", "hour": "seen"}
 
 PAY = ["N", " N ", "n", "-99", "-99.0", "-98.6", "50", "50.0", "49.6", "it's; --", "-7", "?", "", None, "x", "nan"]
 PAY += ["inf", "-inf", "0", "101", "9.5", "1e400", "true", "+5e1"]
@@ -93,11 +114,13 @@ RATE = ["-0.25", "-.25", "n.a.", "N.A.", "0", "1e308", "inf", "-inf", "nan", "",
 ADMITTED = ["2024-01-01", "2024-02-28", "open", "9999-12-31", "2024-02-30", "", None, "?", "1900-01-01", "2024-12-31"]
 ADMITTED += ["2024-03-01 23:59:59", " open "]
 DISCHARGED = ["02/01/2024", "29/02/2024", "2024-03-02 00:00:01", "soon", "", None, "?", "01/01/2030", "31/12/2023"]
+SEEN = ["31.12.1969 23:59", "29.02.2000 00:00", "2024-03-31 02:30:00+02:00", "01.13.2000 10:00", "", None, "?"]
+SEEN += ["28.02.1900 12:00", "2030-07-01", "infinity", "1582-10-10", "0001-01-01", "9999-12-31 23:59:59.999"]
 MORE = ["0.1", "0.2", "1e308", "-1e308", "inf", "-inf", "nan", "", None, "abc", "?", "0", "1e400"]
 
 
 def text_rows() -> pa.Table:
-    lists = {"pay": PAY, "rate": RATE, "admitted": ADMITTED, "discharged": DISCHARGED}
+    lists = {"pay": PAY, "rate": RATE, "admitted": ADMITTED, "discharged": DISCHARGED, "seen": SEEN}
     # Lengths without a common divisor, so that odd values meet; the last one is turned round.
     lists |= {"other": ["0.1", *MORE], "more": MORE[::-1]}
     columns = {n: pa.array([v[i % len(v)] for i in range(64)], pa.string()) for n, v in lists.items()}
@@ -116,6 +139,7 @@ def typed_rows() -> pa.Table:
             "rate": cycled([-0.25, 0.0, nan, None, inf, -inf, 1e308, 0.5, 0.1], pa.float64()),
             "admitted": cycled([date(2024, 1, 1), None, date(2024, 2, 28), date(1900, 1, 1)], pa.date32()),
             "discharged": cycled([datetime(2024, 3, 1, 23, 59, 59), None, datetime(2023, 12, 31)], pa.timestamp("us")),
+            "seen": cycled([datetime(1969, 12, 31, 23, 59, 59), None, datetime(2000, 2, 29)], pa.timestamp("us")),
             "other": cycled([0.1, -0.3, nan, None, inf], pa.float64()),
             "more": cycled([0.2, -1e308, -inf, inf, None, nan, 0.7], pa.float32()),
         }
@@ -171,6 +195,29 @@ def day_of(value, form=None):
     return None
 
 
+def hour_of(value):
+    """The hour in which a value of the column `seen` lies."""
+    if is_missing(value) or isinstance(value, datetime):
+        return None if is_missing(value) else value.replace(minute=0, second=0, microsecond=0)
+    for read in (lambda t: datetime.strptime(t, "%d.%m.%Y %H:%M"), datetime.fromisoformat):
+        try:
+            found = read(text_of(value))
+        except ValueError:
+            continue
+        return (found - (found.utcoffset() or timedelta())).replace(minute=0, second=0, microsecond=0, tzinfo=None)
+    return None
+
+
+def part_of(name, row):
+    if PARTS[name] == "seen":
+        moment = hour_of(row["seen"])
+        return moment and float(getattr(moment, name))
+    day = day_of(row["admitted"])
+    if day is None or special_of(SCHEMA["admitted"], row["admitted"]) is not None:
+        return None
+    return float(day.isoweekday() if name == "weekday" else day.year)
+
+
 def derived_of(name, row):
     if name == "stay":
         first, last = day_of(row["admitted"]), day_of(row["discharged"], "%d/%m/%Y")
@@ -188,6 +235,11 @@ def naive_code(coding, row):
     column = coding.column
     if column.name in ("stay", "left"):
         value = derived_of(column.name, row)
+    elif column.name in PARTS:
+        value = part_of(column.name, row)
+    elif column.name == "seen":
+        hour = hour_of(row["seen"])
+        value = None if hour is None else (hour - column.minimum) // timedelta(hours=1)
     else:
         special = special_of(column, row[column.name])
         if special is not None:
@@ -218,7 +270,7 @@ def test_every_kind_of_table_reads_special_and_derived_values_as_the_rules_say(k
     table, expected = opened(kind, rows, schema), naive_codes(rows)
     domain = Domain.of(schema)
     names = [n for n in domain.names if n != "row"]
-    assert set(names) == {"pay", "rate", "admitted", "stay", "left", "other"}
+    assert set(names) == {"pay", "rate", "admitted", "stay", "left", "other", "seen", *PARTS}
     table.check_readable()
     for name, counts in zip(names, table.count_by(domain, [("row", n) for n in names]), strict=True):
         found = counts.argmax(axis=1)
@@ -232,7 +284,7 @@ def test_the_encoder_in_python_reads_them_alike(make, schema):
     rows, missing = make(), schema.missing_texts
     expected, read = naive_codes(rows), to_arrow(rows, "rows")
     for coding in Domain.of(schema):
-        if coding.name in ("stay", "left"):
+        if coding.name in ("stay", "left", *PARTS):
             found = codes_of_derived(coding, read, missing)
         else:
             found = codes_of_column(coding, read.column(coding.name), missing)
@@ -254,6 +306,9 @@ CONDITIONS = {
     "pay IS NOT NULL": lambda r: r["pay"] is not None,
     "admitted = 'open' OR admitted = '9999-12-31'": lambda r: r["admitted"] in (0, 1),
     "admitted <= '2024-02-28'": lambda r: r["day"] is not None and r["day"] <= date(2024, 2, 28),
+    "weekday > 5 AND year = 2024": lambda r: (
+        r["day"] is not None and r["day"].isoweekday() > 5 and r["day"].year == 2024
+    ),
     "stay > 2": lambda r: r["stay"] is not None and r["stay"] > 2,
 }
 
@@ -323,6 +378,7 @@ ROW = st.fixed_dictionaries(
         "rate": st.sampled_from(RATE),
         "admitted": st.sampled_from(ADMITTED),
         "discharged": st.sampled_from(DISCHARGED),
+        "seen": st.sampled_from(SEEN),
         "other": st.sampled_from(MORE),
         "more": st.sampled_from(MORE),
     }
@@ -332,7 +388,9 @@ ROW = st.fixed_dictionaries(
 def histograms(rows: list[dict]) -> list[np.ndarray]:
     kinds = pa.schema([(n, pa.int64() if n == "row" else pa.string()) for n in COLUMNS])
     table = open_table(pa.Table.from_pylist(rows, kinds), SCHEMA)
-    return table.count_by(DOMAIN, [("pay", "rate"), ("admitted", "stay"), ("left", "other", "pay")])
+    return table.count_by(
+        DOMAIN, [("pay", "rate"), ("admitted", "stay"), ("left", "other", "pay"), ("seen", "hour", "month")]
+    )
 
 
 @pytest.mark.slow

@@ -1,7 +1,8 @@
-"""Derived columns: a difference or a sum of other columns, modelled in place of one of them.
+"""Derived columns: a difference or a sum of other columns, modelled in place of one of them; or a part of a date.
 
-`stay = discharged - admitted` is modelled where `discharged` was, which is rebuilt from it: `admitted + stay`. A row's
-derived value depends on that row and the schema alone, so it is one more column of codes to everything above.
+`stay = discharged - admitted` is modelled where `discharged` was, which is rebuilt from it: `admitted + stay`. A part,
+such as `weekday(admitted)`, is modelled beside its date, and says which date of a bin is drawn. A row's derived value
+depends on that row and the schema alone, so it is one more column of codes to everything above.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ EPOCH = datetime(1970, 1, 1)
 LARGEST_TERM = 1e300
 """Numbers beyond are taken for it: some engines raise an error where a sum of doubles overflows."""
 
+PARTS = {"year": (1, 9999), "month": (1, 12), "weekday": (1, 7), "hour": (0, 23)}
+_PART = re.compile(r'\s*(\w+)\(\s*(?:"((?:[^"]|"")+)"|([^\W\d]\w*))\s*\)\s*')
 _PIECE = re.compile(r'\s*(?:([+-])|"((?:[^"]|"")+)"|([^\W\d]\w*))')
 
 
@@ -112,11 +115,71 @@ class DerivedNumber(_Formula, Number):
         Number.__post_init__(self)
 
 
-Derived: TypeAlias = DerivedInteger | DerivedNumber
+@dataclass(frozen=True)
+class DerivedPart(Integer):
+    """The year, month, weekday (Monday is 1) or hour of a date, modelled beside it."""
+
+    of: str = field(default="", kw_only=True)
+    sources: tuple[Column, ...] = field(default=(), kw_only=True, compare=False, repr=False)
+    """The date; the schema puts it in, and with it the bounds of a year."""
+
+    type: ClassVar[str] = DERIVED
+    in_table: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.part not in PARTS:
+            raise self._refuse(f"{self.part!r} is no part of a date that can be taken; use {', '.join(PARTS)}")
+        low, high = PARTS[self.part]
+        if self.part != "year":
+            object.__setattr__(self, "minimum", low)
+            object.__setattr__(self, "maximum", high)
+        Integer.__post_init__(self)
+
+    @property
+    def part(self) -> str:
+        return self._read[1]
+
+    @property
+    def date(self) -> str:
+        """The name of the date."""
+        read = self._read
+        return read[2].replace('""', '"') if read[2] else read[3]
+
+    @property
+    def _read(self) -> re.Match[str]:
+        read = _PART.fullmatch(self.of)
+        assert read is not None  # or `derived` had made another column of it
+        return read
+
+    def value_of(self, moment: datetime) -> int:
+        match self.part:
+            case "year":
+                return moment.year
+            case "month":
+                return moment.month
+            case "weekday":
+                return moment.isoweekday()
+        return moment.hour
+
+
+Formula: TypeAlias = DerivedInteger | DerivedNumber
+Derived: TypeAlias = Formula | DerivedPart
+
+
+def is_part(of: object) -> bool:
+    """Whether a formula names a part of a date."""
+    return isinstance(of, str) and _PART.fullmatch(of) is not None
 
 
 def derived(name: str, columns: Mapping[str, Column], **facts: Any) -> Derived:
     """A derived column, whole where all that it is made of is; bound to its sources by the schema."""
+    if is_part(facts["of"]):
+        needless = sorted(facts.keys() - {"of", "missing", "missing_values"})
+        if needless:
+            raise SchemaError(
+                f"column {name!r}: {facts['of']} has values of its own, and no {needless[0]}; leave it out", facts
+            )
+        return DerivedPart(name, **facts)
     draft = DerivedNumber(name, of=facts["of"])
     real = any(isinstance(columns.get(t.column), Number) for t in draft.terms)
     odd = "step" if real else "decimals"
@@ -126,7 +189,7 @@ def derived(name: str, columns: Mapping[str, Column], **facts: Any) -> Derived:
     return DerivedNumber(name, **facts) if real else DerivedInteger(name, **facts)
 
 
-def grid_power(column: Derived) -> float | None:
+def grid_power(column: Formula) -> float | None:
     """10^decimals of a derived number that is rounded to them: sums of doubles miss their last place.
 
     None where there are no decimals, or more steps between the bounds than doubles have halves of.
@@ -148,7 +211,7 @@ def bound(columns: Sequence[Column]) -> tuple[Column, ...]:
         return tuple(columns)
     plain = {c.name: dataclasses.replace(c, rebuilt_from=None) if isinstance(c, Line) else c for c in columns}
     found, rebuilt = dict(plain), dict[str, str]()
-    formulas = [c for c in plain.values() if isinstance(c, Derived)]
+    formulas = [c for c in plain.values() if isinstance(c, Formula)]
     for column in formulas:
         sources = tuple(_source(column, t.column, plain) for t in column.terms)
         _check_kinds(column, sources)
@@ -167,7 +230,30 @@ def bound(columns: Sequence[Column]) -> tuple[Column, ...]:
         whole = found[target]
         assert isinstance(whole, Line)  # as all sources are
         found[target] = dataclasses.replace(whole, rebuilt_from=column.of if column.in_table else column.name)
+    for part in plain.values():
+        if isinstance(part, DerivedPart):
+            found[part.name] = _bound_part(part, found)
     return tuple(found[c.name] for c in columns)
+
+
+def _bound_part(part: DerivedPart, columns: Mapping[str, Column]) -> DerivedPart:
+    """With its date, and missing wherever that is missing or special."""
+    date = _source(part, part.date, columns)
+    if not isinstance(date, Datetime):
+        raise part._refuse(f"of ({part.of!r}) must name a date, and {date.name!r} is {date.type}")
+    if not date.modelled:
+        raise part._refuse(
+            f"{date.name!r} is rebuilt from {date.rebuilt_from!r}, and so are all its parts; leave this out"
+        )
+    if part.part == "hour" and date.resolution == "day":
+        raise part._refuse(f"{date.name!r} is counted in days, which have no hour; set its resolution to hour")
+    low, high = part.minimum, part.maximum
+    if part.part == "year":
+        if date.minimum is None or date.maximum is None:
+            raise part._refuse(f"the years of {date.name!r} follow from its min and max; state them")
+        low, high = date.minimum.year, date.maximum.year
+    absent = date.missing or bool(date.special)
+    return dataclasses.replace(part, sources=(date,), minimum=low, maximum=high, missing=absent)
 
 
 def _source(column: Derived, name: str, columns: Mapping[str, Column]) -> Column:
@@ -179,7 +265,7 @@ def _source(column: Derived, name: str, columns: Mapping[str, Column]) -> Column
     return source
 
 
-def _check_kinds(column: Derived, sources: Sequence[Column]) -> None:
+def _check_kinds(column: Formula, sources: Sequence[Column]) -> None:
     dates = [s for s in sources if isinstance(s, Datetime)]
     if not dates:
         if isinstance(column, DerivedNumber) != any(isinstance(s, Number) for s in sources):
@@ -195,7 +281,7 @@ def _check_kinds(column: Derived, sources: Sequence[Column]) -> None:
         raise column._refuse("a difference of dates can't rebuild itself; set rebuilds to one of the dates")
 
 
-def _check_target(column: Derived, target: Column, sources: Sequence[Column]) -> None:
+def _check_target(column: Formula, target: Column, sources: Sequence[Column]) -> None:
     assert isinstance(target, Line)
     if target.special:
         raise column._refuse(f"{target.name!r} is rebuilt from it and can't have special values")

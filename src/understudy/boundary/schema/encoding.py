@@ -13,7 +13,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from understudy.boundary.schema.column import (
     Number,
     as_datetime,
 )
-from understudy.boundary.schema.derived import EPOCH, LARGEST_TERM, Derived, grid_power
+from understudy.boundary.schema.derived import EPOCH, LARGEST_TERM, Derived, DerivedPart, Formula, grid_power
 from understudy.boundary.schema.domain import Coding, code_type, units_between
 from understudy.boundary.schema.late_imports import pa
 from understudy.boundary.schema.spelling import may_be_number, spell
@@ -60,7 +60,9 @@ def read_value(column: Column, value: object, missing_texts: Collection[str]) ->
 
 
 def read_derived(column: Derived, values: Mapping[str, object], missing_texts: Collection[str]) -> float | None:
-    """The difference or the sum of a row's values; None where one of them is missing, special or unreadable."""
+    """What is computed from a row's values; None where one of them is missing, special or unreadable."""
+    if isinstance(column, DerivedPart):
+        return _read_part(column, values, missing_texts)
     total = 0.0
     for (sign, _), source in zip(column.terms, column.sources, strict=True):
         value = values[source.name]
@@ -74,7 +76,17 @@ def read_derived(column: Derived, values: Mapping[str, object], missing_texts: C
     return settled(column, total)
 
 
-def settled(column: Derived, total: float) -> float:
+def _read_part(column: DerivedPart, values: Mapping[str, object], missing_texts: Collection[str]) -> float | None:
+    (source,) = column.sources
+    assert isinstance(source, Datetime)
+    counted = dataclasses.replace(source, minimum=EPOCH, maximum=None)
+    read = read_value(counted, values[source.name], missing_texts)
+    if not isinstance(read, float):
+        return None
+    return float(column.value_of(EPOCH + timedelta(seconds=read * counted.unit_seconds)))
+
+
+def settled(column: Formula, total: float) -> float:
     """A derived number on the grid of its decimals; the operations of `tables.sql`, in their order."""
     power = grid_power(column)
     if power is None:

@@ -30,7 +30,17 @@ from understudy.boundary.schema.column import (
     as_datetime,
     with_points,
 )
-from understudy.boundary.schema.derived import DERIVED, Derived, DerivedInteger, DerivedNumber, bound, derived
+from understudy.boundary.schema.derived import (
+    DERIVED,
+    Derived,
+    DerivedInteger,
+    DerivedNumber,
+    DerivedPart,
+    Formula,
+    bound,
+    derived,
+    is_part,
+)
 from understudy.boundary.schema.expression import Constraint, Kinds
 from understudy.boundary.schema.file_format import FileFormat
 from understudy.boundary.schema.spelling import special_name
@@ -257,9 +267,9 @@ class Schema(Card):
         return tuple(c for c in self.columns if not isinstance(c, Derived) or c.in_table)
 
     @property
-    def formulas(self) -> tuple[Derived, ...]:
-        """The derived columns, in the order in which they are rebuilt."""
-        return tuple(c for c in self.columns if isinstance(c, Derived))
+    def formulas(self) -> tuple[Formula, ...]:
+        """The derived columns from which others are rebuilt, in the order in which they are."""
+        return tuple(c for c in self.columns if isinstance(c, Formula))
 
     @property
     def _with_special(self) -> tuple[Line, ...]:
@@ -502,6 +512,7 @@ _KEYS: dict[type[Column], dict[str, str]] = {
     Datetime: _BINNED | {"resolution": "resolution", "format": "format"} | _SPECIAL,
     DerivedInteger: _FORMULA | _BINNED | {"step": "step"},
     DerivedNumber: _FORMULA | _BINNED | {"decimals": "decimals"},
+    DerivedPart: {"of": "of"},
     Categorical: {"values": "values", "other": "other"},
     Ordinal: {"values": "values", "other": "other"},
     Boolean: {},
@@ -553,8 +564,9 @@ def _column(name: str, facts: Any, others: Mapping[str, Column] | None = None) -
     _known(where, facts, ("type", "missing", "missing_values", *keys))
     if not isinstance(facts.get("missing", False), bool):
         raise SchemaError(f"{where}: missing ({shown(facts['missing'])}) must be true or false", facts)
-    # Nothing is modelled of a column that rebuilds itself, so that it needs no bounds.
-    must_state = frozenset[str]() if facts.get("rebuilds") == name else _MUST_STATE
+    # Nothing is modelled of a column that rebuilds itself, and a part of a date has bounds of its own.
+    free = facts.get("rebuilds") == name or (cls is DerivedNumber and is_part(facts.get("of")))
+    must_state = frozenset[str]() if free else _MUST_STATE
     for key in sorted(must_state & keys.keys() - facts.keys()):
         raise SchemaError(f'{where}: {key} must be stated; write {key} = "private" to buy it with budget', facts)
     fields = {name: _value(where, cls, key, facts[key]) for key, name in keys.items() if key in facts}

@@ -59,8 +59,9 @@ def connect(path: Path | None = None, *, database: Path | None = None) -> duckdb
     connection.execute(
         "SET TimeZone = 'UTC'; "  # else a time with a zone would be read by this machine's clock
         # The first would make each IN list of a few texts a join, and planning hundreds of joins takes minutes and all
-        # memory. The second looks for what two columns have in common, in time that grows with their square.
-        "SET disabled_optimizers = 'in_clause,common_subexpressions'; "
+        # memory. The second looks for what two columns have in common, in time that grows with their square. The third
+        # takes a CSV file for a few rows, and would keep all of it in memory to look up a list of labels in it.
+        "SET disabled_optimizers = 'in_clause,common_subexpressions,build_side_probe_side'; "
         f"{DUCKDB_FUNCTIONS}; SET allowed_paths = [{allowed}]; SET enable_external_access = false; "
         "SET allowed_configs = ['threads']; SET lock_configuration = true"
     )

@@ -2,19 +2,11 @@
 
 The SQL is that of `tables.sql` and `tables.sums_sql`, put into PostgreSQL's words by `tables.dialect`. Many sets of
 columns are counted in one scan, by GROUPING SETS.
-
-Every statement runs in a READ ONLY transaction of its own, which nothing that the statement calls can make writable:
-the server refuses that once a query has begun. No transaction is left open between two questions. The name of the table
-is looked up once, by the role's own search path; from then on names are those of the server's catalogue or qualified.
 """
 
 from __future__ import annotations
 
-import re
-import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -26,45 +18,21 @@ from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.grouped_sums import GroupedSums
 from understudy.boundary.schema.late_imports import exp
 from understudy.boundary.schema.partition import Partition
-from understudy.boundary.schema.schema import Schema
+from understudy.boundary.schema.schema import Schema, Unit
 from understudy.boundary.tables.connection import quoted_name
 from understudy.boundary.tables.dialect import BoundQuery, bound_query, check_format
 from understudy.boundary.tables.duck import check_case, check_columns, rounded_ids
+from understudy.boundary.tables.server import Server
 from understudy.boundary.tables.sql import Source, Stored, capped, select_codes, select_rounded_ids, select_values
 from understudy.boundary.tables.sums_sql import dense, select_sums
 from understudy.boundary.tables.table import TableCard
 from understudy.errors import TableError
 
-SCHEMES = ("postgresql://", "postgres://")
-BATCH = 8192
-"""Groups that are fetched at a time; rows never are."""
 MOST_SETS = 1000
 """Grouping sets in one statement; PostgreSQL itself stops at 4,096."""
 MOST_JOINT_CELLS = 1 << 21
 """A partition of columns with more cells than that is applied to the distinct combinations that there are."""
 PLACE = "understudy_ctid"
-
-_SETTINGS = {
-    "search_path": "pg_catalog, pg_temp",  # nobody's functions and operators but the server's own
-    "timezone": "UTC",
-    # How values are written follows from these, and labels are compared with what is written.
-    "datestyle": "ISO",
-    "intervalstyle": "postgres",
-    "extra_float_digits": "1",  # the shortest text that reads back, as in `schema.spelling`
-    "client_encoding": "UTF8",
-    "standard_conforming_strings": "on",  # else a backslash would be an escape in a literal
-    "jit": "off",  # compiling a hundred grouping sets takes longer than it saves
-    # Up to 2 GB of hash tables may be planned, by the server's guess of how many groups there will be; what is used is
-    # bounded by the cells that were asked for, and what outgrows the limit is written to the server's disk.
-    "work_mem": "256MB",
-    "hash_mem_multiplier": "8",
-    "enable_sort": "off",  # grouping sets are hashed in one scan; sorted, each chain of them would be a pass of its own
-}
-"""For each transaction anew: a function in a view may leave other settings behind in the session.
-
-The role's own limits (`statement_timeout` and the like) are not among them: whoever runs the server set them.
-"""
-_SET = "SELECT " + ", ".join(f"pg_catalog.set_config('{name}', '{value}', true)" for name, value in _SETTINGS.items())
 
 
 class PostgresTable(TableCard):
@@ -73,18 +41,15 @@ class PostgresTable(TableCard):
     kind = "postgresql"
 
     def __init__(self, url: str, schema: Schema, name: str | None = None) -> None:
-        where, relation = split_url(url)
         self.source = "postgresql://"  # the address itself may hold a password
-        self.schema, self.name = schema, name or relation[-1]
         check_case(schema)
-        self._connection = _connected(where)
-        weakref.finalize(self, self._connection.close)
-        found = self._found(relation)
-        self._full_name = found.schema, found.name
-        types = self._types(found)
+        self._server = Server(url, name)
+        self.schema, self.name = schema, self._server.name
+        self._connection = self._server.connection
+        types = self._server.types
         check_columns(schema, list(types), self.name)
         # Which rows of a person count must be the same at every scan: only a plain table has places for its rows.
-        if schema.unit is not None and found.kind not in ("r", "m"):
+        if schema.unit is not None and self._server.relation.kind not in ("r", "m"):
             raise TableError(
                 f"{self.name} is a view or a partitioned table, whose rows have no order to cap a person's rows by; "
                 "copy it into a table, or declare no unit",
@@ -92,16 +57,16 @@ class PostgresTable(TableCard):
             )
         for column in schema.in_table:
             _check_type(column, types[column.name])
-        self._source = _source(self._full_name, schema, types)
+        self._source = plain_source(self._server, schema.unit)
         if schema.unit is not None:
             query = select_rounded_ids(self._source, schema.unit)
-            if query is not None and self._fetch(bound_query(query))[0][0]:
+            if query is not None and self._server.fetch(bound_query(query))[0][0]:
                 raise rounded_ids(self.name, schema.unit.column)
 
     @cached_property
     def identity(self) -> str:
         """Server, database, schema and table; neither user nor password."""
-        at, named = self._connection.info, ".".join(map(quoted_name, self._full_name))
+        at, named = self._connection.info, ".".join(map(quoted_name, self._server.full_name))
         return f"postgresql://{at.host}:{at.port}/{at.dbname}::{named}"
 
     def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
@@ -121,21 +86,21 @@ class PostgresTable(TableCard):
         return [found[id(p)] for p in partitions]
 
     def count_tally(self, domain: Domain, tally: GroupedSums) -> list[NDArray[np.int64]]:
-        rows = self._fetch(bound_query(select_sums(self._source, self.schema, domain, tally, "INT")))
+        rows = self._server.fetch(bound_query(select_sums(self._source, self.schema, domain, tally, "INT")))
         return dense(rows, domain.shape(tally.by), len(tally.summands))
 
     def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
         query = select_values(self._source, self.schema.unit, column, self.schema.missing_texts_of(column))
-        pairs = sorted(self._fetch(bound_query(query)))  # by code point, and not by the server's collation
+        pairs = sorted(self._server.fetch(bound_query(query)))  # by code point, and not by the server's collation
         return [value for value, _ in pairs], np.array([rows for _, rows in pairs], dtype=np.int64)
 
     def count_rows(self) -> int:
         rows = bound_query(capped(self._source, self.schema.unit, self.schema.missing_texts))
-        return int(self._fetch(rows.within("SELECT count(*) FROM ({}) AS counted"))[0][0])
+        return int(self._server.fetch(rows.within("SELECT count(*) FROM ({}) AS counted"))[0][0])
 
     def has_rows(self, at_least: int) -> bool:
         rows = bound_query(capped(self._source, self.schema.unit, self.schema.missing_texts).limit(at_least))
-        return bool(self._fetch(rows.within("SELECT count(*) FROM ({}) AS counted"))[0][0] >= at_least)
+        return bool(self._server.fetch(rows.within("SELECT count(*) FROM ({}) AS counted"))[0][0] >= at_least)
 
     def check_readable(self) -> None:
         """A server reads its tables to the end, or refuses as a whole: there is nothing to find out beforehand."""
@@ -158,7 +123,7 @@ class PostgresTable(TableCard):
         counts = {s: np.zeros(domain.shape(s), dtype=np.int64) for s in sets}
         # No code is null, so that the columns that are not null tell the set of a row of the answer.
         by_present = {np.packbits([c in s for c in columns]).tobytes(): s for s in sets}
-        for rows in self._batches(self._coded(domain, columns).within(wanted)):
+        for rows in self._server.batches(self._coded(domain, columns).within(wanted)):
             _put(rows, by_present, place, counts)
         return counts
 
@@ -170,171 +135,18 @@ class PostgresTable(TableCard):
         columns = tuple(dict.fromkeys(c for p in partitions for c in p.columns))
         codes = ", ".join(f"code_{i}" for i in range(len(columns)))
         query = self._coded(domain, columns).within(f"SELECT {codes}, count(*) FROM ({{}}) AS coded GROUP BY {codes}")
-        for rows in self._batches(query):
+        for rows in self._server.batches(query):
             block = {c: rows[:, i].astype(np.int64) for i, c in enumerate(columns)}
             for partition, total in zip(partitions, counts, strict=True):
                 np.add.at(total, partition.assign(block), rows[:, -1].astype(np.int64))
         return counts
-
-    def _found(self, relation: Sequence[str]) -> Relation:
-        """The table that the role itself would find under this name; no operator is used before the path is set."""
-        if len(relation) == 1:
-            self._check_single(relation[0])
-        named = ".".join(map(quoted_name, relation))
-        looked_up = "SELECT CAST(CAST(CAST($1 AS pg_catalog.text) AS pg_catalog.regclass) AS pg_catalog.oid)"
-        ((oid,),) = self._fetch(BoundQuery(looked_up, (named,)), settings="")
-        qualified = """
-            SELECT n.nspname, c.relname, c.relkind
-            FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-            WHERE c.oid = CAST($1 AS OID)"""
-        ((schema, name, kind),) = self._fetch(BoundQuery(qualified, (oid,)))
-        return Relation(oid, _text(schema), _text(name), _text(kind))
-
-    def _check_single(self, name: str) -> None:
-        """Refuses a name without a schema that several schemas have: the role's own one would hide the one meant."""
-        ((path,),) = self._fetch(BoundQuery("SELECT pg_catalog.current_schemas(true)", ()), settings="")
-        query = """
-            SELECT n.nspname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-            WHERE c.relname = CAST($1 AS TEXT) AND c.relkind IN ('r', 'v', 'm', 'p', 'f')
-                AND n.nspname = ANY (CAST($2 AS TEXT[]))
-            ORDER BY n.nspname"""
-        found = [_text(schema) for (schema,) in self._fetch(BoundQuery(query, (name, list(map(_text, path)))))]
-        if len(found) > 1:
-            raise TableError(
-                f"the name {name!r} is that of {len(found)} tables, in the schemas {', '.join(map(repr, found))}; "
-                f"write which is meant, as in ::{quoted_name(found[0])}.{quoted_name(name)}",
-                name,
-            )
-
-    def _types(self, relation: Relation) -> Mapping[str, str]:
-        """The base type of each column, by its name in the catalogue; arrays and composites by their category."""
-        query = """
-            SELECT a.attname, CASE WHEN b.typcategory IN ('A', 'C', 'P', 'R') THEN 'array' ELSE b.typname END
-            FROM pg_catalog.pg_attribute a
-            JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
-            JOIN pg_catalog.pg_type b ON b.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END
-            WHERE a.attrelid = CAST($1 AS OID) AND a.attnum > 0 AND NOT a.attisdropped
-            ORDER BY a.attnum"""
-        return {str(name): str(kind) for name, kind in self._fetch(BoundQuery(query, (relation.oid,)))}
-
-    def _fetch(self, statement: BoundQuery, settings: str = _SET) -> list[tuple[Any, ...]]:
-        import psycopg
-
-        with self._reading(settings), psycopg.RawCursor(self._connection) as cursor:
-            return cursor.execute(statement.text.encode(), statement.values).fetchall()
-
-    def _batches(self, statement: BoundQuery) -> Iterator[NDArray[np.float64]]:
-        """The rows of an answer, a few thousand at a time; null is NaN, and counts are exact up to 2^53."""
-        import psycopg
-
-        with self._reading(_SET), psycopg.RawServerCursor(self._connection, "understudy") as cursor:
-            cursor.execute(statement.text.encode(), statement.values, binary=True)
-            while rows := cursor.fetchmany(BATCH):
-                yield np.array(rows, dtype=np.float64)
-
-    @contextmanager
-    def _reading(self, settings: str) -> Iterator[None]:
-        """A transaction that can only read, with our settings for as long as it lasts."""
-        import psycopg
-
-        try:
-            # Rolled back even if all is well: before PostgreSQL 16 a READ ONLY transaction could write large objects.
-            with self._connection.transaction(force_rollback=True):
-                if settings:
-                    self._connection.execute(settings)
-                yield
-        except psycopg.Error as error:
-            raise _unreadable(self.name, error) from None
-
-
-@dataclass(frozen=True)
-class Relation:
-    """A table or view as the server's catalogue knows it."""
-
-    oid: int
-    schema: str
-    name: str
-    kind: str
-    """`pg_class.relkind`: "r" is a table, "m" a materialized view."""
-
-
-def split_url(url: str) -> tuple[str, tuple[str, ...]]:
-    """`postgresql://host/database::schema.table` as the server's address and the names of the table."""
-    where, _, inside = url.partition("::")
-    parts = re.fullmatch(r'(?:("(?:[^"]|"")+"|[^".]+)\.)?("(?:[^"]|"")+"|[^".]+)', inside)
-    if not parts:
-        raise TableError(
-            "a PostgreSQL address must end with the table, as in postgresql://host/database::table or ::schema.table",
-            inside,
-        )
-    return where, tuple(p[1:-1].replace('""', '"') if p.startswith('"') else p for p in parts.groups() if p)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bytes):
-        return value.decode()
-    return str(value)
-
-
-def _connected(where: str) -> Any:
-    try:
-        import psycopg
-    except ImportError:
-        raise TableError(
-            "tables on a PostgreSQL server need psycopg: pip install 'understudy[postgres]'", None
-        ) from None
-    try:
-        # Nothing is prepared for later: between two transactions only the address and the role are taken on trust.
-        connection = psycopg.connect(where, prepare_threshold=None)
-        connection.read_only = True  # every transaction begins as READ ONLY, whatever the session's default is
-        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-    except (psycopg.Error, UnicodeError) as error:
-        raise _unreadable("the PostgreSQL server", error) from None
-    return connection
-
-
-# By the beginning of the SQLSTATE, first come first served: 42P01 and 42501 must stand before their class, 42.
-_REASONS = {
-    "42P01": "there is no table of that name in it",
-    "3F000": "there is no schema of that name in it",
-    "42501": "permission denied",
-    "28": "the server refused the user or the password",
-    "3D": "there is no database of that name",
-    "57": "the server stopped the query",
-    "53": "the server has too little memory, disk or connections left",
-    "42": "it doesn't understand the question",
-    "22": "a value can't be read",
-    "25006": "it calls something that writes, and the connection can only read",
-}
-_SIGNS = {
-    "password authentication failed": _REASONS["28"],
-    "no password supplied": _REASONS["28"],
-    "no pg_hba.conf entry": _REASONS["28"],
-    'role "': _REASONS["28"],
-    'database "': _REASONS["3D"],
-    "refused": "no server answers at that address",
-    "timeout": "no server answers at that address",
-    "could not translate host": "there is no host of that name",
-    "resolve host": "there is no host of that name",
-}
-"""Where a connection fails, there is no code: only a message, which may quote the address."""
-
-
-def _unreadable(name: str, error: Exception) -> TableError:
-    """One sentence for the server's error, without the address and the values that it may quote."""
-    state = getattr(error, "sqlstate", None)
-    if state:
-        reasons = [reason for sign, reason in _REASONS.items() if state.startswith(sign)]
-    else:
-        reasons = [reason for sign, reason in _SIGNS.items() if sign in str(error)]
-    return TableError(f"{name} can't be read: {next(iter(reasons), 'the connection failed')}", name)
 
 
 _WHOLE = ("int2", "int4", "int8", "oid")
 _REAL = ("float4", "float8", "numeric")
 _TEMPORAL = ("date", "timestamp", "timestamptz")
 # Types whose text follows the server's settings (money, bytea) or has no one form (json, xml), and lists of values.
-_UNREADABLE = ("array", "bytea", "money", "json", "jsonb", "xml", "bit", "varbit")
+NO_FIXED_TEXT = ("array", "bytea", "money", "json", "jsonb", "xml", "bit", "varbit")
 
 
 def _check_type(column: Column, kind: str) -> None:
@@ -343,23 +155,23 @@ def _check_type(column: Column, kind: str) -> None:
         return
     dated = kind in _TEMPORAL or not (kind in _WHOLE or kind in _REAL or kind in ("bool", "time", "interval"))
     counted = isinstance(column, Integer | Number) or (isinstance(column, Categorical) and column.numeric)
-    if kind in _UNREADABLE or (isinstance(column, Datetime) and not dated) or (counted and kind in _TEMPORAL):
+    if kind in NO_FIXED_TEXT or (isinstance(column, Datetime) and not dated) or (counted and kind in _TEMPORAL):
         raise TableError(f"column {column.name!r} holds {kind} values, which can't be read as {column.type}", column)
     if isinstance(column, Datetime) and kind not in _TEMPORAL:
         check_format(column)
 
 
-def _source(relation: Sequence[str], schema: Schema, types: Mapping[str, str]) -> Source:
+def plain_source(server: Server, unit: Unit | None = None) -> Source:
     """The table with every column in one of five plain types: a whole number, a double, a boolean, a timestamp, a text.
 
     With a unit, a row's place is its physical one; it stays as long as nobody writes.
     """
-    above, named = [exp.to_identifier(n, quoted=True) for n in relation]
-    table = exp.Table(this=named, db=above)
-    ids = schema.unit.column if schema.unit else None
+    above, named = [exp.to_identifier(n, quoted=True) for n in server.full_name]
+    table, types = exp.Table(this=named, db=above), server.types
+    ids = unit.column if unit else None
     columns = [exp.alias_(_plain(n, kind, exactly=n == ids), n, quoted=True) for n, kind in types.items()]
     order = None
-    if schema.unit is not None:
+    if unit is not None:
         columns.append(exp.alias_(exp.column("ctid"), PLACE))
         order = exp.column(PLACE)
     stored = {n: _stored(n, kind, exactly=n == ids) for n, kind in types.items()}

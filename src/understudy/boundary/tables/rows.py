@@ -18,6 +18,9 @@ from understudy.boundary.schema.late_imports import duckdb, exp, pa
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.duck import DuckTable, stored_as, unreadable
 from understudy.boundary.tables.frame import kind_of
+from understudy.boundary.tables.postgres import PostgresTable
+from understudy.boundary.tables.server import SCHEMES, Server
+from understudy.boundary.tables.server_copy import copy_of
 from understudy.boundary.tables.sources import frame_relation, path_relation
 from understudy.boundary.tables.sql import Source, select_readings
 from understudy.boundary.tables.sums_sql import select_looks
@@ -26,7 +29,7 @@ from understudy.errors import TableError
 
 @dataclass(frozen=True)
 class Rows:
-    """A table whose rows may be looked at: a frame, a file, or a table of a database."""
+    """A table whose rows may be looked at: a frame, a file, a table of a database, or a copy of one on a server."""
 
     name: str
     source: Source
@@ -40,12 +43,21 @@ class Rows:
         """Of whatever `understudy.open` takes or returns; `schema`, or `file` alone, says how a file is written."""
         if isinstance(source, DuckTable):
             return cls(source.name, source._source, source._connection, source.kind)  # of the same package
+        if isinstance(source, PostgresTable):
+            return cls._copied(source._server, source.schema)
+        if isinstance(source, str) and source.startswith(SCHEMES):
+            return cls._copied(Server(source), schema)
         if isinstance(source, str | Path):
             found = path_relation(str(source), schema, file)
             return cls._described(found.name, found.connection, found.relation, found.kind)
         if kind_of(source) is None:
             raise TableError(f"a {type(source).__name__} can't be read; give a frame or a path", source)
         return cls._described(name, *frame_relation(source, name))
+
+    @classmethod
+    def _copied(cls, server: Server, schema: Schema | None) -> Rows:
+        connection, source = copy_of(server, schema)
+        return cls(server.name, source, connection, PostgresTable.kind)
 
     @classmethod
     def _described(cls, name: str, connection: Any, relation: Any, kind: str = "frame") -> Rows:
@@ -62,10 +74,9 @@ class Rows:
 
     @property
     def relation(self) -> str:
-        """The rows as what stands after FROM, without a name of its own: who asks may give it one."""
-        unnamed = self.source.relation.copy()
-        unnamed.set("alias", None)
-        return str(unnamed.sql(dialect="duckdb"))
+        """The rows as what stands after FROM, under whatever name the query gives them."""
+        # A relation may have a name already, beside which none can stand.
+        return f"({exp.select('*').from_(self.source.relation).sql(dialect='duckdb')})"
 
     def everything(self) -> pa.Table:
         """All columns as they are stored."""

@@ -18,7 +18,8 @@ from understudy.boundary.tables.connection import connect
 from understudy.boundary.tables.duck import DuckTable
 from understudy.boundary.tables.excel import read_sheet
 from understudy.boundary.tables.frame import FrameTable, kind_of, to_arrow
-from understudy.boundary.tables.postgres import SCHEMES, PostgresTable
+from understudy.boundary.tables.postgres import PostgresTable
+from understudy.boundary.tables.server import SCHEMES
 from understudy.boundary.tables.table import Table, is_table
 from understudy.boundary.tables.text_files import CSV_ENDINGS, csv_relation, in_utf8, scan
 from understudy.errors import SchemaError, TableError

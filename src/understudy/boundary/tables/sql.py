@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Line, Number
-from understudy.boundary.schema.derived import EPOCH, LARGEST_TERM, Derived, grid_power
+from understudy.boundary.schema.derived import EPOCH, LARGEST_TERM, Derived, DerivedPart, grid_power
 from understudy.boundary.schema.domain import Coding, EvenCoding
 from understudy.boundary.schema.late_imports import exp
 from understudy.boundary.schema.schema import Unit
@@ -28,7 +28,8 @@ MOMENT = "UNDERSTUDY_MOMENT"
 """A function of a text: the ISO date or time that it is, in UTC, and null for any other text."""
 DUCKDB_FUNCTIONS = f"""
 CREATE OR REPLACE TEMP MACRO {MOMENT}(t) AS
-    CASE WHEN length(t) > 10 AND regexp_matches(t[11:], '[+-]')
+    CASE WHEN NOT t[1] BETWEEN '0' AND '9' THEN NULL -- such as infinity and epoch, which are dates to this engine alone
+         WHEN length(t) > 10 AND regexp_matches(t[11:], '[+-]')
          THEN CAST(TRY_CAST(regexp_replace(t, ' +([+-][0-9:]+)$', '\\1') AS TIMESTAMPTZ) AS TIMESTAMP)
          ELSE TRY_CAST(t AS TIMESTAMP) END
 """
@@ -307,11 +308,13 @@ def reading_of(column: Column, columns: Mapping[str, Stored], missing_values: Se
 
 
 def _derived(column: Derived, columns: Mapping[str, Stored], missing_values: Sequence[str]) -> Expression:
-    """The difference or the sum of a row's values; null where one of them is missing, special or unreadable.
+    """What is computed from a row's values; null where one of them is missing, special or unreadable.
 
-    By the operations of `schema.encoding.read_derived` in their order. Terms are clamped: no engine may raise an error
-    for a row whose sum overflows.
+    A difference or a sum is taken by the operations of `schema.encoding.read_derived` in their order. Terms are
+    clamped: no engine may raise an error for a row whose sum overflows.
     """
+    if isinstance(column, DerivedPart):
+        return _part(column, columns, missing_values)
     absent, total = list[Expression](), double(0.0)
     for (sign, _), source in zip(column.terms, column.sources, strict=True):
         assert isinstance(source, Line)
@@ -337,6 +340,24 @@ def _derived(column: Derived, columns: Mapping[str, Stored], missing_values: Seq
         floored = exp.Floor(this=exp.Paren(this=nearest))
         total = exp.Div(this=floored, expression=double(power), typed=False, safe=False)
     return case([(exp.or_(*absent), exp.null())], total)
+
+
+_FIELDS = {"year": "YEAR", "month": "MONTH", "weekday": "ISODOW", "hour": "HOUR"}
+
+
+def _part(column: DerivedPart, columns: Mapping[str, Stored], missing_values: Sequence[str]) -> Expression:
+    """A part of a row's date, by the engine's calendar, which is Python's: the Gregorian one, also before 1582."""
+    (source,) = column.sources
+    assert isinstance(source, Datetime)
+    stored = columns[source.name]
+    value = reading_of(dataclasses.replace(source, minimum=EPOCH, maximum=None), columns, missing_values)
+    # "infinity" is a date to engines; it has no weekday.
+    endless = exp.GTE(this=exp.Abs(this=value.copy()), expression=double(LARGEST_TERM))
+    absent = [value.is_(exp.null()), endless]
+    if has_special_texts(source):
+        absent.append(exp.not_(_special_text(source, stored, missing_values).is_(exp.null())))
+    part = exp.Extract(this=exp.var(_FIELDS[column.part]), expression=_moment_of(source, stored))
+    return case([(exp.or_(*absent), exp.null())], exp.cast(part, "double"))
 
 
 def has_special_texts(column: Column) -> bool:
@@ -448,16 +469,23 @@ def _units(column: Datetime, stored: Stored) -> Expression:
     A text that does not follow the column's `format` may still be an ISO date: so a date reads the same whether a frame
     stores it as a date or, because another row holds none, as text.
     """
-    moment = _moment(raw(stored.name))
-    if stored.kind != "moment":
-        moment = exp.Anonymous(this=MOMENT, expressions=[text_of(stored)])
-        if column.format:
-            formatted = exp.func("TRY_STRPTIME", text_of(stored), exp.Literal.string(column.format))
-            moment = exp.Coalesce(this=formatted, expressions=[moment])
+    moment = _moment_of(column, stored)
     start = exp.cast(exp.Literal.string(column.start.isoformat(sep=" ")), "timestamp")
     elapsed = exp.Paren(this=exp.Sub(this=_epoch(moment), expression=_epoch(start)))
     # To sqlglot `typed=False` means that 3 / 2 is 1.5 in every dialect, and `safe=False` that no zero needs a guard.
     return exp.Div(this=elapsed, expression=double(column.unit_seconds), typed=False, safe=False)
+
+
+def _moment_of(column: Datetime, stored: Stored) -> Expression:
+    if stored.kind == "moment":
+        return _moment(raw(stored.name))
+    moment = exp.Anonymous(this=MOMENT, expressions=[text_of(stored)])
+    if column.format is None:
+        return moment
+    formatted = exp.func("TRY_STRPTIME", text_of(stored), exp.Literal.string(column.format))
+    # DuckDB makes of these the first day of 1900, whatever the format.
+    words = exp.Lower(this=text_of(stored)).isin("infinity", "-infinity", "epoch")
+    return exp.Coalesce(this=case([(words, exp.null())], formatted), expressions=[moment])
 
 
 def _epoch(moment: Expression) -> Expression:

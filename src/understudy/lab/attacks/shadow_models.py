@@ -67,7 +67,7 @@ def shadow_membership(
 
     `without` is the table without the person, where that is not just the table without the row.
     """
-    rows = Rows.of(table, "the table").everything()
+    rows = Rows.of(table, "the table", schema).everything()
     if not 0 <= row < rows.num_rows or rows.num_rows < 2:
         raise InputError(f"row ({row}) must be from 0 to {rows.num_rows - 1}, of 2 rows or more", row)
     check_shadows(shadows, seed)
@@ -220,7 +220,8 @@ class Shadows:
 
     def found(self, threat: Threat) -> Finding:
         """How well it is told whether the person who is farthest from all others was in the method's table."""
-        rows, seed = Rows.of(self.train, "the training table").everything(), threat.comparison.seed
+        rows = Rows.of(self.train, "the training table", self.schema).everything()
+        seed = threat.comparison.seed
         places = worlds(people(rows, self.schema), most_exposed(threat), self.schema, threat.generator(PURPOSE))
         others = len(places[1])
         if others < FEWEST:

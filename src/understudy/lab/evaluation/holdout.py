@@ -84,7 +84,7 @@ def mark(key: bytes, *tables: pa.Table) -> str:
 
 def _read(source: Any, schema: Schema, name: str) -> tuple[str, pa.Table]:
     """All columns as they are stored, so that a method meets the same values as in the file."""
-    rows = Rows.of(source, name)
+    rows = Rows.of(source, name, schema)
     table = rows.everything()
     open_table(table, schema, name=rows.name)  # for its refusals: a method would meet them later, one case at a time
     # A copy in one piece: pieces, and what stands where a value is missing, would differ from reading to reading.

@@ -7,7 +7,7 @@ a release about what is clamped, undeclared or unreadable.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -26,6 +26,8 @@ EXACTLY = 5_000_000
 CAPS = (1, 2, 3, 5, 10, 20, 50, 100)
 """Values of `max_rows` that are tried, beside the one of the schema."""
 PERSON = "understudy_person"
+PASS_COLUMNS = 40
+"""That one scan looks at: of two hundred the engine would take more than a gigabyte to plan and to hold its answers."""
 
 
 class Telling(Coding):
@@ -61,6 +63,9 @@ class ColumnCounts:
         return self.nothing - self.missing
 
 
+FIGURES = len(fields(ColumnCounts))
+
+
 @dataclass(frozen=True)
 class Looks:
     """The rows of a table as a query that can be aggregated."""
@@ -74,17 +79,18 @@ class Looks:
         return cls(rows, schema, tuple(Telling(c.column, c.labels, c.edges) for c in codings))
 
     def count(self, rules: Sequence[Constraint]) -> tuple[int, list[ColumnCounts], list[int]]:
-        """The rows, what stands in each column, and the rows that break each rule: all in one scan."""
-        wanted = ["count(*)", *(self._broken(rule) for rule in rules)]
-        for i, coding in enumerate(self.codings):
-            wanted += self._column(i, coding)
-        (found,) = self._ask(wanted)
-        figures = list(found)
-        total, broken = figures[0], figures[1 : 1 + len(rules)]
-        each = figures[1 + len(rules) :]
-        width = len(each) // max(1, len(self.codings))
-        parts = [each[i * width : (i + 1) * width] for i in range(len(self.codings))]
-        return total, [_counts(part) for part in parts], broken
+        """The rows, what stands in each column, and the rows that break each rule: a scan for each forty columns."""
+        counts: list[ColumnCounts] = []
+        asked = ["count(*)", *(self._broken(rule) for rule in rules)]
+        general: list[int] = []
+        for part in _parts(range(len(self.codings))):
+            columns = [aggregate for i in part for aggregate in self._column(i, self.codings[i])]
+            (found,) = self._ask([*asked, *columns])
+            general, figures = general or list(found[: len(asked)]), found[len(asked) :]
+            counts += [_counts(figures[j : j + FIGURES]) for j in range(0, len(figures), FIGURES)]
+            asked = []
+        total, *broken = general
+        return total, counts, broken
 
     def _column(self, i: int, coding: Coding) -> list[str]:
         code, value = f"code_{i}", f"value_{i}"
@@ -108,9 +114,12 @@ class Looks:
         places = [i for i, c in enumerate(self.codings) if c.name in names]
         if not places:
             return {}
-        # Without special values, whose codes are those above the levels.
-        own = ((i, f"code_{i} >= 0 AND code_{i} < {self.codings[i].levels}") for i in places)
-        (found,) = self._ask([f"histogram(code_{i}) FILTER ({condition})" for i, condition in own])
+        found: list[Any] = []
+        for part in _parts(places):
+            # Without special values, whose codes are those above the levels.
+            own = ((i, f"code_{i} >= 0 AND code_{i} < {self.codings[i].levels}") for i in part)
+            (counted,) = self._ask([f"histogram(code_{i}) FILTER ({condition})" for i, condition in own])
+            found += counted
         return {
             self.codings[i].name: {int(code): int(n) for code, n in (counted or {}).items()}
             for i, counted in zip(places, found, strict=True)
@@ -132,17 +141,21 @@ class Looks:
 
     def quantiles(self) -> dict[str, list[float]]:
         """Exact ones of every column on a line that has a finite value: another scan, which keeps the values."""
-        lines = [(i, c) for i, c in enumerate(self.codings) if c.edges is not None]
-        there = (f"FILTER (code_{i} >= 0 AND isfinite(value_{i}))" for i, _ in lines)
-        asked = [f"quantile_cont(value_{i}, {list(QUANTILES)!r}) {t}" for (i, _), t in zip(lines, there, strict=True)]
-        (found,) = self._ask(asked)
-        return {c.name: [float(v) for v in f] for (_, c), f in zip(lines, found, strict=True) if f is not None}
+        lines = [i for i, c in enumerate(self.codings) if c.edges is not None]
+        found: list[Any] = []
+        for part in _parts(lines):
+            there = ((i, f"FILTER (code_{i} >= 0 AND isfinite(value_{i}))") for i in part)
+            (exact,) = self._ask([f"quantile_cont(value_{i}, {list(QUANTILES)!r}) {t}" for i, t in there])
+            found += exact
+        return {self.codings[i].name: [float(v) for v in f] for i, f in zip(lines, found, strict=True) if f is not None}
 
     def strange(self, columns: Sequence[str]) -> dict[str, list[tuple[str, int]]]:
         """The commonest texts of these columns that are on no list or can't be read, with their rows."""
         places = [i for i, c in enumerate(self.codings) if c.name in columns]
-        if not places:
-            return {}
+        found = [texts for part in _parts(places) for texts in self._oddest(part)]
+        return {self.codings[i].name: [(t, n) for p, t, n in found if p == i] for i in places}
+
+    def _oddest(self, places: Sequence[int]) -> list[tuple[Any, ...]]:
         # One scan for all columns, which for a CSV file is most of the work.
         odd = {i: f"(code_{i} = {STRAY} OR (code_{i} = {NOTHING} AND NOT missing_{i}))" for i in places}
         picked = ", ".join(f"CASE WHEN {odd[i]} THEN text_{i} END AS odd_{i}" for i in places)
@@ -154,8 +167,7 @@ class Looks:
         place = "CASE " + " ".join(f"WHEN odd_{i} IS NOT NULL THEN {i}" for i in places) + " END"
         ranked = f"SELECT {place} AS place, t, n FROM ({counted}) AS counted"
         best = f"QUALIFY row_number() OVER (PARTITION BY place ORDER BY n DESC, t) <= {MOST_EXAMPLES}"
-        found = self.rows.query(f"{ranked} {best} ORDER BY place, n DESC, t")
-        return {self.codings[i].name: [(t, n) for p, t, n in found if p == i] for i in places}
+        return self.rows.query(f"{ranked} {best} ORDER BY place, n DESC, t")
 
     def people(self, stated: int) -> tuple[int, int, dict[int, int]]:
         """How many people there are, how many rows nobody's id is on, and how many people have how many rows."""
@@ -187,6 +199,10 @@ def _bounds(coding: Coding) -> tuple[float, float]:
 
 def _below(number: float) -> float:
     return math.nextafter(number, -math.inf)
+
+
+def _parts(places: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (places[i : i + PASS_COLUMNS] for i in range(0, len(places), PASS_COLUMNS))
 
 
 def _counts(figures: Sequence[Any]) -> ColumnCounts:

@@ -46,7 +46,7 @@ class Points:
             schema = Schema.load(schema) if schema else draft_schema(rows)
         _check_plain(schema)
         columns = tuple(_dated(c) for c in schema.modelled)
-        read = Rows.of(rows).read(columns, schema.missing_texts)
+        read = Rows.of(rows, schema=schema).read(columns, schema.missing_texts)
         if not read.num_rows:
             raise InputError("the table has no rows, so there is nothing to learn from", rows)
         found = [_column(read.column(c.name), c) for c in columns]
@@ -66,7 +66,7 @@ class Points:
 
     def read(self, rows: Any) -> Floats:
         """Other rows of the same columns; a category that is not known has the code −1."""
-        read = Rows.of(rows).read(self.columns, self.schema.missing_texts)
+        read = Rows.of(rows, schema=self.schema).read(self.columns, self.schema.missing_texts)
         found = zip(self.columns, self.labels, strict=True)
         return np.column_stack([_column(read.column(c.name), c, labels)[0] for c, labels in found])
 

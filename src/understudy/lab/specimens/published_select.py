@@ -78,8 +78,9 @@ def specimen(
 
     printed, recipe = Printed(epsilon, **parameters), pool or Independent()
     # An Arrow table is taken as it is: by way of the database its types could change.
-    table = rows if isinstance(rows, pa.Table) else Rows.of(rows).everything()
-    domain = Domain.of(known_schema(table, schema))
+    known = known_schema(rows, schema)
+    table = rows if isinstance(rows, pa.Table) else Rows.of(rows, schema=known).everything()
+    domain = Domain.of(known)
     rng = np.random.Generator(np.random.PCG64(seed))
     size, delta = table.num_rows, table.num_rows**-DELTA_POWER
     wanted = size if n is None else n
@@ -245,11 +246,11 @@ def partial_epsilon(epsilon: float, draws: int, delta: float) -> float:
     return low
 
 
-def known_schema(table: pa.Table, schema: Schema | None) -> Schema:
+def known_schema(rows: Any, schema: Schema | None) -> Schema:
     """The schema, drafted from the rows where there is none; what it keeps private is read off the rows, too."""
     if schema is not None and not schema.private:
         return schema
-    drafted = draft_schema(table)
+    drafted = draft_schema(rows)
     if schema is None:
         return drafted
     return schema.with_columns(drafted[c.name] for c in schema.private)

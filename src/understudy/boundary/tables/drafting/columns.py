@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from understudy.boundary.schema.column import (
     Number,
     Ordinal,
 )
+from understudy.boundary.tables.connection import quoted_name
 from understudy.boundary.tables.drafting import names
 from understudy.boundary.tables.drafting.bounds import heap_of, is_skewed, round_bounds, round_cuts, round_dates
 from understudy.boundary.tables.drafting.facts import MISSING_TOKENS, SENTINELS, Facts
@@ -40,6 +42,12 @@ FEW = 30
 MOST_DECIMALS = 4
 IDENTIFIER_SHARE = 0.5
 """A text column in which more than this share of values is distinct looks like an identifier."""
+FEWEST_PEOPLE = 5
+"""Different values of a column such as "subject", from which on they are people; fewer are groups of them."""
+BALANCED = 50
+"""Different whole numbers with gaps, all of them in the same number of rows: the ids of a panel."""
+_SEASON = timedelta(days=64)
+"""From here on bins of dates hold several days."""
 RARE = 10
 """Rows; a value that fewer have is rare to the notes, and is left to `other` where there are too many values."""
 
@@ -65,7 +73,7 @@ def draft_column(facts: Facts) -> Drafted:
     match facts.reading.kind:
         case "truth":
             return Drafted(Boolean(facts.name, missing=facts.missing), _counts_note(facts))
-        case "moment":
+        case "moment" if facts.low is not None:  # some of them are in the calendar
             return _date(facts)
         case "number" if not facts.zeros or not facts.whole:
             return _number(facts)
@@ -87,7 +95,7 @@ def _identifies(facts: Facts) -> str | None:
     if names.CONTACT.search(name) and facts.distinct > 20:
         return "its name says that it reaches people"
     person = names.PERSON.search(name) or names.BARE.search(name)
-    if person and facts.distinct >= 10 and share <= 0.5:
+    if person and facts.distinct >= FEWEST_PEOPLE and share <= 0.5:
         return "its name says that it tells people apart"
     named = names.IDENTIFIER.search(name) or (names.NUMBERED.search(name) and facts.unique and (facts.low or 0) >= 1000)
     if named and many and (facts.unique or facts.distinct > 50):
@@ -106,6 +114,11 @@ def _date(facts: Facts) -> Drafted:
     notes = [*_counts_note(facts), "the bounds were rounded outwards to whole years or months"]
     if facts.reading.doubtful:
         notes.append(f"could days and months be the other way round? they are read by {facts.reading.form}")
+    if high - low > _SEASON:
+        part = quoted_name(facts.name) if not facts.name.isidentifier() else facts.name
+        notes.append(
+            f"inside a bin all weekdays are alike; a column with type = \"derived\", of = 'weekday({part})' keeps them"
+        )
     column = Datetime(
         facts.name, missing=_can_miss(facts), minimum=low, maximum=high, resolution=resolution,
         format=facts.reading.form, missing_values=_own_missing(facts),
@@ -119,6 +132,8 @@ def _date(facts: Facts) -> Drafted:
 def _number(facts: Facts) -> Drafted:
     if not facts.read:
         return _text(facts)
+    if facts.whole and _is_panel(facts):
+        return _left_out(facts, "each number is in equally many rows, as ids are in repeated surveys", person=True)
     if facts.whole and (why := _identifies(facts) or _runs(facts)):
         return _left_out(
             facts, why, person=bool(names.PERSON.search(facts.name) or names.IDENTIFIER.search(facts.name))
@@ -138,6 +153,16 @@ def _number(facts: Facts) -> Drafted:
     if facts.whole and max(abs(low), abs(high)) <= LARGEST_INTEGER:
         return _whole_line(facts, values, (low, high), marked, notes)
     return _real_line(facts, values, (low, high), marked, notes)
+
+
+def _is_panel(facts: Facts) -> bool:
+    """Whether each number comes back equally often, as those of people do who were asked several times."""
+    counts = facts.counts
+    if not counts or len(counts) < BALANCED or names.TIME.search(facts.name) or names.CODE.search(facts.name):
+        return False
+    often = set(counts.values())
+    steps = set(np.diff(np.unique(_numbers(facts))).tolist())
+    return len(often) == 1 and often != {1} and len(steps) > 2
 
 
 def _runs(facts: Facts) -> str | None:
@@ -181,7 +206,9 @@ def _sentinels(facts: Facts) -> tuple[int, ...]:
             frequent = counts[-1 if sign > 0 else 0] >= 2
             rest = values[:-1] if sign > 0 else values[1:]
             width = float(rest[-1] - rest[0])
-            far = abs(edge - beside) > max(0.3 * width, 3.0 * (width > 0)) and (sign < 0 or edge > 1.5 * abs(beside))
+            # 9 above -5 to 3 is a number like others, and so is 8 below 12 to 21.
+            beyond = edge > 1.5 * beside and values[0] >= 0 if sign > 0 else edge < 0
+            far = beyond and abs(edge - beside) > max(0.3 * width, 3.0 * (width > 0))
             lone = edge == -1 and beside >= 0 and width > 10
             if not (frequent and edge in SENTINELS and ((far and (sign > 0 or beside >= 0 or edge < -90)) or lone)):
                 break
@@ -212,7 +239,7 @@ def _listed(facts: Facts, values: Any, marked: tuple[str, ...]) -> Column | None
     named = bool(names.CODE.search(facts.name) or (names.IDENTIFIER.search(facts.name) and count <= FEW))
     if count == 2 and (labels == (0, 1) or spread > 2 or labels == (1, 2)):
         return Categorical(facts.name, missing=missing, values=labels, missing_values=marked)
-    if named and rows >= 3 * count:
+    if (named and rows >= 3 * count) or (names.PLACE.search(facts.name) and count > FEW and rows >= 10 * count):
         return Categorical(facts.name, missing=missing, values=labels, missing_values=marked)
     amounts = count > 12 and 0 <= labels[0] < 0.1 * labels[-1]
     if count <= FEW and rows >= 10 * count and spread > 2 * count and not amounts:
@@ -251,7 +278,7 @@ def _whole_line(
     if high - low >= SINGLE_VALUE_BINS and is_skewed(values, low, high):
         cuts = tuple(int(c) for c in round_cuts(values, low, high, smallest=1.0)) or None
     column = Integer(facts.name, minimum=low, maximum=high, cuts=cuts, **_beside(Integer, facts, marked))
-    return Drafted(column, (*notes, *_line_notes(values, cuts, wide=high - low >= SINGLE_VALUE_BINS)))
+    return Drafted(column, (*notes, *_line_notes(values, (low, high), cuts, wide=high - low >= SINGLE_VALUE_BINS)))
 
 
 def _real_line(
@@ -269,7 +296,7 @@ def _real_line(
         facts.name, minimum=low, maximum=high, decimals=decimals, bins=bins, cuts=cuts,
         **_beside(Number, facts, marked),
     )  # fmt: skip
-    return Drafted(column, (*notes, *_line_notes(values, cuts, wide=True)))
+    return Drafted(column, (*notes, *_line_notes(values, (low, high), cuts, wide=True)))
 
 
 def _bounds(facts: Facts, ends: tuple[float, float], *, whole: bool) -> tuple[float, float]:
@@ -290,8 +317,13 @@ def _grain(width: float, decimals: int) -> tuple[int | None, int | None]:
     return decimals, None if steps >= 2 * DEFAULT_BINS else int(steps / 2)
 
 
-def _line_notes(values: Any, cuts: tuple[float, ...] | None, wide: bool) -> tuple[str, ...]:
-    notes = ["the bounds were rounded outwards; put in those that you can defend without the rows"]
+def _line_notes(
+    values: Any, bounds: tuple[float, float], cuts: tuple[float, ...] | None, *, wide: bool
+) -> tuple[str, ...]:
+    said = "were rounded outwards"
+    if bounds == (float(values.min()), float(values.max())):
+        said = "are the least and the greatest value of the rows"
+    notes = [f"the bounds {said}; put in those that you can defend without the rows"]
     if cuts:
         notes.append("skewed: the cuts were rounded from quantiles of the rows; confirm them, or choose others")
     if wide and (heap := heap_of(values.tolist()[:50_000])):
@@ -401,7 +433,8 @@ def _counts_note(facts: Facts) -> tuple[str, ...]:
     share = 100 * (facts.rows - facts.present) / max(1, facts.rows)
     missing = f"{share:.1f} % missing, " if facts.missing else "never missing, "
     about = "" if facts.counts is not None or facts.rows <= 20_000 else "about "
-    return (f"{missing}{about}{facts.distinct:,} different values",)
+    values = "one value" if facts.distinct == 1 else f"{facts.distinct:,} different values"
+    return (f"{missing}{about}{values}",)
 
 
 def _list_notes(facts: Facts, column: Column) -> tuple[str, ...]:

@@ -33,6 +33,11 @@ CODE = re.compile(
     r"site|ward|plot|block)([_\W]?(id|no|nr|code|cat))?$",
     re.I,
 )
+PLACE = re.compile(
+    r"(^|[_\W])(school|schule|hospital|krankenhaus|clinic|klinik|firm|firma|store|filiale|village|municipality|gemeinde)"
+    r"([_\W]?(id|no|nr|code))?$",
+    re.I,
+)
 FREE_TEXT = re.compile(
     r"(^|[_\W])(comments?|text|notes?|remarks?|description|feedback|message|bemerkung(en)?|kommentare?|anmerkung(en)?|"
     r"freitext|review|abstract|diary|reason|begründung|commentaire)$",

@@ -90,13 +90,12 @@ def propose_rules(rows: Rows, columns: Sequence[Column], missing: Sequence[str])
 
 
 def _toml(text: str | None) -> str:
-    return '"' + "".join(map(_escaped, text or "")) + '"'
-
-
-def _escaped(character: str) -> str:
-    if character in '"\\':
-        return f"\\{character}"
-    return character if character.isprintable() else f"\\U{ord(character):08x}"
+    """A text as TOML writes it: in single quotes where that leaves names in double ones as they are."""
+    plain = text or ""
+    if '"' in plain and "'" not in plain and plain.isprintable():
+        return f"'{plain}'"
+    escaped = plain.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in escaped) + '"'
 
 
 # --- The sample -------------------------------------------------------------------------------------------------------

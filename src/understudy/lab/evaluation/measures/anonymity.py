@@ -105,7 +105,7 @@ def anonymity(
     declared = declared or getattr(data, "schema", None)
     if not isinstance(declared, Schema):  # a pyarrow table has a schema of another kind
         declared = draft_schema(data)
-    rows = Rows.of(data, "the table")
+    rows = Rows.of(data, "the table", declared)
     table = rows.everything()
     absent = next((n for n in names if n not in table.column_names), None)
     if absent is not None:
