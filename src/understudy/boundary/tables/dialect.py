@@ -13,7 +13,7 @@ from typing import Any
 
 from understudy.boundary.schema.column import SPACES, Datetime
 from understudy.boundary.schema.late_imports import exp
-from understudy.boundary.tables.sql import MOMENT, Expression
+from understudy.boundary.tables.sql import MOMENT, READINGS, Expression
 from understudy.errors import TableError
 
 
@@ -99,6 +99,10 @@ _ISO_PARTS = {part: i for i, part in enumerate(("Y", "MO", "D", "H", "MI", "S", 
 
 
 def _translated(node: Any) -> Any:
+    if isinstance(node, exp.Subquery) and node.alias == READINGS:
+        # Not merged into the query around it, where each mention of a value would read it anew.
+        node.this.set("offset", exp.Offset(expression=exp.Literal.number(0)))
+        return node
     if isinstance(node, exp.Trim):
         return _written("trimmed", node.this)
     if isinstance(node, exp.IsNan):
