@@ -71,6 +71,10 @@ class PostgresTable(TableCard):
         taken._connection = taken._server.connection
         return taken
 
+    def version(self) -> str | None:
+        """Of the snapshot: which row versions it sees (`server.Server.version`)."""
+        return self._server.version()
+
     @cached_property
     def identity(self) -> str:
         """Server, database, schema and table; neither user nor password."""

@@ -135,6 +135,26 @@ class Server:
             while rows := cursor.fetchmany(BATCH):
                 yield np.array(rows, dtype=np.float64)
 
+    def version(self) -> str | None:
+        """A digest of the rows that are seen now; None where the role may not ask for it.
+
+        Whoever changes a row of a table writes another version of it, at another place and by another transaction. The
+        rows of a view have neither, so their texts are taken.
+        """
+        row = "CAST(seen AS pg_catalog.text)"
+        if self.relation.kind in ("r", "m", "p"):
+            row = " || ' ' || ".join(f"CAST({c} AS pg_catalog.text)" for c in ("tableoid", "ctid", "xmin"))
+        hashed = f"count(*), sum(hashtextextended({row}, 0))"
+        named = ".".join(map(quoted_name, self.full_name))
+        import psycopg
+
+        try:
+            # Within the transaction of a snapshot this is a savepoint: a refusal must not end it.
+            with self.connection.transaction():
+                return str(self.fetch(BoundQuery(f"SELECT {hashed} FROM {named} AS seen", ())))
+        except (psycopg.Error, TableError):
+            return None
+
     def words(self, statement: BoundQuery, words: int) -> Iterator[NDArray[np.int64]]:
         """Rows of as many columns of 8 bytes, many at a time, as 64-bit numbers."""
         import psycopg
@@ -218,6 +238,7 @@ _REASONS = {
     "42501": "permission denied",
     "28": "the server refused the user or the password",
     "3D": "there is no database of that name",
+    "57P": "the server was stopped, or somebody ended the connection",
     "57": "the server stopped the query",
     "53": "the server has too little memory, disk or connections left",
     "42": "it doesn't understand the question",
@@ -235,6 +256,9 @@ _SIGNS = {
     "timeout": "no server answers at that address",
     "could not translate host": "there is no host of that name",
     "resolve host": "there is no host of that name",
+    "closed the connection": "the connection was lost",
+    "connection is closed": "the connection was lost",
+    "connection is lost": "the connection was lost",
 }
 """Where a connection fails, there is no code: only a message, which may quote the address."""
 

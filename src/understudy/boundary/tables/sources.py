@@ -76,6 +76,7 @@ def open(
         found = path_relation(str(source), schema)
         table = DuckTable(found.connection, found.relation, schema, kind=found.kind, name=name or found.name)
         where, separator, inside = str(source).partition("::")
+        table.path = found.path.absolute() if found.path else None
         # Made absolute now: the working directory may be another one when the table is asked.
         table.source = f"{Path(where).absolute()}{separator}{inside}"
         # Links are followed and names of tables lowered (to DuckDB they are the same): one table has one ledger.
@@ -113,6 +114,8 @@ class Found:
     relation: Any
     kind: str
     name: str
+    path: Path | None = None
+    """The file that is read at each scan; None where the rows were copied."""
 
 
 def path_relation(source: str, schema: Schema | None = None, file: FileFormat | None = None) -> Found:
@@ -127,7 +130,7 @@ def path_relation(source: str, schema: Schema | None = None, file: FileFormat | 
     if lower.endswith(DUCKDB_ENDINGS):
         if not inside:
             raise TableError(f"{where!r} is a database; name one of its tables, as in {where}::table", source)
-        return Found(connect(database=path), exp.table_(inside, quoted=True), "duckdb", inside)
+        return Found(connect(database=path), exp.table_(inside, quoted=True), "duckdb", inside, path)
     if lower.endswith(EXCEL_ENDINGS):
         return _excel_relation(path, inside, schema)
     if inside:
@@ -136,9 +139,10 @@ def path_relation(source: str, schema: Schema | None = None, file: FileFormat | 
         declared = file or (schema.file if schema else None) or FileFormat()
         readable = in_utf8(path, declared)
         numbers = [c.name for c in schema or () if isinstance(c, Integer | Number)]
-        return Found(connect(readable), csv_relation(readable, declared, path.name, numbers), "csv", path.name)
+        relation = csv_relation(readable, declared, path.name, numbers)
+        return Found(connect(readable), relation, "csv", path.name, path if readable == path else None)
     if lower.endswith(PARQUET_ENDINGS):
-        return Found(connect(path), scan("READ_PARQUET", path, {}), "parquet", path.name)
+        return Found(connect(path), scan("READ_PARQUET", path, {}), "parquet", path.name, path)
     known = ", ".join((*CSV_ENDINGS[:3], *PARQUET_ENDINGS[:1], *DUCKDB_ENDINGS[:1], *EXCEL_ENDINGS[:1]))
     raise TableError(f"{path.name!r} has an ending that is not known; give one of {known}", source)
 

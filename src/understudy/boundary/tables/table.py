@@ -112,6 +112,17 @@ def snapshot_of(table: Table) -> Table:
     return table.snapshot() if hasattr(table, "snapshot") else table
 
 
+def version_of(table: Table) -> str | None:
+    """What is the same as long as the rows are, and another text when any of them changed; None where nothing tells.
+
+    It follows from the rows, so it is private: nobody but the user's own machine may keep it, and not as it is.
+    """
+    if not hasattr(table, "version"):
+        return None
+    found: str | None = table.version()
+    return found
+
+
 def is_table(source: object) -> TypeGuard[Table]:
     """By what no frame has: `isinstance` alone asks for all attributes in any order, and a lazy frame warns of one."""
     return hasattr(source, "count_cells") and isinstance(source, Table)
