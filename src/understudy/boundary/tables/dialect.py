@@ -91,11 +91,11 @@ _TEMPLATES = {
 _PATTERNS = {"NUMBER": _NUMBER, "VANISHING": _VANISHING, "HUGE": _HUGE, "NEGATIVE HUGE": _NEGATIVE_HUGE}
 _PIECES = {"%Y": "Y", "%m": "MO", "%d": "D", "%H": "H", "%M": "MI", "%S": "S"}
 _FORMS = {"Y": "[0-9]{4}", "S": r"[0-9]{1,2}(?:\.[0-9]+)?"}
-_ISO = (
+ISO = (
     r"^\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:[ T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2}(?:\.[0-9]+)?))?)?"
     r"\s*(?:Z|([+-])([0-9]{2})(?::?([0-9]{2}))?)?\s*$"
 )
-_ISO_PARTS = {part: i for i, part in enumerate(("Y", "MO", "D", "H", "MI", "S", "SIGN", "OH", "OM"), 1)}
+ISO_PARTS = {part: i for i, part in enumerate(("Y", "MO", "D", "H", "MI", "S", "SIGN", "OH", "OM"), 1)}
 
 
 def _translated(node: Any) -> Any:
@@ -112,9 +112,9 @@ def _translated(node: Any) -> Any:
     if isinstance(node, exp.Anonymous) and node.name.upper() == "UNDERSTUDY_DOUBLE":
         return _written("double of numeric", node.expressions[0])
     if isinstance(node, exp.Anonymous) and node.name.upper() == MOMENT:
-        return _moment(node.expressions[0], _ISO, _ISO_PARTS)
+        return _moment(node.expressions[0], ISO, ISO_PARTS)
     if isinstance(node, exp.Anonymous) and node.name.upper() == "TRY_STRPTIME":
-        return _moment(node.expressions[0], *_of_format(node.expressions[1].name))
+        return _moment(node.expressions[0], *of_format(node.expressions[1].name))
     if isinstance(node, exp.Cast) and node.to.this == exp.DataType.Type.TEXT:
         # By code point: to a collation of the server's two different labels may be equal.
         return exp.Collate(this=exp.Paren(this=node), expression=exp.column("C", quoted=True))
@@ -128,7 +128,7 @@ def _read(node: Any) -> Any:
     return _written("double of text", node.this)
 
 
-def _of_format(form: str) -> tuple[str, dict[str, int]]:
+def of_format(form: str) -> tuple[str, dict[str, int]]:
     """A format of dates as a regular expression, and the place of each part among its groups."""
     pieces = re.split(r"(%.)", form)
     places = {_PIECES[p]: i for i, p in enumerate([p for p in pieces if p in _PIECES], 1)}

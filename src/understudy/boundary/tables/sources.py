@@ -19,6 +19,8 @@ from understudy.boundary.tables.duck import DuckTable
 from understudy.boundary.tables.excel import read_sheet
 from understudy.boundary.tables.frame import FrameTable, kind_of, to_arrow
 from understudy.boundary.tables.postgres import PostgresTable
+from understudy.boundary.tables.sqlite import ENDINGS as SQLITE_ENDINGS
+from understudy.boundary.tables.sqlite import SqliteTable
 from understudy.boundary.tables.streamed import StreamedTable
 from understudy.boundary.tables.server import SCHEMES
 from understudy.boundary.tables.table import Table, is_table
@@ -72,6 +74,8 @@ def open(
         raise TableError("the table is open already; give the frame or the path that it was opened from", source)
     if isinstance(source, str) and source.startswith(SCHEMES):
         return (PostgresTable if pushdown else StreamedTable)(source, schema, name)
+    if isinstance(source, str | Path) and str(source).partition("::")[0].lower().endswith(SQLITE_ENDINGS):
+        return _open_sqlite(str(source), schema, name)
     if isinstance(source, str | Path):
         found = path_relation(str(source), schema)
         table = DuckTable(found.connection, found.relation, schema, kind=found.kind, name=name or found.name)
@@ -91,6 +95,14 @@ def open(
     if name is not None:
         opened.identity = f"frame {name}"
     return opened
+
+
+def _open_sqlite(source: str, schema: Schema, name: str | None) -> Table:
+    where, _, inside = source.partition("::")
+    _demand_file(Path(where), where)
+    if not inside:
+        raise TableError(f"{where!r} is a database; name one of its tables, as in {where}::table", source)
+    return SqliteTable(Path(where), inside, schema, name)
 
 
 def open_frame(source: Any, schema: Schema, kind: str, name: str) -> FrameTable:
@@ -123,10 +135,7 @@ def path_relation(source: str, schema: Schema | None = None, file: FileFormat | 
     where, _, inside = source.partition("::")
     path = Path(where)
     lower = path.name.lower()
-    if not path.exists():
-        raise TableError(f"{where!r} does not exist, or is not a file", source)
-    if path.is_dir():
-        raise TableError(f"{where!r} is a folder; give a file", source)
+    _demand_file(path, where)
     if lower.endswith(DUCKDB_ENDINGS):
         if not inside:
             raise TableError(f"{where!r} is a database; name one of its tables, as in {where}::table", source)
@@ -145,6 +154,13 @@ def path_relation(source: str, schema: Schema | None = None, file: FileFormat | 
         return Found(connect(path), scan("READ_PARQUET", path, {}), "parquet", path.name, path)
     known = ", ".join((*CSV_ENDINGS[:3], *PARQUET_ENDINGS[:1], *DUCKDB_ENDINGS[:1], *EXCEL_ENDINGS[:1]))
     raise TableError(f"{path.name!r} has an ending that is not known; give one of {known}", source)
+
+
+def _demand_file(path: Path, where: str) -> None:
+    if not path.exists():
+        raise TableError(f"{where!r} does not exist, or is not a file", where)
+    if path.is_dir():
+        raise TableError(f"{where!r} is a folder; give a file", where)
 
 
 def _excel_relation(path: Path, sheet: str, schema: Schema | None) -> Found:
