@@ -55,10 +55,13 @@ def check_format(column: Datetime) -> None:
 # - OFFSET 0 keeps the planner from merging a subquery into the query around it, where its casts could be evaluated
 #   before their guard, and once for each mention of their result.
 _DIGITS = r"([0-9]+(_[0-9]+)*\.?([0-9]+(_[0-9]+)*)?|\.[0-9]+(_[0-9]+)*)"
-_NUMBER = rf"^\s*[+-]?{_DIGITS}(e[+-]?[0-9]{{1,3}})?\s*$"
-_VANISHING = rf"^\s*[+-]?([0_.]*0[0_.]*e[+-]?|{_DIGITS}e-)[0-9]{{4,}}\s*$"
-_HUGE = rf"^\s*[+]?({_DIGITS}e[+]?[0-9]{{4,}}|inf(inity)?)\s*$"
-_NEGATIVE_HUGE = rf"^\s*-({_DIGITS}e[+]?[0-9]{{4,}}|inf(inity)?)\s*$"
+_ZEROS = r"(0+(_0+)*\.?(0+(_0+)*)?|\.0+(_0+)*)"
+_LONG = r"[0-9](_?[0-9]){3,}"
+"""An exponent by which a number is zero or endless, whatever its digits are."""
+_NUMBER = rf"^\s*[+-]?{_DIGITS}(e[+-]?[0-9](_?[0-9]){{0,2}})?\s*$"
+_VANISHING = rf"^\s*[+-]?({_ZEROS}e[+-]?|{_DIGITS}e-){_LONG}\s*$"
+_HUGE = rf"^\s*[+]?({_DIGITS}e[+]?{_LONG}|inf(inity)?)\s*$"
+_NEGATIVE_HUGE = rf"^\s*-({_DIGITS}e[+]?{_LONG}|inf(inity)?)\s*$"
 _TEMPLATES = {
     "trimmed": "BTRIM(x, 'SPACES')",
     "not a number": "x = CAST('NaN' AS DOUBLE PRECISION)",
@@ -92,8 +95,8 @@ _PATTERNS = {"NUMBER": _NUMBER, "VANISHING": _VANISHING, "HUGE": _HUGE, "NEGATIV
 _PIECES = {"%Y": "Y", "%m": "MO", "%d": "D", "%H": "H", "%M": "MI", "%S": "S"}
 _FORMS = {"Y": "[0-9]{4}", "S": r"[0-9]{1,2}(?:\.[0-9]+)?"}
 ISO = (
-    r"^\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:[ T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2}(?:\.[0-9]+)?))?)?"
-    r"\s*(?:Z|([+-])([0-9]{2})(?::?([0-9]{2}))?)?\s*$"
+    r"^\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:[ T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2}(?:\.[0-9]+)?))?"
+    r"\s*(?:Z|([+-])([0-9]{2})(?::?([0-9]{2}))?)?)?\s*$"
 )
 ISO_PARTS = {part: i for i, part in enumerate(("Y", "MO", "D", "H", "MI", "S", "SIGN", "OH", "OM"), 1)}
 

@@ -456,9 +456,10 @@ def _number(stored: Stored) -> Expression:
     text = text_of(stored)
     said = exp.Lower(this=text.copy())
     flags = [(said.eq("true"), double(1.0)), (said.copy().eq("false"), double(0.0))]
-    return exp.Coalesce(
-        this=exp.TryCast(this=text, to=exp.DataType.build("double")), expressions=[case(flags, exp.null())]
-    )
+    read = exp.TryCast(this=text, to=exp.DataType.build("double"))
+    # "+-1" is no number, though DuckDB makes -1 of it.
+    two_signs = exp.Like(this=text.copy(), expression=exp.Literal.string("%+-%"))
+    return exp.Coalesce(this=case([(two_signs, exp.null())], read), expressions=[case(flags, exp.null())])
 
 
 def _units(column: Datetime, stored: Stored) -> Expression:
