@@ -53,9 +53,9 @@ def copied(url: str, rows: int, folder: Path) -> str:
     import psycopg
 
     text = folder / "rows.csv"
-    with psycopg.connect(url) as connection, connection.cursor() as cursor, text.open("wb") as out:
-        with cursor.copy(f"COPY r{rows} TO STDOUT (FORMAT csv, HEADER)") as copy:
-            out.writelines(copy)
+    asked = f"COPY r{rows} TO STDOUT (FORMAT csv, HEADER)"
+    with psycopg.connect(url) as connection, connection.cursor().copy(asked) as copy, text.open("wb") as out:
+        out.writelines(copy)
     with duckdb.connect(str(folder / "rows.duckdb")) as connection:
         connection.execute(f"CREATE TABLE r{rows} AS SELECT * FROM read_csv('{text}')")
     text.unlink()

@@ -6,8 +6,8 @@ import csv
 import gzip
 import io
 import sqlite3
-from decimal import Decimal
 from datetime import date, datetime
+from decimal import Decimal
 
 import duckdb
 import polars as pl
@@ -43,7 +43,9 @@ _SQLITE_TYPES = {"int": "INTEGER", "float": "REAL", "double": "REAL", "bool": "B
 
 def in_sqlite(table, path):
     """Dates as ISO texts, truth values as 0 and 1, and decimals as numbers: SQLite has no types for them."""
-    kinds = [next((k for sign, k in _SQLITE_TYPES.items() if str(f.type).startswith(sign)), "TEXT") for f in table.schema]
+    kinds = [
+        next((k for sign, k in _SQLITE_TYPES.items() if str(f.type).startswith(sign)), "TEXT") for f in table.schema
+    ]
     names = ['"' + n.replace('"', '""') + '"' for n in table.column_names]
     with sqlite3.connect(path) as connection:
         columns = ", ".join(f"{n} {k}" for n, k in zip(names, kinds, strict=True))

@@ -11,7 +11,6 @@ from helpers.builders import BUILDERS
 from helpers.postgres_cluster import cluster, load, skip_without_server
 from understudy.boundary.tables.sources import open as open_table
 
-
 ON_SERVER = {"postgresql": False, "postgresql-pushdown": True}
 """Ways to count on a server, and whether the server counts by itself."""
 

@@ -12,7 +12,27 @@ import understudy as us
 from understudy.boundary.tables.table import Table
 
 ROWS = 100_000
-PIECES = ["1", "0", "-", "+", ".", "e", "E", "5", "9" * 30, "_", " ", "\u00a0", "\t", "\n", "nan", "inf", "true", "F", "'"]
+PIECES = [
+    "1",
+    "0",
+    "-",
+    "+",
+    ".",
+    "e",
+    "E",
+    "5",
+    "9" * 30,
+    "_",
+    " ",
+    "\u00a0",
+    "\t",
+    "\n",
+    "nan",
+    "inf",
+    "true",
+    "F",
+    "'",
+]
 PIECES += ['"', "\\", "$1", "?1", "{}", "%s", ";--", "☃", "\U0001f600", "é", "T", "1e400", "1e-400", "0x1f", "NULL"]
 # Engines differ on years of more than four digits, on years before the first, and on tabs around a date.
 DATES = ["2024-02-29", "2023-02-29", "2024-13-01", "0000-00-00", "9999-12-31", "T", " ", "12:30", "23:59:60", ":", "Z"]
@@ -102,6 +122,8 @@ def expected(rows: pa.Table, schema: us.Schema, opened) -> list[np.ndarray]:
 @pytest.mark.parametrize("kind", ["csv", "duckdb", "postgresql", "postgresql-pushdown", "sqlite"])
 def test_every_engine_reads_hostile_rows_alike(kind: str, rows, schema: us.Schema, expected, opened):
     table = opened(kind, rows, schema)
-    for pair, found, wanted in zip(itertools.combinations(us.Domain.of(schema).names, 2), counts(table), expected, strict=True):
+    for pair, found, wanted in zip(
+        itertools.combinations(us.Domain.of(schema).names, 2), counts(table), expected, strict=True
+    ):
         np.testing.assert_array_equal(found, wanted, err_msg=str(pair))
         assert found.sum() == ROWS

@@ -215,7 +215,9 @@ class _Codes:
     def _holds(self, columns: ColumnSet) -> bool:
         return all(c in self._known for c in columns)
 
-    def _scan(self, table: DuckTable | PackedTable | EncodedTable, domain: Domain, columns: ColumnSet) -> Iterator[CodeBatch]:
+    def _scan(
+        self, table: DuckTable | PackedTable | EncodedTable, domain: Domain, columns: ColumnSet
+    ) -> Iterator[CodeBatch]:
         batches: list[CodeBatch] = []
         room = MOST_CODE_BYTES
         for batch in table._codes(domain, columns):  # of the same package

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -183,7 +182,7 @@ def stamp_of(path: Path | None) -> Stamp | None:
     if path is None:
         return None
     try:
-        found = os.stat(path)
+        found = path.stat()
     except OSError:
         return (-1, 0, 0)  # it is gone
     return (found.st_size, found.st_mtime_ns, found.st_ino)

@@ -1,8 +1,8 @@
 """Codes of a row as bit fields of a few 64-bit words: what an SQL engine hands over, one row after the other.
 
 An engine's answer costs by the value. Fifteen columns of some sixteen codes are one word, which takes an engine little
-to make, a connection little to carry, and a reader nothing to parse: words are read as arrays, and a code is a shift and
-a mask. No code is null, so that every row has every word.
+to make, a connection little to carry, and a reader nothing to parse: words are read as arrays, and a code is a shift
+and a mask. No code is null, so that every row has every word.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class _Overflow:
 
     def mapped(self) -> NDArray[np.int64]:
         self._file.flush()
-        found = np.memmap(self._file, dtype=np.int64, mode="r")  # type: ignore[call-overload]
+        found = np.memmap(self._file, dtype=np.int64, mode="r")
         return np.asarray(found).reshape(-1, self._words)
 
 

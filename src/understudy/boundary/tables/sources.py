@@ -19,10 +19,10 @@ from understudy.boundary.tables.duck import DuckTable
 from understudy.boundary.tables.excel import read_sheet
 from understudy.boundary.tables.frame import FrameTable, kind_of, to_arrow
 from understudy.boundary.tables.postgres import PostgresTable
+from understudy.boundary.tables.server import SCHEMES
 from understudy.boundary.tables.sqlite import ENDINGS as SQLITE_ENDINGS
 from understudy.boundary.tables.sqlite import SqliteTable
 from understudy.boundary.tables.streamed import StreamedTable
-from understudy.boundary.tables.server import SCHEMES
 from understudy.boundary.tables.table import Table, is_table
 from understudy.boundary.tables.text_files import CSV_ENDINGS, csv_relation, in_utf8, scan
 from understudy.errors import SchemaError, TableError
@@ -37,8 +37,8 @@ def open(
 ) -> Table:
     """Puts private rows behind the boundary.
 
-    `source` is a data frame (pandas, polars, pyarrow), the path of a CSV or Parquet file, a table of a DuckDB database
-    written `path/to/file.duckdb::table`, or one on a PostgreSQL server, `postgresql://host/database::table`.
+    `source` is a data frame (pandas, polars, pyarrow), the path of a CSV or Parquet file, a table of a DuckDB or SQLite
+    file written `path/to/file.duckdb::table`, or one on a PostgreSQL server, `postgresql://host/database::table`.
 
     What is asked of a file is debited from the ledger beside it.
 
@@ -74,6 +74,10 @@ def open(
         raise TableError("the table is open already; give the frame or the path that it was opened from", source)
     if isinstance(source, str) and source.startswith(SCHEMES):
         return (PostgresTable if pushdown else StreamedTable)(source, schema, name)
+    if pushdown:
+        raise TableError(
+            "pushdown is for tables on a PostgreSQL server, and all others are counted here; leave it out", source
+        )
     if isinstance(source, str | Path) and str(source).partition("::")[0].lower().endswith(SQLITE_ENDINGS):
         return _open_sqlite(str(source), schema, name)
     if isinstance(source, str | Path):

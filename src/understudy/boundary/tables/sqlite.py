@@ -185,7 +185,9 @@ def _text(column: str, exactly: bool) -> Expression:
     """The text of a value; one that is stored as a text comes as its bytes (`sqlite_dialect.prepare`)."""
     raw = exp.column(column, quoted=True)
     is_text = exp.Paren(this=exp.func("typeof", raw.copy()).eq("text"))
-    given = exp.Case(ifs=[exp.If(this=is_text, true=exp.Cast(this=raw, to=exp.DataType.build("blob")))], default=raw.copy())
+    given = exp.Case(
+        ifs=[exp.If(this=is_text, true=exp.Cast(this=raw, to=exp.DataType.build("blob")))], default=raw.copy()
+    )
     return exp.Anonymous(this=TEXT, expressions=[given, is_text.copy(), whole(int(exactly))])
 
 

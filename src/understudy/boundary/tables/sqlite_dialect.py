@@ -30,13 +30,19 @@ TEXT = "understudy_text"
 
 def bound_query(query: Expression) -> BoundQuery:
     """A query of ours for SQLite."""
-    values: list[Any] = []
+    values: dict[tuple[type, str], Any] = {}
+
+    def place(value: Any) -> Any:
+        """Equal values share a number; SQLite counts from 1."""
+        key = (type(value), repr(value))
+        values.setdefault(key, (len(values) + 1, value))
+        return exp.Var(this=f"?{values[key][0]}")
 
     def bound(node: Any) -> Any:
         if isinstance(node, exp.Literal) and node.is_string:
-            return _place(values, node.this)
+            return place(node.this)
         if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and _is(node, "DOUBLE"):
-            return _place(values, float(node.this.this))
+            return place(float(node.this.this))
         return node
 
     for node in reversed(list(query.dfs())):  # what is inside of a node comes before it
@@ -44,14 +50,7 @@ def bound_query(query: Expression) -> BoundQuery:
         if found is not node:
             node.replace(found)
     translated = query.transform(bound, copy=False)
-    return BoundQuery(translated.sql(dialect="sqlite"), tuple(values))
-
-
-def _place(values: list[Any], value: Any) -> Any:
-    known = [i for i, v in enumerate(values) if type(v) is type(value) and v == value]
-    if not known:
-        values.append(value)
-    return exp.Var(this=f"?{known[0] + 1 if known else len(values)}")  # SQLite counts from 1
+    return BoundQuery(translated.sql(dialect="sqlite"), tuple(value for _, value in values.values()))
 
 
 def _is(cast: Any, *kinds: str) -> bool:
@@ -200,5 +199,5 @@ def _moment(text: str | None, pattern: str, places: dict[str, int]) -> int | Non
         offset = -offset
     if float(part.get("S") or 0) >= 60:
         return None
-    moment = _microseconds(datetime(*whole)) + seconds * SECOND + fraction  # type: ignore[arg-type, misc]
+    moment = _microseconds(datetime(*whole)) + seconds * SECOND + fraction  # type: ignore[arg-type]
     return moment - offset * 60 * SECOND

@@ -1,7 +1,7 @@
 """Tables of a PostgreSQL server whose codes are computed there, and counted here.
 
-What crosses the connection is one or two numbers for each row, in which its codes are packed: a hundred pairs of columns
-are then counted in one pass over bytes, where the server would make a hundred rows of each row.
+What crosses the connection is one or two numbers for each row, in which its codes are packed. A hundred pairs of
+columns are then counted in one pass over bytes, where the server would make a hundred rows of each row.
 """
 
 from __future__ import annotations
