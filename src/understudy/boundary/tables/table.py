@@ -107,20 +107,33 @@ def source_of(table: Table) -> str | None:
     return getattr(table, "source", None)
 
 
+@runtime_checkable
+class ChangingTable(Protocol):
+    """A table into which others may write while it is released."""
+
+    def snapshot(self) -> Table:
+        """The table as it is now and stays for all questions of one release; or that refuses once it has changed."""
+
+    def version(self) -> str | None:
+        """What is the same as long as the rows are, and another text when any of them changed; None if unknown.
+
+        It follows from the rows, so it is private: nobody but the user's own machine may keep it, and not as it is.
+        """
+
+
 def snapshot_of(table: Table) -> Table:
-    """The table as it is now, whatever others write; itself where nobody else can, or where a change is refused."""
-    return table.snapshot() if hasattr(table, "snapshot") else table
+    """The table as it is now, whatever others write; itself where nobody else can."""
+    return table.snapshot() if _may_change(table) else table
 
 
 def version_of(table: Table) -> str | None:
-    """What is the same as long as the rows are, and another text when any of them changed; None where nothing tells.
+    """The version of its rows; None where nothing tells."""
+    return table.version() if _may_change(table) else None
 
-    It follows from the rows, so it is private: nobody but the user's own machine may keep it, and not as it is.
-    """
-    if not hasattr(table, "version"):
-        return None
-    found: str | None = table.version()
-    return found
+
+def _may_change(table: object) -> TypeGuard[ChangingTable]:
+    # Of the class: a wrapper that passes on whatever it is asked for is the table, and not what is inside of it.
+    return hasattr(type(table), "snapshot") and hasattr(type(table), "version")
 
 
 def is_table(source: object) -> TypeGuard[Table]:
