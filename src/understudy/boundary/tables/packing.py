@@ -97,6 +97,7 @@ class PackedRows:
     packing: Packing
     room: int = field(default_factory=lambda: memory_share())
     """Bytes that are kept in memory; what goes beyond is on disk."""
+    complete: bool = False
     _parts: list[NDArray[np.int64]] = field(default_factory=list)
 
     def filled(self, parts: Iterable[NDArray[np.int64]]) -> Iterator[NDArray[np.int64]]:
@@ -112,6 +113,7 @@ class PackedRows:
             yield part
         if overflow is not None:
             self._parts.append(overflow.mapped())
+        self.complete = True
 
     def holds(self, columns: ColumnSet) -> bool:
         return set(columns) <= set(self.packing.columns)
@@ -128,7 +130,7 @@ class _Overflow:
     def __init__(self, words: int) -> None:
         folder = Path(spill_directory() or tempfile.gettempdir())
         folder.mkdir(mode=0o700, exist_ok=True)
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the mapping keeps it
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed when it is mapped
         self._words = words
 
     def write(self, part: NDArray[np.int64]) -> None:
@@ -137,6 +139,7 @@ class _Overflow:
     def mapped(self) -> NDArray[np.int64]:
         self._file.flush()
         found = np.memmap(self._file, dtype=np.int64, mode="r")
+        self._file.close()  # the mapping has a handle of its own
         return np.asarray(found).reshape(-1, self._words)
 
 
@@ -195,12 +198,21 @@ class PackedTable(TableCard):
             yield from kept.batches(columns)
             return
         packing = Packing(domain, domain.names if known else columns)
-        words = self._words(self._packed(packing), packing.words)
-        rows = PackedRows(packing)
-        for part in rows.filled(words) if self._keeps else words:
-            yield packing.unpacked(part, columns)
+        rows, parts = PackedRows(packing), self._words(self._packed(packing), packing.words)
         if self._keeps:
-            self._kept = rows
+            parts = rows.filled(parts)
+        try:
+            for part in parts:
+                yield packing.unpacked(part, columns)
+        except GeneratorExit:
+            # Whoever wants no more of it has no room for more. It is read to its end here all the same: to break off a
+            # query would end the transaction of a snapshot, and the next question would read the table anew.
+            for _ in parts:
+                pass
+            raise
+        finally:
+            if self._keeps and rows.complete:
+                self._kept = rows
 
     def _packed(self, packing: Packing) -> Expression:
         codings = [packing.domain[c] for c in packing.columns]
