@@ -107,33 +107,20 @@ def source_of(table: Table) -> str | None:
     return getattr(table, "source", None)
 
 
-@runtime_checkable
-class ChangingTable(Protocol):
-    """A table into which others may write while it is released."""
-
-    def snapshot(self) -> Table:
-        """The table as it is now and stays for all questions of one release; or that refuses once it has changed."""
-
-    def version(self) -> str | None:
-        """What is the same as long as the rows are, and another text when any of them changed; None if unknown.
-
-        It follows from the rows, so it is private: nobody but the user's own machine may keep it, and not as it is.
-        """
-
-
 def snapshot_of(table: Table) -> Table:
-    """The table as it is now, whatever others write; itself where nobody else can."""
-    return table.snapshot() if _may_change(table) else table
+    """The table as it is now, whatever others write; itself where nobody else can, or where a change is refused."""
+    # Of the class: a wrapper that passes on whatever it is asked for is the table, and not what is inside of it.
+    taken = getattr(type(table), "snapshot", None)
+    return table if taken is None else taken(table)
 
 
 def version_of(table: Table) -> str | None:
-    """The version of its rows; None where nothing tells."""
-    return table.version() if _may_change(table) else None
+    """What is the same as long as the rows are, and another text when any of them changed; None where nothing tells.
 
-
-def _may_change(table: object) -> TypeGuard[ChangingTable]:
-    # Of the class: a wrapper that passes on whatever it is asked for is the table, and not what is inside of it.
-    return hasattr(type(table), "snapshot") and hasattr(type(table), "version")
+    It follows from the rows, so it is private: nobody but the user's own machine may keep it, and not as it is.
+    """
+    found = getattr(type(table), "version", None)
+    return None if found is None else found(table)
 
 
 def is_table(source: object) -> TypeGuard[Table]:
