@@ -290,3 +290,19 @@ def test_kind_and_name(postgres: str):
     table = us.open(load(postgres, "named", PEOPLE), SCHEMA)
     assert isinstance(table, PostgresTable) and (table.kind, table.name) == ("postgresql", "named")
     assert isinstance(table, us.Table)
+
+
+QUESTIONS = [
+    "SELECT job, count(*), sum(age), avg(pay) FROM data WHERE smoker GROUP BY job",
+    "SELECT median(age) FROM data",
+    "SELECT quantile(pay, 0.9) FROM data WHERE job = 'cook'",
+]
+
+
+@pytest.mark.parametrize("asked", QUESTIONS)
+def test_a_query_has_one_answer_whoever_counts(asked: str, postgres: str):
+    address = load(postgres, f"asked {QUESTIONS.index(asked)}", PEOPLE)
+    schema = us.Schema.loads(TOML.replace('"private"', '["Bonn", "Ulm"]'))
+    tables = [us.open(PEOPLE, schema), us.open(address, schema), us.open(address, schema, pushdown=True)]
+    told = [us.query(t, asked, epsilon=1.0, test_only_noise_seed=3, ledger=False).to_dict() for t in tables]
+    assert told[0] == told[1] == told[2]

@@ -12,6 +12,8 @@ import pytest
 import understudy as us
 from helpers.builders import in_csv, in_sqlite
 from helpers.randomness import BestRandomness
+from understudy.boundary.schema.late_imports import exp
+from understudy.boundary.tables.sqlite_dialect import bound_query, prepare
 from understudy.errors import TableError
 from understudy.methods.method import Options
 from understudy.releases.synthesis import Plan, synthesize_with
@@ -145,3 +147,18 @@ def test_a_release_is_that_of_the_same_rows_in_a_csv_file(tmp_path: Path):
     assert one.table.equals(other.table)
     answer = us.query(us.open(sources[1], schema), "SELECT avg(a) FROM data WHERE b = 'x'", epsilon=50.0, ledger=False)
     assert 1 < answer.value < 3
+
+
+def test_parts_of_a_moment_are_those_of_the_calendar():
+    connection = sqlite3.connect(":memory:")
+    prepare(connection)
+    query = exp.select(
+        *(
+            exp.Extract(this=exp.var(part), expression=exp.cast(exp.Literal.string("2024-02-29 23:00:00"), "timestamp"))
+            for part in ("YEAR", "MONTH", "ISODOW", "HOUR", "EPOCH")
+        )
+    )
+    bound = bound_query(query)
+    assert connection.execute(bound.text, bound.values).fetchone() == (2024, 2, 4, 23, 1709247600.0)
+    assert connection.execute("SELECT understudy_part('YEAR', 9e18)").fetchone() == (None,)
+    connection.close()

@@ -14,7 +14,7 @@ import json
 import math
 import re
 import sqlite3
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from understudy.boundary.schema.column import SPACES
@@ -75,6 +75,8 @@ def _translated(node: Any) -> Any:
             return _call("understudy_double", node.this)
         case exp.TryCast():
             return node.this
+        case exp.Extract() if node.name.upper() != "EPOCH":
+            return _call("understudy_part", exp.Literal.string(node.name.upper()), node.expression)
         case exp.Extract():
             return exp.Div(this=exp.cast(node.expression, "double"), expression=_number(SECOND), typed=False)
         case exp.Interval():
@@ -154,6 +156,7 @@ def prepare(connection: sqlite3.Connection) -> None:
         "understudy_double": (1, _double),
         "understudy_moment": (1, lambda text: _moment(text, ISO, ISO_PARTS)),
         "understudy_moment_as": (2, lambda text, form: _moment(text, *of_format(form))),
+        "understudy_part": (2, _part),
         "MD5": (1, lambda text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()),
         "CONCAT_WS": (-1, lambda separator, *parts: separator.join(p for p in parts if p is not None)),
     }
@@ -184,6 +187,14 @@ def _floor(value: float | None) -> float | None:
     if value is None or not math.isfinite(value):
         return value
     return float(math.floor(value))
+
+
+def _part(name: str, moment: int | None) -> int | None:
+    """A part of a point in time, such as its year."""
+    if moment is None:
+        return None
+    found = datetime(1970, 1, 1) + timedelta(microseconds=moment)
+    return {"YEAR": found.year, "MONTH": found.month, "ISODOW": found.isoweekday(), "HOUR": found.hour}[name]
 
 
 def _moment(text: str | None, pattern: str, places: dict[str, int]) -> int | None:
