@@ -40,7 +40,14 @@ def draft_to(data: str, out: Path | None, overwrite: bool) -> None:
 
 
 def show_query(
-    data: str, sql: str, *, schema: Path | None, ledger: Path | None, pushdown: bool, as_json: bool, **asked: Any
+    data: str,
+    sql: str,
+    *,
+    schema: Path | None,
+    ledger: Path | None,
+    as_json: bool,
+    pushdown: bool = False,
+    **asked: Any,
 ) -> None:
     """Answers a question; what is `asked` besides it goes to `understudy.query` as it is."""
     table = open_table(data, schema_of(data, schema), pushdown=pushdown)
