@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import sqlite3
 from datetime import date, datetime
+from decimal import Decimal
 
 import duckdb
 import polars as pl
@@ -36,6 +38,32 @@ def in_duckdb(table, path):
     return f"{path}::the rows"
 
 
+_SQLITE_TYPES = {"int": "INTEGER", "float": "REAL", "double": "REAL", "bool": "BOOLEAN", "date": "DATE"}
+
+
+def in_sqlite(table, path):
+    """Dates as ISO texts, truth values as 0 and 1, and decimals as numbers: SQLite has no types for them."""
+    kinds = [
+        next((k for sign, k in _SQLITE_TYPES.items() if str(f.type).startswith(sign)), "TEXT") for f in table.schema
+    ]
+    names = ['"' + n.replace('"', '""') + '"' for n in table.column_names]
+    with sqlite3.connect(path) as connection:
+        columns = ", ".join(f"{n} {k}" for n, k in zip(names, kinds, strict=True))
+        connection.execute(f'CREATE TABLE "the rows" ({columns})')
+        rows = ([_as_sqlite(row[c]) for c in table.column_names] for row in table.to_pylist())
+        connection.executemany(f'INSERT INTO "the rows" VALUES ({", ".join("?" * len(names))})', rows)
+    connection.close()
+    return f"{path}::the rows"
+
+
+def _as_sqlite(value):
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ")
+    if isinstance(value, Decimal):
+        return float(value)
+    return value.isoformat() if isinstance(value, date) else value
+
+
 def in_parquet(table, path):
     pq.write_table(table, path, row_group_size=7)
     return path
@@ -59,5 +87,6 @@ BUILDERS = {
     "csv": lambda table, stem: in_csv(table, stem.with_suffix(".csv")),
     "csv-gz": lambda table, stem: in_gzip(table, stem.with_suffix(".csv.gz")),
     "parquet": lambda table, stem: in_parquet(table, stem.with_suffix(".parquet")),
+    "sqlite": lambda table, stem: in_sqlite(table, stem.with_suffix(".sqlite")),
     "duckdb": lambda table, stem: in_duckdb(table, stem.with_suffix(".duckdb")),
 }

@@ -40,8 +40,13 @@ def server() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def on_server(server: str) -> Table:
-    return us.open(load(server, "people", frame(ROWS)), ADD_REMOVE)
+def address(server: str) -> str:
+    return load(server, "people", frame(ROWS))
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["streamed", "pushdown"])
+def on_server(address: str, request: pytest.FixtureRequest) -> Table:
+    return us.open(address, ADD_REMOVE, pushdown=request.param)
 
 
 def learned(kind: str, table: Table) -> PrivatePredictor:
@@ -77,7 +82,8 @@ def test_with_noise_and_a_ledger(on_server: Table, tmp_path: Path) -> None:
         PrivateForest(1.5, target=TARGET, ledger=ledger).fit(on_server)
 
 
-def test_the_server_is_asked_for_counts_alone(server: str, on_server: Table) -> None:
+def test_a_server_that_counts_is_asked_for_counts_alone(server: str, address: str) -> None:
+    on_server = us.open(address, ADD_REMOVE, pushdown=True)
     folder = Path(parse_qs(urlsplit(server).query)["host"][0])
     before = len((folder / "log").read_text())
     learned("greedy tree", on_server)

@@ -39,7 +39,7 @@ def _argument(help: str) -> Any:
     return typer.Argument(help=help, show_default=False)
 
 
-Data = Annotated[str, _argument("A CSV or Parquet file, or file.duckdb::table.")]
+Data = Annotated[str, _argument("A CSV or Parquet file, or file.duckdb::table, or a table on a server.")]
 Folder = Annotated[Path, _argument("The folder of a release.")]
 Synthetic = Annotated[str, _argument("The synthetic table, or the folder of a release.")]
 PublicTables = Annotated[Path, _argument("The folder with the public tables.")]
@@ -48,6 +48,9 @@ SchemaPath = Annotated[Path | None, _option("The schema file \\[default: DATA wi
 LedgerPath = Annotated[Path | None, _option("The ledger file \\[default: beside the data].", "--ledger")]
 Analyst = Annotated[str, typer.Option(help="Who is asking, for the ledger.")]
 Confidence = Annotated[float, typer.Option(help="The confidence of the interval.")]
+Pushdown = Annotated[
+    bool, _flag("--pushdown", "Let a PostgreSQL server count by itself, which is slow: no code of a row leaves it.")
+]
 AcceptDraft = Annotated[
     bool, _flag("--accept-draft-as-public", "Use an unconfirmed draft; nothing is guaranteed then.")
 ]
@@ -161,6 +164,7 @@ def synth(
     journal: Annotated[
         Path | None, _option("Where answers are kept until the release is written \\[default: OUT.journal].")
     ] = None,
+    pushdown: Pushdown = False,
     accept_draft_as_public: AcceptDraft = False,
     test_only_noise_seed: Annotated[
         int | None, _option("Make the noise repeatable: the release is stamped TEST-ONLY.")
@@ -179,7 +183,7 @@ def synth(
 
     request = Request(
         data, schema, out, format=format, ledger=ledger, overwrite=overwrite, audit=audit, resume=resume,
-        journal=journal, quiet=quiet or json, as_json=json,
+        journal=journal, quiet=quiet or json, as_json=json, pushdown=pushdown,
     )  # fmt: skip
     request.check()
     check_no_privacy(method, no_privacy)
@@ -365,6 +369,7 @@ def query(
     ledger: LedgerPath = None,
     analyst: Analyst = "",
     confidence: Confidence = 0.95,
+    pushdown: Pushdown = False,
     accept_draft_as_public: AcceptDraft = False,
     test_only_noise_seed: Annotated[
         int | None, _option("Make the noise repeatable: the answer is stamped TEST-ONLY.")
@@ -375,8 +380,9 @@ def query(
     from understudy.cli.data_commands import show_query
 
     show_query(
-        data, sql, schema=schema, ledger=ledger, as_json=json, epsilon=epsilon, delta=delta, analyst=analyst,
-        confidence=confidence, accept_draft_as_public=accept_draft_as_public, test_only_noise_seed=test_only_noise_seed,
+        data, sql, schema=schema, ledger=ledger, pushdown=pushdown, as_json=json, epsilon=epsilon, delta=delta,
+        analyst=analyst, confidence=confidence, accept_draft_as_public=accept_draft_as_public,
+        test_only_noise_seed=test_only_noise_seed,
     )  # fmt: skip
 
 

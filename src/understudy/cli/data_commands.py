@@ -38,9 +38,19 @@ def draft_to(data: str, out: Path | None, overwrite: bool) -> None:
 # --- query
 
 
-def show_query(data: str, sql: str, *, schema: Path | None, ledger: Path | None, as_json: bool, **asked: Any) -> None:
+def show_query(
+    data: str,
+    sql: str,
+    *,
+    schema: Path | None,
+    ledger: Path | None,
+    as_json: bool,
+    pushdown: bool = False,
+    **asked: Any,
+) -> None:
     """Answers a question; what is `asked` besides it goes to `understudy.query` as it is."""
-    answer = query(open_table(data, schema_of(data, schema)), sql, ledger=ledger_of(data, ledger), **asked)
+    table = open_table(data, schema_of(data, schema), pushdown=pushdown)
+    answer = query(table, sql, ledger=ledger_of(data, ledger), **asked)
     if as_json:
         print_json(answer.to_dict())
     elif answer.keys or len(answer.names) > 1:

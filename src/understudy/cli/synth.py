@@ -59,6 +59,7 @@ class Request:
     journal: Path | None
     quiet: bool
     as_json: bool
+    pushdown: bool = False
 
     def check(self) -> None:
         one_of("format", self.format, FORMATS, error=ReleaseError)
@@ -71,7 +72,7 @@ def run(request: Request, **wishes: Any) -> None:
     """
     with unpaid():
         wishes = _parsed(wishes)
-        table = open_table(request.data, schema_of(request.data, request.schema))
+        table = open_table(request.data, schema_of(request.data, request.schema), pushdown=request.pushdown)
         out = request.out or beside(request.data, "-release")
         ledger, kept = ledger_of(request.data, request.ledger), request.journal or journal_path(out)
         if request.resume and not request.overwrite and _is_there(out, kept, ledger):

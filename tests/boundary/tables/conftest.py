@@ -11,6 +11,9 @@ from helpers.builders import BUILDERS
 from helpers.postgres_cluster import cluster, load, skip_without_server
 from understudy.boundary.tables.sources import open as open_table
 
+ON_SERVER = {"postgresql": False, "postgresql-pushdown": True}
+"""Ways to count on a server, and whether the server counts by itself."""
+
 
 @pytest.fixture(scope="session")
 def postgres():
@@ -19,7 +22,7 @@ def postgres():
         yield url
 
 
-@pytest.fixture(scope="session", params=[*BUILDERS, "postgresql"])
+@pytest.fixture(scope="session", params=[*BUILDERS, *ON_SERVER])
 def kind(request):
     """Every kind of table, in turn."""
     return request.param
@@ -31,8 +34,9 @@ def opened(request, tmp_path_factory):
     folder, number = tmp_path_factory.mktemp("kinds"), itertools.count()
 
     def make(kind, rows: pa.Table, schema):
-        if kind == "postgresql":
-            return open_table(load(request.getfixturevalue("postgres"), f"the rows {next(number)}", rows), schema)
+        if kind in ON_SERVER:
+            address = load(request.getfixturevalue("postgres"), f"the rows {next(number)}", rows)
+            return open_table(address, schema, pushdown=ON_SERVER[kind])
         return open_table(BUILDERS[kind](rows, folder / f"t{next(number)}"), schema)
 
     return make

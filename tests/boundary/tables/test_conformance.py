@@ -33,6 +33,7 @@ from understudy.inference.values import check_decodable, decode
 from understudy.releases.synthetic_table import csv_bytes, from_values, to_native
 
 INJECTION = "'); DROP TABLE frame; --"
+SAID_KINDS = {"polars-lazy": "polars", "csv-gz": "csv", "postgresql-pushdown": "postgresql"}
 NASTY = ("O'Brien", 'say "hi"', "a,b", "naïve ☃", INJECTION, "line\nbreak", "back\\slash", "100%", "{0}", "1", "x;y|z")
 TOKENS = ("?", "n/a", "-999")
 
@@ -312,7 +313,7 @@ def test_rows_are_counted(kind, opened):
     rows = text_table()
     table = opened(kind, rows, SCHEMA)
     assert isinstance(table, Table) and table.schema is SCHEMA
-    assert table.kind == {"polars-lazy": "polars", "csv-gz": "csv"}.get(kind, kind)
+    assert table.kind == SAID_KINDS.get(kind, kind)
     assert table.count_rows() == len(rows)
     assert table.has_rows(0) and table.has_rows(len(rows)) and not table.has_rows(len(rows) + 1)
 

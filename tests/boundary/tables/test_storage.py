@@ -313,7 +313,7 @@ def test_every_combination_of_a_csv_file(held: str, tmp_path: Path, record_prope
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["duckdb", "postgresql"])
+@pytest.mark.parametrize("way", ["duckdb", "postgresql", "postgresql-pushdown"])
 def test_every_combination_of_a_database(way: str, opened: Any, record_property: Any) -> None:
     """Its types are declared, so an odd row is one that fits them."""
     kinds = {

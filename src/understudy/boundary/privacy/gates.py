@@ -39,12 +39,12 @@ from understudy.boundary.privacy.asks.ask import Arrays, Ask, Price, Question
 from understudy.boundary.privacy.budget import Budget, Cost
 from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.journal import ANSWER, STEP, Journal, digest_of
-from understudy.boundary.privacy.ledger import known_rows
+from understudy.boundary.privacy.ledger import known_rows, state
 from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt, demand_text
 from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.tables.cache import CachedTable
-from understudy.boundary.tables.table import Table, checked_codes, source_of
+from understudy.boundary.tables.table import Table, checked_codes, source_of, version_of
 from understudy.errors import CheckFailed, InternalError, TableError
 
 FEWEST_ROWS = 2
@@ -119,8 +119,7 @@ class RowGate(Gate):
         return draw()
 
     def demand_codes(self) -> None:
-        table = self._table
-        checked_codes(table.uncached if isinstance(table, CachedTable) else table)
+        checked_codes(_uncached(self._table))
 
     def _pay(self, whole: Cost) -> None:
         """One entry for the whole budget, on disk before any draw: concurrent curators can't run dry half-way."""
@@ -132,8 +131,7 @@ class RowGate(Gate):
         self._paid = True
 
     def _debit_once(self, where: Ledger | Path, whole: Cost) -> None:
-        table = self._table.uncached if isinstance(self._table, CachedTable) else self._table
-        rows = known_rows.rows_of(source_of(table))
+        rows = known_rows.rows_of(source_of(_uncached(self._table)))
         if isinstance(where, Path):
             known_rows.demand_unknown(rows, where)
         ledger = Ledger.at(where, create=True)
@@ -149,6 +147,10 @@ class RowGate(Gate):
         schema, payer = self._table.schema, self._payer
         told = {"purpose": payer.purpose, "analyst": payer.analyst, "journal": journal}
         return ledger.debit(whole, payer.budget, schema.neighbours, **told, unit=PrivacyUnit.of(schema))
+
+
+def _uncached(table: Table) -> Table:
+    return table.uncached if isinstance(table, CachedTable) else table
 
 
 class RecordGate(Gate):
@@ -212,8 +214,13 @@ class JournalGate(RowGate):
     def _debit(self, ledger: Ledger, whole: Cost) -> None:
         """Debits a release that is new. The head is on the disk before, so that no debit is without its journal."""
         self._book = ledger
+        # Under a key of this machine's, since it follows from the rows (`ledger.known_rows`).
+        version = version_of(_uncached(self._table))
+        rows = version and state.keyed(version)
         if self._journal.paid:
+            self._demand_the_same(rows)
             return
+        self._journal.rows = rows or ""
         try:
             self._journal.create()
             self._journal.entry = self._write_down(ledger, whole, self._journal.digest)
@@ -222,6 +229,15 @@ class JournalGate(RowGate):
             if not self._journal.recall(ledger):
                 self._journal.discard()
             raise
+
+    def _demand_the_same(self, rows: str | None) -> None:
+        """Refuses to ask the rest of a release of rows that are not those it began with, where that can be told."""
+        if self._journal.rows and rows and rows != self._journal.rows:
+            raise TableError(
+                f"{self._table.name} has changed since this release began, and one release must be of one state of it; "
+                f"put it back as it was, or delete journal {str(self._journal.path)!r} and begin anew",
+                self._table.name,
+            )
 
     @property
     def receipt(self) -> Receipt | None:

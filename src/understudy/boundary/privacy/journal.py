@@ -60,6 +60,8 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.facts: dict[str, Any] = {}
+        self.rows = ""
+        """Which state of the table the release began with, by a digest under this user's key; empty if unknown."""
         self.digest = ""
         """Of the head; it holds a random number, so that no two releases have the same."""
         self.entry: int | None = None
@@ -189,7 +191,7 @@ class Journal:
         """Makes the file and writes its head, on the disk; one that was opened stays as it is."""
         if self._file is not None:
             return
-        head = json.dumps({"facts": self.facts, "nonce": secrets.token_hex(16)}).encode()
+        head = json.dumps({"facts": self.facts, "rows": self.rows, "nonce": secrets.token_hex(16)}).encode()
         with self._writing():
             self._folders = [f for f in self.path.absolute().parents if not f.exists()]
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -313,7 +315,8 @@ class Journal:
         if head is None:
             self._demand_cut_short()
             return
-        self.facts, self.digest = self._stated(head)["facts"], sha(head).hex()
+        stated = self._stated(head)
+        self.facts, self.rows, self.digest = stated["facts"], str(stated.get("rows", "")), sha(head).hex()
         self._end = self._opened.tell()
         for body in bodies(self._opened):
             end = self._opened.tell()

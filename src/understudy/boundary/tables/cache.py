@@ -16,6 +16,7 @@ from understudy.boundary.schema.partition import Bundle, Grid, Partition
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.counting import CodeBatch, count_bundle, count_marginals, count_partitions
 from understudy.boundary.tables.duck import DuckTable
+from understudy.boundary.tables.packing import PackedTable
 from understudy.boundary.tables.table import Table, read_codes
 from understudy.errors import InputError
 
@@ -172,12 +173,16 @@ class CachedTable:
         return [known[k] for k in keys]
 
 
+WITH_CODES = (DuckTable, PackedTable, EncodedTable)
+"""Tables that hand their rows to the cache as codes."""
+
+
 class _Codes:
     """The codes of the rows, read once for a strategy that asks for many trees, one after the other."""
 
     def __init__(self, table: Table) -> None:
-        # A server hands over counts, and never the codes of a row.
-        self._table = table if isinstance(table, DuckTable | EncodedTable) else None
+        # A server that counts by itself hands over counts, and never the codes of a row.
+        self._table = table if isinstance(table, WITH_CODES) else None
         self._domain: Domain | None = None
         self._known: dict[str, NDArray[np.integer]] = {}
 
@@ -210,7 +215,9 @@ class _Codes:
     def _holds(self, columns: ColumnSet) -> bool:
         return all(c in self._known for c in columns)
 
-    def _scan(self, table: DuckTable | EncodedTable, domain: Domain, columns: ColumnSet) -> Iterator[CodeBatch]:
+    def _scan(
+        self, table: DuckTable | PackedTable | EncodedTable, domain: Domain, columns: ColumnSet
+    ) -> Iterator[CodeBatch]:
         batches: list[CodeBatch] = []
         room = MOST_CODE_BYTES
         for batch in table._codes(domain, columns):  # of the same package

@@ -13,7 +13,7 @@ from typing import Any
 
 from understudy.boundary.schema.column import SPACES, Datetime
 from understudy.boundary.schema.late_imports import exp
-from understudy.boundary.tables.sql import MOMENT, Expression
+from understudy.boundary.tables.sql import MOMENT, READINGS, Expression
 from understudy.errors import TableError
 
 
@@ -55,10 +55,13 @@ def check_format(column: Datetime) -> None:
 # - OFFSET 0 keeps the planner from merging a subquery into the query around it, where its casts could be evaluated
 #   before their guard, and once for each mention of their result.
 _DIGITS = r"([0-9]+(_[0-9]+)*\.?([0-9]+(_[0-9]+)*)?|\.[0-9]+(_[0-9]+)*)"
-_NUMBER = rf"^\s*[+-]?{_DIGITS}(e[+-]?[0-9]{{1,3}})?\s*$"
-_VANISHING = rf"^\s*[+-]?([0_.]*0[0_.]*e[+-]?|{_DIGITS}e-)[0-9]{{4,}}\s*$"
-_HUGE = rf"^\s*[+]?({_DIGITS}e[+]?[0-9]{{4,}}|inf(inity)?)\s*$"
-_NEGATIVE_HUGE = rf"^\s*-({_DIGITS}e[+]?[0-9]{{4,}}|inf(inity)?)\s*$"
+_ZEROS = r"(0+(_0+)*\.?(0+(_0+)*)?|\.0+(_0+)*)"
+_LONG = r"[0-9](_?[0-9]){3,}"
+"""An exponent by which a number is zero or endless, whatever its digits are."""
+_NUMBER = rf"^\s*[+-]?{_DIGITS}(e[+-]?[0-9](_?[0-9]){{0,2}})?\s*$"
+_VANISHING = rf"^\s*[+-]?({_ZEROS}e[+-]?|{_DIGITS}e-){_LONG}\s*$"
+_HUGE = rf"^\s*[+]?({_DIGITS}e[+]?{_LONG}|inf(inity)?)\s*$"
+_NEGATIVE_HUGE = rf"^\s*-({_DIGITS}e[+]?{_LONG}|inf(inity)?)\s*$"
 _TEMPLATES = {
     "trimmed": "BTRIM(x, 'SPACES')",
     "not a number": "x = CAST('NaN' AS DOUBLE PRECISION)",
@@ -91,14 +94,18 @@ _TEMPLATES = {
 _PATTERNS = {"NUMBER": _NUMBER, "VANISHING": _VANISHING, "HUGE": _HUGE, "NEGATIVE HUGE": _NEGATIVE_HUGE}
 _PIECES = {"%Y": "Y", "%m": "MO", "%d": "D", "%H": "H", "%M": "MI", "%S": "S"}
 _FORMS = {"Y": "[0-9]{4}", "S": r"[0-9]{1,2}(?:\.[0-9]+)?"}
-_ISO = (
-    r"^\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:[ T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2}(?:\.[0-9]+)?))?)?"
-    r"\s*(?:Z|([+-])([0-9]{2})(?::?([0-9]{2}))?)?\s*$"
+ISO = (
+    r"^\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:[ T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2}(?:\.[0-9]+)?))?"
+    r"\s*(?:Z|([+-])([0-9]{2})(?::?([0-9]{2}))?)?)?\s*$"
 )
-_ISO_PARTS = {part: i for i, part in enumerate(("Y", "MO", "D", "H", "MI", "S", "SIGN", "OH", "OM"), 1)}
+ISO_PARTS = {part: i for i, part in enumerate(("Y", "MO", "D", "H", "MI", "S", "SIGN", "OH", "OM"), 1)}
 
 
 def _translated(node: Any) -> Any:
+    if isinstance(node, exp.Subquery) and node.alias == READINGS:
+        # Not merged into the query around it, where each mention of a value would read it anew.
+        node.this.set("offset", exp.Offset(expression=exp.Literal.number(0)))
+        return node
     if isinstance(node, exp.Trim):
         return _written("trimmed", node.this)
     if isinstance(node, exp.IsNan):
@@ -108,9 +115,9 @@ def _translated(node: Any) -> Any:
     if isinstance(node, exp.Anonymous) and node.name.upper() == "UNDERSTUDY_DOUBLE":
         return _written("double of numeric", node.expressions[0])
     if isinstance(node, exp.Anonymous) and node.name.upper() == MOMENT:
-        return _moment(node.expressions[0], _ISO, _ISO_PARTS)
+        return _moment(node.expressions[0], ISO, ISO_PARTS)
     if isinstance(node, exp.Anonymous) and node.name.upper() == "TRY_STRPTIME":
-        return _moment(node.expressions[0], *_of_format(node.expressions[1].name))
+        return _moment(node.expressions[0], *of_format(node.expressions[1].name))
     if isinstance(node, exp.Cast) and node.to.this == exp.DataType.Type.TEXT:
         # By code point: to a collation of the server's two different labels may be equal.
         return exp.Collate(this=exp.Paren(this=node), expression=exp.column("C", quoted=True))
@@ -124,7 +131,7 @@ def _read(node: Any) -> Any:
     return _written("double of text", node.this)
 
 
-def _of_format(form: str) -> tuple[str, dict[str, int]]:
+def of_format(form: str) -> tuple[str, dict[str, int]]:
     """A format of dates as a regular expression, and the place of each part among its groups."""
     pieces = re.split(r"(%.)", form)
     places = {_PIECES[p]: i for i, p in enumerate([p for p in pieces if p in _PIECES], 1)}

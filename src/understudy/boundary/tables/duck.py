@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +38,19 @@ BATCH = 1 << 17
 _TYPE_NAMES = {np.uint8: "UTINYINT", np.uint16: "USMALLINT", np.uint32: "UINT"}
 
 
+Stamp = tuple[int, int, int]
+
+
 class DuckTable(TableCard):
     """A table behind a DuckDB connection; implements `tables.table.Table`."""
 
     identity: str | None = None
     source: str | None = None
     """See `tables.table.identity_of` and `source_of`."""
+    path: Path | None = None
+    """The file that is read at each scan."""
+    _stamp: Stamp | None = None
+    """Of the file, at the first question of a release."""
 
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, relation: Any, schema: Schema, *, kind: str, name: str
@@ -57,6 +66,25 @@ class DuckTable(TableCard):
             check_types(schema, types)
         self._source = Source(relation, {name: stored_as(name, stored) for name, stored in types.items()})
         self._check_ids()
+
+    def snapshot(self) -> Self:
+        """The same table for one release, which a change of its file ends before anything more is drawn."""
+        taken = copy.copy(self)
+        taken._stamp, taken._read = stamp_of(self.path), set()
+        return taken
+
+    def version(self) -> str | None:
+        """The size of the file, and when it was written last."""
+        return None if self._stamp is None else f"{self._stamp[0]} {self._stamp[1]}"
+
+    def _check_unchanged(self) -> None:
+        """After a scan and before its answer: what was read is of the one file that the release began with."""
+        if self._stamp is not None and stamp_of(self.path) != self._stamp:
+            raise TableError(
+                f"{self.name} was changed while it was released, and one release must be of one state of it; copy it "
+                "to where nobody writes, and begin anew",
+                self.name,
+            )
 
     def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
         if not sets:
@@ -116,6 +144,7 @@ class DuckTable(TableCard):
         try:
             for batch in self._connection.sql(query.sql(dialect="duckdb")).to_arrow_reader(BATCH):
                 yield {c: batch.column(i).to_numpy() for i, c in enumerate(columns)}
+            self._check_unchanged()
             self._read.update(columns)  # not before the last batch: a file may be damaged at its end
         except (
             duckdb.Error,
@@ -124,6 +153,7 @@ class DuckTable(TableCard):
             UnicodeError,
             MemoryError,
         ) as error:  # Arrow wraps the engine's error while streaming
+            self._check_unchanged()
             if isinstance(error, MemoryError) or _ran_out(error):
                 raise out_of_memory(self.name, len(columns)) from None
             raise unreadable(self.name, error) from None
@@ -134,15 +164,29 @@ class DuckTable(TableCard):
 
     def _fetch(self, query: Any) -> list[tuple[Any, ...]]:
         try:
-            return list(self._run(query).fetchall())
+            found = list(self._run(query).fetchall())
         except duckdb.Error as error:
+            self._check_unchanged()  # the better reason, where the file is half written
             raise unreadable(self.name, error) from None
+        self._check_unchanged()
+        return found
 
     def _run(self, query: Any) -> duckdb.DuckDBPyRelation:
         try:
             return self._connection.sql(query.sql(dialect="duckdb"))
         except (duckdb.Error, RuntimeError, UnicodeError) as error:  # a damaged file's names may be no UTF-8
             raise unreadable(self.name, error) from None
+
+
+def stamp_of(path: Path | None) -> Stamp | None:
+    """What nearly every way to write a file changes: its size, its time, or that it is the same file at all."""
+    if path is None:
+        return None
+    try:
+        found = path.stat()
+    except OSError:
+        return (-1, 0, 0)  # it is gone
+    return (found.st_size, found.st_mtime_ns, found.st_ino)
 
 
 # By the beginning of the type's name: ENUM(…), DECIMAL(18,3), TIMESTAMP_NS, TIMESTAMP WITH TIME ZONE.

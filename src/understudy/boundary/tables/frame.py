@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from understudy.boundary.schema.column import Boolean, Categorical, Datetime
 from understudy.boundary.schema.derived import Derived
@@ -188,6 +188,10 @@ class FrameTable(DuckTable):
             if isinstance(column, Datetime):
                 _check_format(column)
         self._check_ids()
+
+    def snapshot(self) -> Self:
+        """Itself: nobody writes into rows in memory but whoever holds them."""
+        return self
 
     @cached_property
     def _types(self) -> dict[str, str]:

@@ -6,9 +6,10 @@ columns are counted in one scan, by GROUPING SETS.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +63,17 @@ class PostgresTable(TableCard):
             query = select_rounded_ids(self._source, schema.unit)
             if query is not None and self._server.fetch(bound_query(query))[0][0]:
                 raise rounded_ids(self.name, schema.unit.column)
+
+    def snapshot(self) -> Self:
+        """The same table, as it is now and stays for all questions of one release."""
+        taken = copy.copy(self)
+        taken._server = self._server.snapshot()
+        taken._connection = taken._server.connection
+        return taken
+
+    def version(self) -> str | None:
+        """Of the snapshot: which row versions it sees (`server.Server.version`)."""
+        return self._server.version()
 
     @cached_property
     def identity(self) -> str:
@@ -206,7 +218,7 @@ def _stored(name: str, kind: str, exactly: bool) -> Stored:
         return Stored(name, "truth")
     if kind in _TEMPORAL:
         return Stored(name, "moment")
-    return Stored(name, "text")
+    return Stored(name, "text", compared_first=True)
 
 
 def _largest(sets: Sequence[ColumnSet]) -> list[ColumnSet]:

@@ -1,17 +1,22 @@
 """One table or view of a PostgreSQL server, and the transactions in which it is read.
 
-Every statement runs in a READ ONLY transaction of its own, which nothing that the statement calls can make writable:
-the server refuses that once a query has begun. No transaction is left open between two questions. The name of the table
-is looked up once, by the role's own search path; from then on names are those of the server's catalogue or qualified.
+Every statement runs in a READ ONLY transaction, which nothing that the statement calls can make writable: the server
+refuses that once a query has begun. The name of the table is looked up once, by the role's own search path; from then
+on names are those of the server's catalogue or qualified.
+
+A snapshot is one transaction of a connection of its own, and ends with whoever holds it: all questions of a release see
+what was committed before the first. Otherwise no transaction is left open between two questions.
 """
 
 from __future__ import annotations
 
+import copy
 import re
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -23,7 +28,9 @@ from understudy.errors import InternalError, TableError
 
 SCHEMES = ("postgresql://", "postgres://")
 BATCH = 8192
-"""Groups that are fetched at a time; rows never are."""
+"""Groups that are fetched at a time."""
+CHUNK = 1 << 17
+"""Rows of packed codes that are handed on at a time: two blocks of `counting`."""
 
 _SETTINGS = {
     "search_path": "pg_catalog, pg_temp",  # nobody's functions and operators but the server's own
@@ -52,13 +59,21 @@ class Server:
     """The connection to a server, and the table in it that an address names."""
 
     def __init__(self, url: str, name: str | None = None) -> None:
-        where, relation = split_url(url)
+        self._where, relation = split_url(url)
         self.name = name or relation[-1]
-        self.connection = _connected(where)
+        self.connection = _connected(self._where)
+        self._held = False
         weakref.finalize(self, self.connection.close)
         self.relation = self._found(relation)
         self.types = self._types(self.relation)
         """The base type of each column; public, as the declared types of any database are."""
+
+    def snapshot(self) -> Server:
+        """The same table in one transaction, in which no other one can change anything."""
+        taken = copy.copy(self)
+        taken.connection, taken._held = _connected(self._where), True
+        weakref.finalize(taken, taken.connection.close)
+        return taken
 
     @property
     def full_name(self) -> tuple[str, str]:
@@ -130,14 +145,49 @@ class Server:
         with self.reading(_SET), psycopg.RawCursor(self.connection) as cursor, cursor.copy(copy) as blocks:
             yield from blocks
 
+    def version(self) -> str | None:
+        """A digest of the rows that are seen now; None where the role may not ask for it.
+
+        Whoever changes a row of a table writes another version of it, at another place and by another transaction. The
+        rows of a view have neither, so their texts are taken.
+        """
+        row = "CAST(seen AS pg_catalog.text)"
+        if self.relation.kind in ("r", "m", "p"):
+            row = " || ' ' || ".join(f"CAST({c} AS pg_catalog.text)" for c in ("tableoid", "ctid", "xmin"))
+        hashed = f"count(*), sum(hashtextextended({row}, 0))"
+        named = ".".join(map(quoted_name, self.full_name))
+        import psycopg
+
+        try:
+            # Within the transaction of a snapshot this is a savepoint: a refusal must not end it.
+            with self.connection.transaction():
+                return str(self.fetch(BoundQuery(f"SELECT {hashed} FROM {named} AS seen", ())))
+        except (psycopg.Error, TableError):
+            return None
+
+    def words(self, statement: BoundQuery, words: int) -> Iterator[NDArray[np.int64]]:
+        """Rows of as many columns of 8 bytes, many at a time, as 64-bit numbers."""
+        import psycopg
+        from psycopg.rows import scalar_row
+
+        from understudy.boundary.tables.packing import joined
+
+        with self.reading(_SET), psycopg.RawCursor(self.connection, row_factory=scalar_row) as cursor:
+            # Streamed, and not by COPY, which has no parameters and hands over one row at a time (docs/decisions/0025).
+            size = BATCH if psycopg.capabilities.has_stream_chunked() else 1
+            rows = cursor.stream(statement.text.encode(), statement.values, binary=True, size=size)
+            while part := list(islice(rows, CHUNK)):
+                yield joined(part, words)
+
     @contextmanager
     def reading(self, settings: str) -> Iterator[None]:
         """A transaction that can only read, with our settings for as long as it lasts."""
         import psycopg
 
+        # Rolled back even if all is well: before PostgreSQL 16 a READ ONLY transaction could write large objects.
+        once: Any = nullcontext() if self._held else self.connection.transaction(force_rollback=True)
         try:
-            # Rolled back even if all is well: before PostgreSQL 16 a READ ONLY transaction could write large objects.
-            with self.connection.transaction(force_rollback=True):
+            with once:
                 if settings:
                     self.connection.execute(settings)
                 yield
@@ -198,10 +248,12 @@ _REASONS = {
     "42501": "permission denied",
     "28": "the server refused the user or the password",
     "3D": "there is no database of that name",
+    "57P": "the server was stopped, or somebody ended the connection",
     "57": "the server stopped the query",
     "53": "the server has too little memory, disk or connections left",
     "42": "it doesn't understand the question",
     "22": "a value can't be read",
+    "25P02": "an earlier question of the same release failed, and with it the snapshot that it looks at",
     "25006": "it calls something that writes, and the connection can only read",
 }
 _SIGNS = {
@@ -214,6 +266,9 @@ _SIGNS = {
     "timeout": "no server answers at that address",
     "could not translate host": "there is no host of that name",
     "resolve host": "there is no host of that name",
+    "closed the connection": "the connection was lost",
+    "connection is closed": "the connection was lost",
+    "connection is lost": "the connection was lost",
 }
 """Where a connection fails, there is no code: only a message, which may quote the address."""
 

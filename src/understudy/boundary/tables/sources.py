@@ -20,6 +20,9 @@ from understudy.boundary.tables.excel import read_sheet
 from understudy.boundary.tables.frame import FrameTable, kind_of, to_arrow
 from understudy.boundary.tables.postgres import PostgresTable
 from understudy.boundary.tables.server import SCHEMES
+from understudy.boundary.tables.sqlite import ENDINGS as SQLITE_ENDINGS
+from understudy.boundary.tables.sqlite import SqliteTable
+from understudy.boundary.tables.streamed import StreamedTable
 from understudy.boundary.tables.table import Table, is_table
 from understudy.boundary.tables.text_files import CSV_ENDINGS, csv_relation, in_utf8, scan
 from understudy.errors import SchemaError, TableError
@@ -29,11 +32,13 @@ DUCKDB_ENDINGS = (".duckdb", ".ddb")
 EXCEL_ENDINGS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
 
-def open(source: Any, schema: Schema | str | Path | None = None, *, name: str | None = None) -> Table:
+def open(
+    source: Any, schema: Schema | str | Path | None = None, *, name: str | None = None, pushdown: bool = False
+) -> Table:
     """Puts private rows behind the boundary.
 
-    `source` is a data frame (pandas, polars, pyarrow), the path of a CSV or Parquet file, a table of a DuckDB database
-    written `path/to/file.duckdb::table`, or one on a PostgreSQL server, `postgresql://host/database::table`.
+    `source` is a data frame (pandas, polars, pyarrow), the path of a CSV or Parquet file, a table of a DuckDB or SQLite
+    file written `path/to/file.duckdb::table`, or one on a PostgreSQL server, `postgresql://host/database::table`.
 
     What is asked of a file is debited from the ledger beside it.
 
@@ -42,6 +47,8 @@ def open(source: Any, schema: Schema | str | Path | None = None, *, name: str | 
         schema: The public facts about them, or the TOML file that states them.
         name: What ledgers and reports call the table; a frame needs one for its questions to be recognised when they
             are asked again.
+        pushdown: Whether a PostgreSQL server counts by itself, and hands over nothing but groups and their counts. It
+            is many times slower than counting the codes of its rows here.
 
     Returns:
         A table that can be released from, asked and checked, and shows no row.
@@ -66,11 +73,18 @@ def open(source: Any, schema: Schema | str | Path | None = None, *, name: str | 
     if is_table(source):
         raise TableError("the table is open already; give the frame or the path that it was opened from", source)
     if isinstance(source, str) and source.startswith(SCHEMES):
-        return PostgresTable(source, schema, name)
+        return (PostgresTable if pushdown else StreamedTable)(source, schema, name)
+    if pushdown:
+        raise TableError(
+            "pushdown is for tables on a PostgreSQL server, and all others are counted here; leave it out", source
+        )
+    if isinstance(source, str | Path) and str(source).partition("::")[0].lower().endswith(SQLITE_ENDINGS):
+        return _open_sqlite(str(source), schema, name)
     if isinstance(source, str | Path):
         found = path_relation(str(source), schema)
         table = DuckTable(found.connection, found.relation, schema, kind=found.kind, name=name or found.name)
         where, separator, inside = str(source).partition("::")
+        table.path = found.path.absolute() if found.path else None
         # Made absolute now: the working directory may be another one when the table is asked.
         table.source = f"{Path(where).absolute()}{separator}{inside}"
         # Links are followed and names of tables lowered (to DuckDB they are the same): one table has one ledger.
@@ -85,6 +99,14 @@ def open(source: Any, schema: Schema | str | Path | None = None, *, name: str | 
     if name is not None:
         opened.identity = f"frame {name}"
     return opened
+
+
+def _open_sqlite(source: str, schema: Schema, name: str | None) -> Table:
+    where, _, inside = source.partition("::")
+    _demand_file(Path(where), where)
+    if not inside:
+        raise TableError(f"{where!r} is a database; name one of its tables, as in {where}::table", source)
+    return SqliteTable(Path(where), inside, schema, name)
 
 
 def open_frame(source: Any, schema: Schema, kind: str, name: str) -> FrameTable:
@@ -108,6 +130,8 @@ class Found:
     relation: Any
     kind: str
     name: str
+    path: Path | None = None
+    """The file that is read at each scan; None where the rows were copied."""
 
 
 def path_relation(source: str, schema: Schema | None = None, file: FileFormat | None = None) -> Found:
@@ -115,14 +139,11 @@ def path_relation(source: str, schema: Schema | None = None, file: FileFormat | 
     where, _, inside = source.partition("::")
     path = Path(where)
     lower = path.name.lower()
-    if not path.exists():
-        raise TableError(f"{where!r} does not exist, or is not a file", source)
-    if path.is_dir():
-        raise TableError(f"{where!r} is a folder; give a file", source)
+    _demand_file(path, where)
     if lower.endswith(DUCKDB_ENDINGS):
         if not inside:
             raise TableError(f"{where!r} is a database; name one of its tables, as in {where}::table", source)
-        return Found(connect(database=path), exp.table_(inside, quoted=True), "duckdb", inside)
+        return Found(connect(database=path), exp.table_(inside, quoted=True), "duckdb", inside, path)
     if lower.endswith(EXCEL_ENDINGS):
         return _excel_relation(path, inside, schema)
     if inside:
@@ -131,11 +152,19 @@ def path_relation(source: str, schema: Schema | None = None, file: FileFormat | 
         declared = file or (schema.file if schema else None) or FileFormat()
         readable = in_utf8(path, declared)
         numbers = [c.name for c in schema or () if isinstance(c, Integer | Number)]
-        return Found(connect(readable), csv_relation(readable, declared, path.name, numbers), "csv", path.name)
+        relation = csv_relation(readable, declared, path.name, numbers)
+        return Found(connect(readable), relation, "csv", path.name, path if readable == path else None)
     if lower.endswith(PARQUET_ENDINGS):
-        return Found(connect(path), scan("READ_PARQUET", path, {}), "parquet", path.name)
+        return Found(connect(path), scan("READ_PARQUET", path, {}), "parquet", path.name, path)
     known = ", ".join((*CSV_ENDINGS[:3], *PARQUET_ENDINGS[:1], *DUCKDB_ENDINGS[:1], *EXCEL_ENDINGS[:1]))
     raise TableError(f"{path.name!r} has an ending that is not known; give one of {known}", source)
+
+
+def _demand_file(path: Path, where: str) -> None:
+    if not path.exists():
+        raise TableError(f"{where!r} does not exist, or is not a file", where)
+    if path.is_dir():
+        raise TableError(f"{where!r} is a folder; give a file", where)
 
 
 def _excel_relation(path: Path, sheet: str, schema: Schema | None) -> Found:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from understudy.boundary.schema.column import Boolean, Categorical, Column, Datetime, Integer, Line, Number
+from understudy.boundary.schema.column import SPACES, Boolean, Categorical, Column, Datetime, Integer, Line, Number
 from understudy.boundary.schema.derived import EPOCH, LARGEST_TERM, Derived, DerivedPart, grid_power
 from understudy.boundary.schema.domain import Coding, EvenCoding
 from understudy.boundary.schema.late_imports import exp
@@ -22,6 +22,8 @@ from understudy.boundary.schema.spelling import EXACT, WRITTEN_OUT, may_be_numbe
 from understudy.errors import InternalError
 
 ROWS = "understudy_rows"
+READINGS = "readings"
+"""The subquery in which each value of a row is read as its column's type, once."""
 PERSON = "understudy_person"
 """Whose row it is, where the schema names a unit."""
 MOMENT = "UNDERSTUDY_MOMENT"
@@ -53,6 +55,8 @@ class Stored:
     kind: Storage = "other"
     exact_below: int = EXACT
     """Of floating-point numbers: from there on several whole numbers are one."""
+    compared_first: bool = False
+    """Whether a text is compared with the labels as it is, before it is trimmed: where trimming costs the most."""
 
 
 @dataclass(frozen=True)
@@ -297,6 +301,8 @@ def reading_of(column: Column, columns: Mapping[str, Stored], missing_values: Se
             value = exp.Lower(this=text_of(stored))
         case Categorical(numeric=False):
             value = text_of(stored)
+            if stored.compared_first and not column.private:
+                return _label_or(column, stored, missing_values, value)
         case Categorical() | Integer() | Number():
             value = _number(stored)
         case Datetime():
@@ -305,6 +311,19 @@ def reading_of(column: Column, columns: Mapping[str, Stored], missing_values: Se
             raise InternalError(f"column {column.name!r} of type {column.type!r} has no codes", column)
     # Missing first, as in `schema.encoding.read_value`: "-9" may be a missing value of a column of numbers.
     return case([(_is_missing(stored, (*missing_values, *column.missing_texts)), exp.null())], value)
+
+
+def _label_or(column: Categorical, stored: Stored, missing_values: Sequence[str], value: Expression) -> Expression:
+    """The same, where a text that is written as a label is has been found without trimming it.
+
+    Such a text has no spaces to strip, and none of these is a missing value: it is read as itself either way.
+    """
+    missing = (*missing_values, *column.missing_texts)
+    labels = [t for t in column.spellings if t and t == t.strip(SPACES) and t not in missing]
+    branches = [(_is_missing(stored, missing), exp.null())]
+    if labels:
+        branches.insert(0, (raw(stored.name).isin(*labels, copy=False), raw(stored.name)))
+    return case(branches, value)
 
 
 def _derived(column: Derived, columns: Mapping[str, Stored], missing_values: Sequence[str]) -> Expression:
@@ -458,9 +477,10 @@ def _number(stored: Stored) -> Expression:
     text = text_of(stored)
     said = exp.Lower(this=text.copy())
     flags = [(said.eq("true"), double(1.0)), (said.copy().eq("false"), double(0.0))]
-    return exp.Coalesce(
-        this=exp.TryCast(this=text, to=exp.DataType.build("double")), expressions=[case(flags, exp.null())]
-    )
+    read = exp.TryCast(this=text, to=exp.DataType.build("double"))
+    # "+-1" is no number, though DuckDB makes -1 of it.
+    two_signs = exp.Like(this=text.copy(), expression=exp.Literal.string("%+-%"))
+    return exp.Coalesce(this=case([(two_signs, exp.null())], read), expressions=[case(flags, exp.null())])
 
 
 def _units(column: Datetime, stored: Stored) -> Expression:

@@ -107,6 +107,22 @@ def source_of(table: Table) -> str | None:
     return getattr(table, "source", None)
 
 
+def snapshot_of(table: Table) -> Table:
+    """The table as it is now, whatever others write; itself where nobody else can, or where a change is refused."""
+    # Of the class: a wrapper that passes on whatever it is asked for is the table, and not what is inside of it.
+    taken = getattr(type(table), "snapshot", None)
+    return table if taken is None else taken(table)
+
+
+def version_of(table: Table) -> str | None:
+    """What is the same as long as the rows are, and another text when any of them changed; None where nothing tells.
+
+    It follows from the rows, so it is private: nobody but the user's own machine may keep it, and not as it is.
+    """
+    found = getattr(type(table), "version", None)
+    return None if found is None else found(table)
+
+
 def is_table(source: object) -> TypeGuard[Table]:
     """By what no frame has: `isinstance` alone asks for all attributes in any order, and a lazy frame warns of one."""
     return hasattr(source, "count_cells") and isinstance(source, Table)
