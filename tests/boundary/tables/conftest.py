@@ -9,6 +9,7 @@ import pytest
 
 from helpers.builders import BUILDERS
 from helpers.postgres_cluster import cluster, load, skip_without_server
+from helpers.spark_sessions import in_spark, sail
 from understudy.boundary.tables.sources import open as open_table
 
 
@@ -19,7 +20,14 @@ def postgres():
         yield url
 
 
-@pytest.fixture(scope="session", params=[*BUILDERS, "postgresql"])
+@pytest.fixture(scope="session")
+def sail_session():
+    """A session of Sail's, which runs for these tests alone."""
+    with sail() as session:
+        yield session
+
+
+@pytest.fixture(scope="session", params=[*BUILDERS, "postgresql", "sail"])
 def kind(request):
     """Every kind of table, in turn."""
     return request.param
@@ -33,6 +41,8 @@ def opened(request, tmp_path_factory):
     def make(kind, rows: pa.Table, schema):
         if kind == "postgresql":
             return open_table(load(request.getfixturevalue("postgres"), f"the rows {next(number)}", rows), schema)
+        if kind == "sail":
+            return open_table(in_spark(request.getfixturevalue("sail_session"), rows), schema)
         return open_table(BUILDERS[kind](rows, folder / f"t{next(number)}"), schema)
 
     return make

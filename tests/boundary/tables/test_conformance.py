@@ -312,7 +312,7 @@ def test_rows_are_counted(kind, opened):
     rows = text_table()
     table = opened(kind, rows, SCHEMA)
     assert isinstance(table, Table) and table.schema is SCHEMA
-    assert table.kind == {"polars-lazy": "polars", "csv-gz": "csv"}.get(kind, kind)
+    assert table.kind == {"polars-lazy": "polars", "csv-gz": "csv", "sail": "spark"}.get(kind, kind)
     assert table.count_rows() == len(rows)
     assert table.has_rows(0) and table.has_rows(len(rows)) and not table.has_rows(len(rows) + 1)
 
@@ -388,14 +388,14 @@ def naive_cap(people, most, tokens=()):
     return kept
 
 
-def capped_schema(people, most):
+def capped_schema(people, most, order="row"):
     return Schema(
         (
             Identifier("person of record"),
             Integer("row", minimum=0, maximum=len(people) - 1, bins=len(people)),
             Categorical("mark", values=("a", "b")),
         ),
-        unit=Unit("person of record", most),
+        unit=Unit("person of record", most, order),
     )
 
 

@@ -19,6 +19,7 @@ from understudy.boundary.tables.duck import DuckTable
 from understudy.boundary.tables.excel import read_sheet
 from understudy.boundary.tables.frame import FrameTable, kind_of, to_arrow
 from understudy.boundary.tables.postgres import SCHEMES, PostgresTable
+from understudy.boundary.tables.spark import SCHEME, SparkTable, is_spark_frame, spark_frame
 from understudy.boundary.tables.table import Table, is_table
 from understudy.boundary.tables.text_files import CSV_ENDINGS, csv_relation, in_utf8, scan
 from understudy.errors import SchemaError, TableError
@@ -32,7 +33,8 @@ def open(source: Any, schema: Schema | str | Path | None = None, *, name: str | 
     """Puts private rows behind the boundary.
 
     `source` is a data frame (pandas, polars, pyarrow), the path of a CSV or Parquet file, a table of a DuckDB database
-    written `path/to/file.duckdb::table`, or one on a PostgreSQL server, `postgresql://host/database::table`.
+    written `path/to/file.duckdb::table`, one on a PostgreSQL server, `postgresql://host/database::table`, a data frame
+    of Spark's, or a table behind Spark Connect, `sc://host:15002::catalog.table`.
 
     What is asked of a file is debited from the ledger beside it.
 
@@ -66,6 +68,8 @@ def open(source: Any, schema: Schema | str | Path | None = None, *, name: str | 
         raise TableError("the table is open already; give the frame or the path that it was opened from", source)
     if isinstance(source, str) and source.startswith(SCHEMES):
         return PostgresTable(source, schema, name)
+    if isinstance(source, str) and source.startswith(SCHEME):
+        return SparkTable(spark_frame(source), schema, address=source, name=name)
     if isinstance(source, str | Path):
         found = path_relation(str(source), schema)
         table = DuckTable(found.connection, found.relation, schema, kind=found.kind, name=name or found.name)
@@ -75,10 +79,13 @@ def open(source: Any, schema: Schema | str | Path | None = None, *, name: str | 
         # Links are followed and names of tables lowered (to DuckDB they are the same): one table has one ledger.
         table.identity = f"{Path(where).resolve()}{separator}{inside.lower()}"
         return table
+    if is_spark_frame(source):
+        return SparkTable(source, schema, name=name)
     kind = kind_of(source)
     if kind is None:
         raise TableError(
-            f"a {type(source).__name__} can't be opened; give a pandas, polars or pyarrow frame, or a path", source
+            f"a {type(source).__name__} can't be opened; give a pandas, polars, pyarrow or Spark frame, or a path",
+            source,
         )
     opened = open_frame(source, schema, kind, name or f"a {kind} frame")
     if name is not None:
