@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -61,6 +63,38 @@ def sail() -> Iterator[Any]:
             yield session
         finally:
             session.stop()
+
+
+@contextmanager
+def classic() -> Iterator[Any]:
+    """A session of Spark's own, in local mode: two tasks at a time, each of them tried up to three times."""
+    if not (has("pyspark") and has("py4j")):
+        _skip("Spark is not installed (pip install 'pyspark[connect]'; pyspark-client has no engine)")
+    if shutil.which("java") is None:
+        _skip("Spark needs Java (Debian: apt-get install openjdk-17-jre-headless)")
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "2g",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.log.level": "OFF",
+        "spark.pyspark.python": sys.executable,
+        "spark.sql.warehouse.dir": tempfile.mkdtemp(prefix="understudy-spark-"),
+    }
+    builder = SparkSession.builder.master("local[2, 3]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    with quietly():
+        session = builder.getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+        shutil.rmtree(settings["spark.sql.warehouse.dir"], ignore_errors=True)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import pytest
 
 from helpers.builders import BUILDERS
 from helpers.postgres_cluster import cluster, load, skip_without_server
-from helpers.spark_sessions import in_spark, sail
+from helpers.spark_sessions import classic, in_spark, sail
 from understudy.boundary.tables.sources import open as open_table
 
 
@@ -27,7 +27,16 @@ def sail_session():
         yield session
 
 
-@pytest.fixture(scope="session", params=[*BUILDERS, "postgresql", "sail"])
+@pytest.fixture(scope="session")
+def spark_session():
+    """A session of Spark's on this machine: one Java process for all tests of a worker."""
+    with classic() as session:
+        yield session
+
+
+@pytest.fixture(
+    scope="session", params=[*BUILDERS, "postgresql", "sail", pytest.param("spark", marks=pytest.mark.slow)]
+)
 def kind(request):
     """Every kind of table, in turn."""
     return request.param
@@ -41,8 +50,8 @@ def opened(request, tmp_path_factory):
     def make(kind, rows: pa.Table, schema):
         if kind == "postgresql":
             return open_table(load(request.getfixturevalue("postgres"), f"the rows {next(number)}", rows), schema)
-        if kind == "sail":
-            return open_table(in_spark(request.getfixturevalue("sail_session"), rows), schema)
+        if kind in ("sail", "spark"):
+            return open_table(in_spark(request.getfixturevalue(f"{kind}_session"), rows), schema)
         return open_table(BUILDERS[kind](rows, folder / f"t{next(number)}"), schema)
 
     return make

@@ -9,8 +9,9 @@ table has changed meanwhile, and the question is refused before any noise is dra
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +79,16 @@ class SparkTable(TableCard):
         self._seen: tuple[int, ...] | None = None
         self._check_unit()
 
+    def snapshot(self) -> Self:
+        """The same table for one release, which ends with a refusal where a scan sees other rows than the first one."""
+        taken = copy.copy(self)
+        taken._seen = None
+        return taken
+
+    def version(self) -> str | None:
+        """How many rows the first scan saw, and the sum of their digests."""
+        return None if self._seen is None else " ".join(map(str, self._seen))
+
     def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
         if not sets:
             return []
@@ -142,8 +153,8 @@ class SparkTable(TableCard):
             self._seen = seen
         if seen != self._seen:
             raise TableError(
-                f"{self.name} has changed since it was opened, and one release must be of one state of it; open it "
-                "again, at a fixed version where the table has versions",
+                f"{self.name} was changed while it was released, and one release must be of one state of it; give a "
+                "fixed version of it, or a copy where nobody writes, and begin anew",
                 self.name,
             )
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from importlib.metadata import version
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy import __version__
 from understudy.boundary.schema.column import Column
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.grouped_sums import GroupedSums
@@ -44,6 +44,8 @@ DIGEST = "understudy_checksum"
 """The column of digests, which the engine computes."""
 FORM = "name string, place long, counts binary"
 """Of an answer on its way: `counts` are those from `place` on, as 64-bit integers."""
+
+PACKAGE = "understudy"
 
 Answer = dict[str, NDArray[np.int64]]
 Task = Callable[[Iterator[Any]], Iterator[Any]]
@@ -182,7 +184,7 @@ def counting(question: Question, names: Sequence[str], schema: Schema, *, keyed:
 
     With keys each part has all rows of its persons.
     """
-    return partial(_count, __version__, question, names, schema, keyed)
+    return partial(_count, version(PACKAGE), question, names, schema, keyed)
 
 
 def keying(names: Sequence[str], kept: Mapping[str, str], schema: Schema) -> Task:
@@ -190,15 +192,15 @@ def keying(names: Sequence[str], kept: Mapping[str, str], schema: Schema) -> Tas
 
     Of the columns go on those that are `kept`, each under the name that the engine has for it.
     """
-    return partial(_key, __version__, names, kept, schema)
+    return partial(_key, version(PACKAGE), names, kept, schema)
 
 
 # Bound to their arguments and not written inside the functions above: so they are pickled by their names, and nothing
 # of this module but public facts travels.
 def _count(
-    version: str, question: Question, names: Sequence[str], schema: Schema, keyed: bool, batches: Iterator[Any]
+    driver: str, question: Question, names: Sequence[str], schema: Schema, keyed: bool, batches: Iterator[Any]
 ) -> Iterator[Any]:
-    _check_version(version)
+    _check_version(driver)
     found: Answer = {}
     for rows in chunks(batches, None if keyed else CHUNK):
         part = RowsPart(_named(rows.drop_columns(DIGEST), names), schema, keyed=keyed)
@@ -207,9 +209,9 @@ def _count(
 
 
 def _key(
-    version: str, names: Sequence[str], kept: Mapping[str, str], schema: Schema, batches: Iterator[Any]
+    driver: str, names: Sequence[str], kept: Mapping[str, str], schema: Schema, batches: Iterator[Any]
 ) -> Iterator[Any]:
-    _check_version(version)
+    _check_version(driver)
     for rows in chunks(batches, CHUNK):
         known = _named(rows, names)
         keys = RowsPart(known.drop_columns(DIGEST), schema).keys()
@@ -229,8 +231,9 @@ def add_up(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def _check_version(driver: str) -> None:
-    if driver != __version__:
-        raise InternalError(f"understudy {__version__} on an executor must be the driver's, {driver}.", driver)
+    """Another version might read a row in another way."""
+    if version(PACKAGE) != driver:
+        raise InternalError(f"understudy {version(PACKAGE)} on an executor must be the driver's, {driver}.", driver)
 
 
 def chunks(batches: Iterator[Any], most: int | None) -> Iterator[pa.Table]:

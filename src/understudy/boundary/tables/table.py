@@ -108,8 +108,8 @@ def source_of(table: Table) -> str | None:
 
 
 def is_table(source: object) -> TypeGuard[Table]:
-    """By what no kind of frame has: `isinstance` alone asks for all attributes, of which a lazy frame warns, and a frame
-    of Spark's has whatever it is asked for."""
+    """By what no frame has: `isinstance` alone asks for all attributes in any order, and a lazy frame warns of one."""
+    # Of its type, since a frame of Spark's takes any name for that of a column.
     return hasattr(type(source), "count_cells") and isinstance(source, Table)
 
 
