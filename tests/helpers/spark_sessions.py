@@ -53,16 +53,15 @@ def sail_server() -> Iterator[str]:
 
 
 @contextmanager
-def sail() -> Iterator[Any]:
-    """A session of Sail's."""
-    with sail_server() as address, quietly():
+def sail_session_at(address: str) -> Iterator[Any]:
+    with quietly():
         from pyspark.sql import SparkSession
 
         session = SparkSession.builder.remote(address).create()
-        try:
-            yield session
-        finally:
-            session.stop()
+    try:
+        yield session
+    finally:
+        session.stop()
 
 
 @contextmanager
@@ -82,9 +81,9 @@ def classic() -> Iterator[Any]:
         "spark.driver.memory": "2g",
         "spark.sql.shuffle.partitions": "2",
         "spark.log.level": "OFF",
-        "spark.pyspark.python": sys.executable,
         "spark.sql.warehouse.dir": tempfile.mkdtemp(prefix="understudy-spark-"),
     }
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # by which executors run Python: understudy must be installed there
     builder = SparkSession.builder.master("local[2, 3]")
     for name, value in settings.items():
         builder = builder.config(name, value)

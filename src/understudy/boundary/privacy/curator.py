@@ -31,7 +31,7 @@ from understudy.boundary.privacy.mechanisms.subsampling import check_trainable
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.cache import CachedTable
-from understudy.boundary.tables.table import Table
+from understudy.boundary.tables.table import Table, snapshot_of
 from understudy.errors import BudgetExhausted, InternalError, MethodError
 
 
@@ -80,7 +80,7 @@ class Curator(Queryable):
         `keys` are the columns whose private values will be asked for, which costs a part of δ; by default all that the
         schema has. With a journal, which needs a ledger, it keeps its answers there, or goes on with those.
         """
-        cached, payer = CachedTable(table), Payer(budget, ledger, purpose, analyst)
+        cached, payer = CachedTable(snapshot_of(table)), Payer(budget, ledger, purpose, analyst)
         randomness = randomness or ExactRandomness.system()
         if journal is None:
             return cls(table.schema, budget, RowGate(cached, payer, randomness), keys)

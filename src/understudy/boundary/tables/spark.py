@@ -178,12 +178,11 @@ class SparkTable(TableCard):
 
     def _digested(self, names: Sequence[str]) -> Any:
         """These columns of the rows, and a digest of each row over all columns."""
-        from pyspark.sql import functions as fn
-
-        columns = [fn.col(self._renamed[c.name]) for c in self.schema.in_table]
+        columns = [self._renamed[c.name] for c in self.schema.in_table]
         # A hash passes over nulls, so that it is told where they are.
-        digest = fn.xxhash64(*columns, *map(fn.isnull, columns)).alias(DIGEST)
-        return self._frame.select(*(fn.col(self._renamed[name]) for name in names), digest)
+        digest = f"xxhash64({', '.join([*columns, *(f'isnull({c})' for c in columns)])}) AS {DIGEST}"
+        # As texts: pyspark's own functions take any frame for one of the kind of session that was begun last.
+        return self._frame.selectExpr(*(self._renamed[name] for name in names), digest)
 
     def _keyed_form(self, names: Sequence[str]) -> Any:
         from pyspark.sql import types
@@ -202,17 +201,22 @@ def is_spark_frame(source: Any) -> bool:
 def spark_frame(address: str) -> Any:
     """The table, or the Parquet file as the server sees it, behind `sc://host:port::name`; no row is read."""
     server, inside = split_address(address)
+    session = session_at(server)
+    if inside.lower().rstrip("/").endswith(PARQUET):
+        return session.read.parquet(inside)
+    return session.table(inside)
+
+
+def session_at(server: str) -> Any:
+    """A session of Spark Connect, of which no row is asked."""
     try:
         from pyspark.sql import SparkSession
 
-        session = SparkSession.builder.remote(server).create()
+        return SparkSession.builder.remote(server).create()
     except ImportError:
         raise TableError("tables behind Spark Connect need pyspark: pip install 'understudy[spark]'", None) from None
     except Exception as error:
         raise unreadable("the Spark server", error) from None
-    if inside.lower().rstrip("/").endswith(PARQUET):
-        return session.read.parquet(inside)
-    return session.table(inside)
 
 
 def split_address(address: str) -> tuple[str, str]:

@@ -107,6 +107,11 @@ def source_of(table: Table) -> str | None:
     return getattr(table, "source", None)
 
 
+def snapshot_of(table: Table) -> Table:
+    """The table as it is now, whatever others write; itself where nobody else can, or where a change is refused."""
+    return table.snapshot() if hasattr(table, "snapshot") else table
+
+
 def is_table(source: object) -> TypeGuard[Table]:
     """By what no frame has: `isinstance` alone asks for all attributes in any order, and a lazy frame warns of one."""
     # Of its type, since a frame of Spark's takes any name for that of a column.
