@@ -32,6 +32,7 @@ from understudy.boundary.tables import spark_tasks
 from understudy.boundary.tables.spark import is_spark_frame
 from understudy.boundary.tables.spark_tasks import CountSets, CountValues, add_up, counting, parted, read, written
 from understudy.boundary.tables.table import Table, is_table, snapshot_of
+from understudy.cli import run
 from understudy.errors import InternalError, MethodError, TableError
 from understudy.methods.method import Options
 from understudy.predictors.classifiers import PrivateForest
@@ -196,8 +197,33 @@ def test_a_query_has_the_answer_of_a_frame(session: Any):
         us.query(us.open(source, SCHEMA), QUERY, epsilon=1e4, ledger=False)
         for source in (rows, in_spark(session, rows))
     ]
-    (one, other) = (np.array([list(map(float, row[1:])) for row in answer.rows]) for answer in found)
+    (one, other) = ([[figure.value for figure in group.figures] for group in answer] for answer in found)
     np.testing.assert_allclose(one, other, rtol=1e-2)
+
+
+def test_the_command_line_takes_an_address(sail_address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    pq.write_table(rows_of(400), tmp_path / "rows.parquet")
+    (tmp_path / "s.toml").write_text(TOML)
+    data, ledger = f"{sail_address}::{tmp_path / 'rows.parquet'}", str(tmp_path / "l.sqlite")
+    where = ["--schema", str(tmp_path / "s.toml"), "--ledger", ledger]
+    made = [
+        "--epsilon",
+        "2",
+        "--delta",
+        "1e-6",
+        "--method",
+        "independent",
+        "--rows",
+        "50",
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    assert run(["synth", data, *where, *made]) == 0
+    assert len((tmp_path / "out" / "synthetic.csv").read_text().splitlines()) == 51
+    assert run(["query", data, "SELECT COUNT(*) FROM data WHERE row < 5", "--epsilon", "1", *where]) == 0
+    assert run(["synth", data, "--schema", where[1], *made, "--overwrite"]) == 2
+    assert "ledger" in capsys.readouterr().err
+    assert len(Ledger.open(tmp_path / "l.sqlite").entries()) == 2
 
 
 # ---------------------------------------------------------------- whatever a row holds
