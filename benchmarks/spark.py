@@ -4,7 +4,7 @@
     scripts/bench spark --rows 20000000      the release of `rake` from that many rows, on each engine
 
 Each engine runs in a process of its own, on two tasks at a time. Processor time is that of the engine and of all that
-it starts; pairs are counted twice to warm up, and then five times.
+it starts; pairs are counted twice to warm up, and then `--rounds` times.
 """
 
 from __future__ import annotations
@@ -81,18 +81,25 @@ def opened(engine: str, path: str) -> tuple[Any, Any, Any]:
     return us.open(session.read.parquet(path), schema, name="rows"), schema, session
 
 
+SERVERS: list[Any] = []
+"""They end when nobody holds them."""
+
+
 def session_of(engine: str) -> Any:
     from helpers.spark_sessions import classic, quietly
 
     if engine == "spark":
-        return classic().__enter__()
+        SERVERS.append(classic())
+        return SERVERS[-1].__enter__()
     with quietly():
         from pysail.spark import SparkConnectServer
-        from pyspark.sql import SparkSession
+
+        from understudy.boundary.tables.spark import session_at
 
         server = SparkConnectServer("127.0.0.1", 0)
         server.start(background=True)
-        return SparkSession.builder.remote(f"sc://127.0.0.1:{server.listening_address[1]}").create()
+        SERVERS.append(server)
+        return session_at(f"sc://127.0.0.1:{server.listening_address[1]}")
 
 
 def processor_time() -> float:
@@ -211,17 +218,16 @@ def table_of(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def pairs_section(path: Path, rows: int) -> str:
-    found = {engine: measured("pairs", engine, path) for engine in ENGINES}
+def pairs_section(path: Path, rows: int, rounds: int) -> str:
+    found = {engine: measured("pairs", engine, path, rounds) for engine in ENGINES}
     base = found["duckdb"]["cpu"]
     lines = [
         [e, f"{f['cpu']:.2f}", f"{f['cpu'] / base:.1f} ×", f"{f['wall']:.1f}", agrees(f, found["duckdb"])]
         for e, f in found.items()
     ]
     head = ["engine", "processor seconds", "of DuckDB's", "seconds", "the same counts"]
-    text = (
-        f"All {COLUMNS * (COLUMNS - 1) // 2} pairs of {COLUMNS} columns × {rows:,} rows of Parquet, warm, median of 5:"
-    )
+    pairs = COLUMNS * (COLUMNS - 1) // 2
+    text = f"All {pairs} pairs of {COLUMNS} columns × {rows:,} rows of Parquet, warm, median of {rounds}:"
     return f"{text}\n\n{table_of(head, lines)}\n"
 
 
@@ -263,7 +269,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         small = Path(folder) / "small.parquet"
         made(small, 1_000_000)
-        sections = [pairs_section(small, 1_000_000), killed_section(small)]
+        sections = [pairs_section(small, 1_000_000, given.rounds), killed_section(small)]
         for rows in given.rows:
             path = Path(folder) / f"rows{rows}.parquet"
             made(path, rows)

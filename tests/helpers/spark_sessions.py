@@ -16,6 +16,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from understudy.boundary.tables.spark import session_at
+
 REQUIRED = "UNDERSTUDY_SPARK_REQUIRED"
 _SERVE = """
 from pysail.spark import SparkConnectServer
@@ -55,9 +57,7 @@ def sail_server() -> Iterator[str]:
 @contextmanager
 def sail_session_at(address: str) -> Iterator[Any]:
     with quietly():
-        from pyspark.sql import SparkSession
-
-        session = SparkSession.builder.remote(address).create()
+        session = session_at(address)
     try:
         yield session
     finally:

@@ -141,6 +141,12 @@ def test_an_address_that_leads_nowhere_is_refused_in_one_sentence(sail_address: 
         us.open(sail_address + inside, SCHEMA)
 
 
+@pytest.mark.parametrize("address", ["sc://127.0.0.1:1::t", "sc://127.0.0.1:99999::t", "sc://::t"])
+def test_a_server_that_is_not_there_is_refused_at_once(address: str):
+    with pytest.raises(TableError, match="the Spark server can't be reached; check the address"):
+        us.open(address, SCHEMA)
+
+
 def test_a_unit_needs_a_declared_order(session: Any):
     schema = Schema.loads(TOML + '[unit]\ncolumn = "key"\nmax_rows = 2\n')
     with pytest.raises(TableError, match=r'no order of their own .* \[unit\] column = "key", order = '):

@@ -10,8 +10,10 @@ table has changed meanwhile, and the question is refused before any noise is dra
 from __future__ import annotations
 
 import copy
+import socket
 from collections.abc import Sequence
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +52,10 @@ from understudy.errors import TableError
 SCHEME = "sc://"
 """Begins an address of Spark Connect."""
 PARQUET = (".parquet", ".pq")
+PORT = 15002
+"""Of Spark Connect, where an address names none."""
+SECONDS = 20
+"""That a server may take to answer at all."""
 
 
 class SparkTable(TableCard):
@@ -209,14 +215,25 @@ def spark_frame(address: str) -> Any:
 
 def session_at(server: str) -> Any:
     """A session of Spark Connect, of which no row is asked."""
+    _demand_reachable(server)
     try:
-        from pyspark.sql import SparkSession
+        # By its own module: the general one would switch the whole process over, and break classic frames in it.
+        from pyspark.sql.connect.session import SparkSession
 
         return SparkSession.builder.remote(server).create()
     except ImportError:
         raise TableError("tables behind Spark Connect need pyspark: pip install 'understudy[spark]'", None) from None
     except Exception as error:
         raise unreadable("the Spark server", error) from None
+
+
+def _demand_reachable(server: str) -> None:
+    """Refuses an address at which nobody answers; pyspark would try it for ten minutes."""
+    where = urlsplit(server)
+    try:
+        socket.create_connection((where.hostname or "", where.port or PORT), SECONDS).close()
+    except (OSError, ValueError):
+        raise TableError("the Spark server can't be reached; check the address, and whether it runs", None) from None
 
 
 def split_address(address: str) -> tuple[str, str]:
