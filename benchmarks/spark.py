@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
 COLUMNS, ENGINES = 15, ("duckdb", "sail", "spark")
-RESULT = ROOT / "benchmarks" / "results" / "spark.md"
+RESULTS = ROOT / "benchmarks" / "results"
 
 
 def schema_text() -> str:
@@ -258,7 +258,7 @@ def agrees(found: dict[str, Any], base: dict[str, Any]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, nargs="*", default=[])
+    parser.add_argument("--rows", type=int)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--do", nargs=3)
     given = parser.parse_args()
@@ -267,17 +267,19 @@ def main() -> None:
         print(json.dumps(WORK[work](engine, path, given.rounds)), flush=True)
         os._exit(0)  # the engines have threads that nobody ends
     with tempfile.TemporaryDirectory() as folder:
-        small = Path(folder) / "small.parquet"
-        made(small, 1_000_000)
-        sections = [pairs_section(small, 1_000_000, given.rounds), killed_section(small)]
-        for rows in given.rows:
-            path = Path(folder) / f"rows{rows}.parquet"
-            made(path, rows)
-            sections.append(release_section(path, rows))
-            path.unlink()
+        path = Path(folder) / "rows.parquet"
+        if given.rows:
+            made(path, given.rows)
+            write("spark-release", release_section(path, given.rows))
+        else:
+            made(path, 1_000_000)
+            write("spark", pairs_section(path, 1_000_000, given.rounds), killed_section(path))
+
+
+def write(name: str, *sections: str) -> None:
     head = "# Spark and Sail beside DuckDB\n\nWritten by `scripts/bench spark`, on two cores that other work shared.\n"
-    RESULT.write_text("\n".join([head, *sections]))
-    print(RESULT.read_text())
+    (RESULTS / f"{name}.md").write_text("\n".join([head, *sections]))
+    print((RESULTS / f"{name}.md").read_text())
 
 
 if __name__ == "__main__":
