@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -135,3 +137,22 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: Any) -> It
     name = f"{request.config.stash[SEED]} {fixturedef.baseid} {fixturedef.argname} {request.param_index}"
     with draws.stream(name):
         return (yield)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Which engine passed how many tests of the suite that all tables share, wherever that suite was run."""
+    found: dict[str, Counter[str]] = {}
+    for outcome in ("passed", "failed", "error", "skipped"):
+        for report in terminalreporter.stats.get(outcome, ()):
+            engine = _ENGINE.search(report.nodeid)
+            if engine and "test_conformance.py::" in report.nodeid:
+                found.setdefault(engine[1], Counter())[outcome] += 1
+    if found:
+        terminalreporter.section("tables that conform (tests/boundary/tables/test_conformance.py)")
+    for engine, outcomes in sorted(found.items()):
+        terminalreporter.line(f"{engine:12} " + ", ".join(f"{count} {said}" for said, count in outcomes.items()))
+
+
+_ENGINE = re.compile(
+    r"\[(pandas|polars|polars-lazy|pyarrow|csv|csv-gz|parquet|duckdb|sqlite|postgresql\S*?|sail|spark)(?:-\d+)?\]$"
+)

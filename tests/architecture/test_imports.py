@@ -72,6 +72,7 @@ STATED: dict[str, tuple[str, ...]] = {
     "understudy.releases.priors": ("rows.Rows",),
     # Codes that a study made itself, put behind the boundary.
     "understudy.lab.studies.documents.prediction_grid": ("cache.EncodedTable",),
+    "understudy.lab.audits.checks.server": ("spark.session_at",),
     # The auditor's made-up tables, and the boundary broken on purpose.
     "understudy.lab.audits.checks.boundary": ("cache.CachedTable",),
     "understudy.lab.audits.harness": ("cache.CachedTable",),

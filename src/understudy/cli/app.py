@@ -412,7 +412,9 @@ def audit(
     ] = "add-remove",
     postgres: Annotated[
         str | None,
-        _option("Also look at a server, as in postgresql://host/database, with made-up tables that are dropped again."),
+        _option(
+            "Also look at a server, postgresql://host/database or sc://host:port, with made-up tables that are dropped."
+        ),
     ] = None,
     report: Report = None,
     quiet: Quiet = False,

@@ -240,3 +240,27 @@ SCHEMAS = st.builds(
 @settings(max_examples=100, deadline=None)
 def test_generated_schemas_round_trip(schema):
     assert Schema.loads(schema.dumps()) == schema
+
+
+ORDERED = '[unit]\ncolumn = "id"\nmax_rows = 3\norder = {}\n[columns.id]\ntype = "identifier"\n[columns.seen]\n{}'
+SEEN = 'type = "datetime"\nmin = 2020-01-01\nmax = 2020-12-31\n'
+
+
+def test_the_order_of_a_persons_rows_is_kept_and_written_only_where_it_is_declared():
+    schema = Schema.loads(ORDERED.format('"seen"', SEEN))
+    assert schema.unit is not None and schema.unit.order == "seen"
+    assert Schema.loads(schema.dumps()) == schema
+    assert "order" not in Schema.loads(ORDERED.format('"seen"', SEEN).replace('order = "seen"\n', "")).dumps()
+
+
+@pytest.mark.parametrize(
+    ("order", "column", "said"),
+    [
+        ("5", SEEN, r"unit: order .*5.* must be the name of a column"),
+        ('"when"', SEEN, r"unit: order .*when.* must be one of the columns of the table"),
+        ('"seen"', SEEN + 'format = "%d/%m/%Y"\n', r"has a format .* ISO dates alone; name another column"),
+    ],
+)
+def test_an_order_that_can_order_nothing_is_refused(order: str, column: str, said: str):
+    with pytest.raises(SchemaError, match=said):
+        Schema.loads(ORDERED.format(order, column))

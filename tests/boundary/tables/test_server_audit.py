@@ -28,6 +28,18 @@ def test_people_on_a_server_are_told_apart(name: str, postgres: str) -> None:
     assert (looked.name, looked.outcome) == (SERVER, PASSED)
 
 
+@pytest.mark.slow_after(1)
+@pytest.mark.parametrize("name", ["independent", "private-tree", "query-groups"])
+def test_people_in_spark_are_told_apart(name: str, sail_address: str) -> None:
+    looked = boundary(name, sail_address)._server()
+    assert (looked.name, looked.outcome) == (SERVER, PASSED)
+
+
+def test_people_in_spark_who_are_not_are_found(sail_address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "opened", lambda frame, schema: by_raw_id(frame.toArrow(), schema))
+    assert boundary("independent", sail_address)._server().outcome == FAILED
+
+
 def test_people_who_are_not_are_found(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By ids as they are written: what `raw-ids` does to a frame, on the server's own rows."""
     monkeypatch.setattr(server, "opened", lambda url, schema: by_raw_id(_fetched(url), schema))

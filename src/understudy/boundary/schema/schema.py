@@ -64,13 +64,19 @@ STATUSES = (DECLARED, DRAFT, CONFIRMED, UNCHANGED)
 
 @dataclass(frozen=True)
 class Unit:
-    """What one person contributes: at most `max_rows` rows that carry the same value in `column`."""
+    """What one person contributes: at most `max_rows` rows that carry the same value in `column`.
+
+    The first ones count, in the order of the values of `order`; without it, in the table's own order.
+    """
 
     column: str
     max_rows: int = 1
+    order: str | None = None
 
     def __post_init__(self) -> None:
         whole_number("unit: max_rows", self.max_rows, 1, error=SchemaError, subject=self)
+        if self.order is not None and not isinstance(self.order, str):
+            raise SchemaError(f"unit: order ({shown(self.order)}) must be the name of a column", self)
 
 
 @dataclass(frozen=True)
@@ -199,10 +205,24 @@ class Schema(Card):
             raise SchemaError(
                 f"unit: column {shown(self.unit.column)} is not among the columns of the schema", self.unit
             )
+        if self.unit.order is not None:
+            self._check_order(self.unit.order)
         if self.neighbours == REPLACE_ONE and self.unit.max_rows > 1:
             # Every sensitivity under replace-one is that of one row put in place of another.
             raise SchemaError(
                 f'unit: max_rows ({self.unit.max_rows}) must be 1 with neighbours = "replace-one"; use "add-remove"',
+                self.unit,
+            )
+
+    def _check_order(self, name: str) -> None:
+        """Rows are put in order by what stands in the table, dates as texts."""
+        if name not in {c.name for c in self.in_table}:
+            raise SchemaError(f"unit: order ({shown(name)}) must be one of the columns of the table", self.unit)
+        column = self._by_name[name]
+        if isinstance(column, Datetime) and column.format:
+            raise SchemaError(
+                f"unit: order ({shown(name)}) has a format ({column.format}), and dates put rows in order as ISO dates "
+                "alone; name another column",
                 self.unit,
             )
 
@@ -454,6 +474,8 @@ class Schema(Card):
             out["missing_values"] = list(self.missing_values)
         if self.unit:
             out["unit"] = {"column": self.unit.column, "max_rows": self.unit.max_rows}
+            if self.unit.order is not None:
+                out["unit"]["order"] = self.unit.order
         if self.file:
             out["file"] = self.file.to_dict()
         out["columns"] = {c.name: _facts(c) for c in self.columns}
@@ -634,8 +656,8 @@ def _unit(raw: Any) -> Unit | None:
         return None
     if not isinstance(raw, dict) or not isinstance(raw.get("column"), str):
         raise SchemaError('unit needs a column, such as [unit] column = "patient_id"', raw)
-    _known("unit", raw, ("column", "max_rows"))
-    return Unit(raw["column"], raw.get("max_rows", 1))
+    _known("unit", raw, ("column", "max_rows", "order"))
+    return Unit(raw["column"], raw.get("max_rows", 1), raw.get("order"))
 
 
 def _drafted(raw: Any) -> str | None:

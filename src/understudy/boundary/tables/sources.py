@@ -20,6 +20,7 @@ from understudy.boundary.tables.excel import read_sheet
 from understudy.boundary.tables.frame import FrameTable, kind_of, to_arrow
 from understudy.boundary.tables.postgres import PostgresTable
 from understudy.boundary.tables.server import SCHEMES
+from understudy.boundary.tables.spark import SCHEME, SparkTable, is_spark_frame, spark_frame
 from understudy.boundary.tables.sqlite import ENDINGS as SQLITE_ENDINGS
 from understudy.boundary.tables.sqlite import SqliteTable
 from understudy.boundary.tables.streamed import StreamedTable
@@ -38,7 +39,8 @@ def open(
     """Puts private rows behind the boundary.
 
     `source` is a data frame (pandas, polars, pyarrow), the path of a CSV or Parquet file, a table of a DuckDB or SQLite
-    file written `path/to/file.duckdb::table`, or one on a PostgreSQL server, `postgresql://host/database::table`.
+    file written `path/to/file.duckdb::table`, one on a PostgreSQL server, `postgresql://host/database::table`, a data
+    frame of Spark's, or a table behind Spark Connect, `sc://host:15002::catalog.table`.
 
     What is asked of a file is debited from the ledger beside it.
 
@@ -78,6 +80,8 @@ def open(
         raise TableError(
             "pushdown is for tables on a PostgreSQL server, and all others are counted here; leave it out", source
         )
+    if isinstance(source, str) and source.startswith(SCHEME):
+        return SparkTable(spark_frame(source), schema, address=source, name=name)
     if isinstance(source, str | Path) and str(source).partition("::")[0].lower().endswith(SQLITE_ENDINGS):
         return _open_sqlite(str(source), schema, name)
     if isinstance(source, str | Path):
@@ -90,10 +94,13 @@ def open(
         # Links are followed and names of tables lowered (to DuckDB they are the same): one table has one ledger.
         table.identity = f"{Path(where).resolve()}{separator}{inside.lower()}"
         return table
+    if is_spark_frame(source):
+        return SparkTable(source, schema, name=name)
     kind = kind_of(source)
     if kind is None:
         raise TableError(
-            f"a {type(source).__name__} can't be opened; give a pandas, polars or pyarrow frame, or a path", source
+            f"a {type(source).__name__} can't be opened; give a pandas, polars, pyarrow or Spark frame, or a path",
+            source,
         )
     opened = open_frame(source, schema, kind, name or f"a {kind} frame")
     if name is not None:

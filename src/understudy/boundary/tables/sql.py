@@ -26,6 +26,8 @@ READINGS = "readings"
 """The subquery in which each value of a row is read as its column's type, once."""
 PERSON = "understudy_person"
 """Whose row it is, where the schema names a unit."""
+PLACES = ("understudy_number", "understudy_text", "understudy_digest")
+"""Where a row stands among those of its person, where the schema says by which column: `select_keys`."""
 MOMENT = "UNDERSTUDY_MOMENT"
 """A function of a text: the ISO date or time that it is, in UTC, and null for any other text."""
 DUCKDB_FUNCTIONS = f"""
@@ -69,36 +71,74 @@ class Source:
     relation: Expression
     columns: Mapping[str, Stored]
     order: Expression | None = None
+    keyed: bool = False
+    """Whether the rows have the columns of `select_keys` already."""
 
 
 def capped(source: Source, unit: Unit | None, missing_values: Sequence[str]) -> Expression:
-    """The rows that count: with a unit, the first `max_rows` of each person in the source's own order.
+    """The rows that count: with a unit, the first `max_rows` of each person in the order of `_placed`.
 
     A row without an id belongs to nobody whose rows could be capped, so it does not count. That is a rule of the row
     alone, and which rows of a person count depends on that person's rows alone: one person more or less moves at most
     `max_rows` rows, and no row of anybody else.
     """
     # The proof, for both neighbouring relations: docs/concepts/tables.md, "One person, several rows".
-    everything = exp.select("*").from_(source.relation)
     if unit is None:
-        return everything
+        return exp.select("*").from_(source.relation)
+    placed, places = _placed(source, unit, missing_values)
+    turn = exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[exp.column(PERSON)],
+        order=exp.Order(expressions=[exp.Ordered(this=exp.column(p), nulls_first=False) for p in places]),
+    )
+    named = exp.not_(exp.column(PERSON).is_(exp.null()))
+    numbered = exp.select("*", exp.alias_(turn, "understudy_turn")).from_(placed.subquery("placed")).where(named)
+    return exp.select("*").from_(numbered.subquery("numbered")).where(f"understudy_turn <= {unit.max_rows:d}")
+
+
+def _placed(source: Source, unit: Unit, missing_values: Sequence[str]) -> tuple[Expression, Sequence[str]]:
+    """The rows with whose they are and where they stand among these, and the columns that say so.
+
+    They stand in the order of the column that the schema names, and else in the source's own order.
+    """
+    everything = exp.select("*").from_(source.relation)
+    if source.keyed:
+        return everything, PLACES
+    if unit.order is not None:
+        keys = keys_of(source.columns, unit, missing_values)
+        return exp.select("*", *keys).from_(everything.subquery(ROWS)), PLACES
     order = source.order
     if order is None:
         # The order of the scan: DuckDB preserves that of insertion by default, and `connect` locks all settings but the
         # number of threads.
         order = exp.Window(this=exp.RowNumber())
     person = person_of(source.columns[unit.column], missing_values)
-    placed = exp.select("*", exp.alias_(order, "understudy_place"), exp.alias_(person, PERSON)).from_(
-        everything.subquery(ROWS)
-    )
-    turn = exp.Window(
-        this=exp.RowNumber(),
-        partition_by=[exp.column(PERSON)],
-        order=exp.Order(expressions=[exp.column("understudy_place")]),
-    )
-    named = exp.not_(exp.column(PERSON).is_(exp.null()))
-    numbered = exp.select("*", exp.alias_(turn, "understudy_turn")).from_(placed.subquery("placed")).where(named)
-    return exp.select("*").from_(numbered.subquery("numbered")).where(f"understudy_turn <= {unit.max_rows:d}")
+    placed = exp.select("*", exp.alias_(order, "understudy_place"), exp.alias_(person, PERSON))
+    return placed.from_(everything.subquery(ROWS)), ("understudy_place",)
+
+
+def keys_of(columns: Mapping[str, Stored], unit: Unit, missing_values: Sequence[str]) -> list[Expression]:
+    """Whose row it is, and its place among them: by the texts in the column `unit.order`, numbers by their size.
+
+    Of equal ones a digest of the whole row decides, so that the order is the same on every engine, whichever way the
+    rows come. Rows with one digest are equal, so that it does not matter which of them counts.
+    """
+    assert unit.order is not None
+    stored = columns[unit.order]
+    # By name: a file may have its columns in another order than a server.
+    texts = [text_of(columns[name], exactly=True) for name in sorted(columns)]
+    known = [exp.Coalesce(this=text, expressions=[exp.Literal.string("\x1e")]) for text in texts]
+    row = exp.Anonymous(this="CONCAT_WS", expressions=[exp.Literal.string("\x1f"), *known])
+    found = (_number(stored), text_of(stored, exactly=True), exp.Anonymous(this="MD5", expressions=[row]))
+    person = person_of(columns[unit.column], missing_values)
+    return [exp.alias_(person, PERSON), *(exp.alias_(f, p) for f, p in zip(found, PLACES, strict=True))]
+
+
+def select_keys(source: Source, unit: Unit, missing_values: Sequence[str]) -> Expression:
+    """The keys of every row, in the order of the rows; whose it is as a text."""
+    person, *places = keys_of(source.columns, unit, missing_values)
+    text = exp.alias_(exp.cast(person.this, "text"), PERSON)
+    return exp.select(text, *places).from_(exp.select("*").from_(source.relation).subquery(ROWS))
 
 
 def person_of(stored: Stored, missing_values: Sequence[str]) -> Expression:

@@ -31,7 +31,7 @@ class Table(Protocol):
 
     @property
     def kind(self) -> str:
-        """The kind of table ("pandas", "polars", "pyarrow", "csv", "parquet", "duckdb", "postgresql").
+        """The kind of table ("pandas", "polars", "pyarrow", "csv", "parquet", "duckdb", "postgresql", "spark").
 
         A synthetic one copies it.
         """
@@ -125,7 +125,8 @@ def version_of(table: Table) -> str | None:
 
 def is_table(source: object) -> TypeGuard[Table]:
     """By what no frame has: `isinstance` alone asks for all attributes in any order, and a lazy frame warns of one."""
-    return hasattr(source, "count_cells") and isinstance(source, Table)
+    # Of its type, since a frame of Spark's takes any name for that of a column.
+    return hasattr(type(source), "count_cells") and isinstance(source, Table)
 
 
 def read_codes(table: Table, domain: Domain, grid: Grid) -> NDArray[np.integer[Any]]:

@@ -78,7 +78,7 @@ def audit(
         out: A folder that keeps the rounds of the games, so that an audit that was stopped goes on where it was.
         jobs: How many processes play.
         postgres: The address of a server, such as postgresql://host/database, on which made-up tables may be made and
-            dropped again; then the boundary is looked at there, too.
+            dropped again, or of Spark Connect, sc://host:15002; then the boundary is looked at there, too.
         progress: A function of the name of each part as it begins, or an `understudy.progress.Progress`.
 
     Returns:

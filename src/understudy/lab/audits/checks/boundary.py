@@ -204,7 +204,7 @@ class Boundary:
     # --- a server
 
     def _server(self) -> AuditCheck:
-        """People on PostgreSQL, where the same SQL is another dialect's."""
+        """People on PostgreSQL, where the same SQL is another dialect's, or on Spark."""
         if self.postgres is None:
             return AuditCheck(SERVER, SKIPPED, NO_SERVER)
         people = [p for p in people_pairs(self.canary) if p.frame != PANDAS]

@@ -1,7 +1,9 @@
-"""Made-up rows on a PostgreSQL server that somebody named: tables of a schema of their own, which is dropped again."""
+"""Made-up rows on a server that somebody named: tables of a schema of their own in PostgreSQL, which is dropped again,
+and frames that nothing keeps in Spark."""
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import itertools
 import secrets
@@ -10,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.spark import session_at
 from understudy.boundary.tables.table import Table
 from understudy.errors import TableError
 from understudy.lab.audits.harness import opened
@@ -24,6 +27,9 @@ TYPES = {"int64": "bigint", "double": "double precision", "bool": "boolean"}
 @contextmanager
 def served(url: str) -> Iterator[Callable[[pa.Table, Schema], Table]]:
     """A way to open rows on the server."""
+    if url.startswith("sc://"):
+        yield _sent_to_spark(url)
+        return
     try:
         import psycopg
         from psycopg import sql
@@ -50,6 +56,18 @@ def served(url: str) -> Iterator[Callable[[pa.Table, Schema], Table]]:
             # A connection that is still open elsewhere would make DROP wait for ever.
             connection.execute("SET lock_timeout = '10s'")
             connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(place)))
+
+
+def _sent_to_spark(url: str) -> Callable[[pa.Table, Schema], Table]:
+    """A person's rows, which have no order there, are put in that of the column that tells the persons apart."""
+    session = session_at(url)
+
+    def opened_there(rows: pa.Table, schema: Schema) -> Table:
+        if schema.unit is not None:
+            schema = dataclasses.replace(schema, unit=dataclasses.replace(schema.unit, order=schema.unit.column))
+        return opened(session.createDataFrame(rows), schema)
+
+    return opened_there
 
 
 def _load(connection: Any, place: str, name: str, rows: pa.Table) -> None:
