@@ -115,7 +115,7 @@ class PredictorSubject(Subject):
         shares = fitted.predict_proba(pa.table({name: [EQUAL.get(name), OTHER.get(name)] for name in names}))
         numbers = {f"share {i} of row {j}": float(p) for j, row in enumerate(shares) for i, p in enumerate(row)}
         answers = [(q.question, q.value.shape) for q in curator.record]
-        trees = [repr(leaves.tree) for leaves in fitted.leaves_]
+        trees = [repr(tree) for tree in fitted.trees_]
         outside = {"classes": fitted.classes_.tolist(), "questions": answers, "trees": trees}
         return RunOutput(outside, numbers=numbers)
 
