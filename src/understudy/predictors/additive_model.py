@@ -1,7 +1,7 @@
 """Sums of trees: a public function of a row's codes, in whole numbers.
 
-Every tree adds a whole number of steps to one output (or to all of them), and outputs are log-odds in steps of 2^-10. No
-float has a part in it, so that what the model says of a row depends on that row alone: vectorised floating-point
+Every tree adds a whole number of steps to one output (or to all of them), and outputs are log-odds in steps of 2^-10.
+No float has a part in it, so that what the model says of a row depends on that row alone: vectorised floating-point
 functions may round the same number differently at different places of an array.
 """
 
@@ -56,7 +56,8 @@ class BoostedTree:
 
     def fits(self, domain: Domain, outputs: int) -> bool:
         whole = all(len(s) == outputs and all(type(v) is int and abs(v) <= MOST_STEPS for v in s) for s in self.steps)
-        return whole and type(self.tree) is DecisionTree and self.tree.fits(domain) and len(self.steps) == self.tree.leaves
+        complete = type(self.tree) is DecisionTree and self.tree.fits(domain) and len(self.steps) == self.tree.leaves
+        return whole and complete
 
 
 @dataclass(frozen=True)
@@ -110,5 +111,3 @@ def single_output(values: Sequence[float] | Floats, output: int, outputs: int) -
     table = np.zeros((len(values), outputs))
     table[:, output] = values
     return table
-
-

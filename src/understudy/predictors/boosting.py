@@ -25,13 +25,13 @@ from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.grouped_sums import SumNeighbours
 from understudy.parameters import whole_number
 from understudy.predictors.additive_model import STEPS, AdditiveModel, BoostedTree, single_output
-from understudy.predictors.decision_tree import DecisionTree, Floats, sums_of_children
+from understudy.predictors.decision_tree import DecisionTree, Floats, LeafCounts, sums_of_children
 from understudy.predictors.gradients import (
     GRAIN,
     GradientCells,
-    GradientSums,
     GradientTable,
     HuberLoss,
+    LeafSums,
     LogisticLoss,
     Loss,
     Pull,
@@ -41,8 +41,12 @@ from understudy.predictors.splits import ColumnSplit, options
 from understudy.predictors.tasks import ClassificationTask, RegressionTask
 from understudy.predictors.tree_induction import counted_tree, row_number
 
-FIRST_SHARE, SIGNAL_OF_ROUNDS = 0.5, 1000.0
-"""Of the budget, for the tree that is counted; with less signal than that for each class, it takes all there is."""
+SIGNAL_OF_ROUNDS = 1000.0
+"""Rows over noise, for each class, from which on rounds gain more than they take from the first tree."""
+SIGNAL_OF_TWO_LEVELS = 750.0
+"""With less, the first tree is cut once: a second level would halve what the first one is chosen by."""
+FIRST_SHARE = 0.5
+"""Of the budget, for the tree that is counted, where rounds come after it."""
 LEAST_FIRST_SHARE = 1e-3
 """Of a class in a leaf of the first tree: rounds can still make up for odds of a thousand to one."""
 SELECTION_SHARE = 0.4
@@ -88,11 +92,11 @@ class BoostingSize:
         """With what is left to the rule, from the number of levels that there is budget for.
 
         >>> BoostingSize().settled(50.0)
-        BoostingSize(rounds=4, depth=3, leaves=1024, rows=None)
+        BoostingSize(rounds=3, depth=3, leaves=1024, rows=None)
         """
-        # More levels are spent on more rounds first, and on deeper trees as well where there are plenty.
-        rounds = min(max(round(math.sqrt(levels) / 2), 1), MOST_ROUNDS)
-        depth = min(max(round(1 + math.log(max(levels, 1.0)) / 2), 1), MOST_DEPTH)
+        # Both grow slowly: a choice can be had for less where more rows are wrong, and need not be.
+        rounds = min(max(round(levels**0.3), 1), MOST_ROUNDS)
+        depth = min(max(round(0.5 + 0.75 * math.log(max(levels, 1.0))), 1), MOST_DEPTH)
         return BoostingSize(
             rounds if self.rounds is None else self.rounds, self.depth or depth, self.leaves or MOST_LEAVES, self.rows
         )
@@ -109,7 +113,7 @@ class Booster:
     size: BoostingSize
 
     def boost(self, curator: Queryable, model: AdditiveModel) -> AdditiveModel:
-        """Spends all that is left. What a round leaves of its part, as its tree stopped early, is for those after it."""
+        """Spends all that is left: what a round leaves of its part, as its tree stopped early, is for later ones."""
         for ahead in range(self.size.rounds or 0, 0, -1):
             part = curator.remaining().split([1.0] * ahead)[0]
             grown = self._round(curator, model, part)
@@ -123,7 +127,7 @@ class Booster:
         if not levels:
             return None
         cells = GradientCells(model, loss, self.target, DecisionTree.of_levels(levels))
-        (sums,) = curator.ask(Moments(self.domain, [GradientSums(cells)], amount.part(1.0 - SELECTION_SHARE)))
+        (sums,) = curator.ask(Moments(self.domain, [LeafSums(cells)], amount.part(1.0 - SELECTION_SHARE)))
         pairs = sums.counts.reshape(-1, 2) / GRAIN
         steps = newton_steps(cells.tree, pairs[:, 0], pairs[:, 1], sums.variance / GRAIN**2)
         return BoostedTree.of(cells.tree, single_output(steps, loss.output, model.outputs))
@@ -179,27 +183,25 @@ def boost_classes(curator: Queryable, task: ClassificationTask, chosen: Boosting
     outputs, whole = len(task.classes), curator.remaining()
     rows = row_number(curator, chosen.rows)
     signal = rows / whole.noise_scale(curator.count_sensitivity(whole))
-    share = _first_share(chosen, signal, outputs)
-    counted = counted_tree(curator, task, rows, signal * share, share)
-    shares = counted.shares(outputs)
-    model = AdditiveModel(outputs).plus(BoostedTree.of(counted.tree, np.log(np.maximum(shares, LEAST_FIRST_SHARE))))
-    if share == 1.0:
+    alone = chosen.rounds == 0 or (chosen.rounds is None and signal < SIGNAL_OF_ROUNDS * outputs)
+    depth = 1 if signal < SIGNAL_OF_TWO_LEVELS else None
+    share = 1.0 if alone else FIRST_SHARE
+    counted = counted_tree(curator, task, rows=rows, signal=signal * share, share=share, depth=depth)
+    values = np.log(np.maximum(counted.shares(outputs), LEAST_FIRST_SHARE))
+    model = AdditiveModel(outputs).plus(BoostedTree.of(counted.tree, values))
+    if alone:
         return model
-    held = np.maximum(counted.counts[:, :outputs].sum(axis=1), 0.0)
-    wrong = float((held * (1.0 - shares.max(axis=1))).sum())
-    likeliest = np.argsort(-(held @ shares), kind="stable")[:MOST_OUTPUTS]
-    # Of two classes, the log-odds of one are minus those of the other: one output is enough.
-    corrected = [1] if outputs == 2 else sorted(likeliest.tolist())
-    losses = tuple(LogisticLoss(outputs, output) for output in corrected)
-    size = chosen.settled(_levels(curator, wrong))
-    return Booster(task.domain, task.target, task.columns, losses, size).boost(curator, model)
+    size = chosen.settled(_levels(curator, counted.wrong(outputs)))
+    return Booster(task.domain, task.target, task.columns, _losses(counted, outputs), size).boost(curator, model)
 
 
-def _first_share(chosen: BoostingSize, signal: float, outputs: int) -> float:
-    """Of the budget, for the first tree: all of it without rounds, or with too little signal for any."""
-    none_asked = chosen.rounds == 0
-    too_weak = chosen.rounds is None and signal < SIGNAL_OF_ROUNDS * outputs
-    return 1.0 if none_asked or too_weak else FIRST_SHARE
+def _losses(leaves: LeafCounts, outputs: int) -> tuple[Loss, ...]:
+    """Those that a round chooses among."""
+    if outputs == 2:
+        # The log-odds of one class are minus those of the other: one output is enough.
+        return (LogisticLoss(outputs, 1),)
+    likeliest = np.argsort(-leaves.counts[:, :outputs].sum(axis=0), kind="stable")[:MOST_OUTPUTS]
+    return tuple(LogisticLoss(outputs, output) for output in sorted(likeliest.tolist()))
 
 
 def boost_numbers(curator: Queryable, task: RegressionTask, chosen: BoostingSize) -> AdditiveModel:

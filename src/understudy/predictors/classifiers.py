@@ -10,8 +10,8 @@ from understudy.boundary.schema.schema import Schema
 from understudy.predictors.boosting_predictors import PrivateBoosting, PrivateBoostingRegressor
 from understudy.predictors.estimator import UnusableInputError
 from understudy.predictors.predictor import PrivatePredictor
-from understudy.predictors.tree_predictors import MEAN, VOTE, PrivateTrees
 from understudy.predictors.tree_induction import EXPONENTIAL, NOISY, RANDOM, Hyperparameters
+from understudy.predictors.tree_predictors import MEAN, VOTE, PrivateTrees
 
 
 @dataclass(repr=False, eq=False)

@@ -254,7 +254,7 @@ class GradientTable:
 
 
 @dataclass(frozen=True)
-class GradientSums:
+class LeafSums:
     """Of each leaf, the sum of the gradients of its rows, and of their second derivatives."""
 
     grid: GradientCells

@@ -124,17 +124,17 @@ def count_leaves(
 
 
 def counted_tree(
-    curator: Queryable, task: ClassificationTask, rows: float, signal: float, share: float
+    curator: Queryable, task: ClassificationTask, *, rows: float, signal: float, share: float, depth: int | None
 ) -> LeafCounts:
-    """One greedy tree of a size that suits the signal, for this share of what is left; boosting goes on from it."""
+    """One greedy tree for this share of what is left: what boosting begins with."""
     amount = curator.remaining().part(share)
-    size = ForestSize.of(Hyperparameters(), signal, len(task.columns))
+    size = ForestSize.of(Hyperparameters(depth=depth), signal, len(task.columns))
     counting = amount.part(1.0 - SELECTION_SHARE)
     noise = _count_noise(curator, counting)
     grower = GreedyGrower(task.domain, task.target, leaves=size.leaves, noise=noise, rows=rows, few=size.few)
     (tree,) = grower.grow(curator, amount.part(SELECTION_SHARE), size.depth, [task.columns])
     # Where nothing comes after it, the leaves get what a tree that stopped early has left over.
-    (counts,) = count_leaves(curator, task, [tree], curator.remaining() if share == 1.0 else counting)
+    (counts,) = count_leaves(curator, task, [tree], None if share == 1.0 else counting)
     return LeafCounts(tree, counts)
 
 

@@ -29,7 +29,7 @@ OUTSIDE_KINDS = {
     "understudy.predictors.greedy.Purity": "scores thousands of splits from the counts of one bundle",
     "understudy.predictors.gradients.GradientCells": "rows by leaf and by the gradient of a public model",
     "understudy.predictors.gradients.GradientTable": "the same, by the values of a column",
-    "understudy.predictors.gradients.GradientSums": "adds up whole numbers, as a moment does, over these cells",
+    "understudy.predictors.gradients.LeafSums": "adds up whole numbers, as a moment does, over these cells",
     "understudy.predictors.gradients.Pull": "scores the splits of a column from these cells",
     "understudy.methods.parts.select_measure.Acyclic": "a rule, as the next three: quick if asked only as needed",
     "understudy.methods.parts.select_measure.ModelSizeLimit": "finds a junction tree for each candidate",
