@@ -128,8 +128,15 @@ class Booster:
             return None
         cells = GradientCells(model, loss, self.target, DecisionTree.of_levels(levels))
         (sums,) = curator.ask(Moments(self.domain, [LeafSums(cells)], amount.part(1.0 - SELECTION_SHARE)))
-        pairs = sums.counts.reshape(-1, 2) / GRAIN
-        steps = newton_steps(cells.tree, pairs[:, 0], pairs[:, 1], sums.variance / GRAIN**2)
+        gradients, curvatures = sums.counts.reshape(-1, 2).T / GRAIN
+        noise = sums.variance / GRAIN**2
+        steps = newton_steps(
+            cells.tree,
+            gradients,
+            curvatures / loss.weight,
+            variances=(noise, noise / loss.weight**2),
+            sampling=loss.sampling,
+        )
         return BoostedTree.of(cells.tree, single_output(steps, loss.output, model.outputs))
 
     def _noise(self, curator: Queryable, amount: Amount) -> float:
@@ -221,12 +228,15 @@ def _levels(curator: Queryable, wrong: float) -> float:
     return one if left.pure else one**2
 
 
-def newton_steps(tree: DecisionTree, gradients: Floats, curvatures: Floats, variance: float) -> Floats:
+def newton_steps(
+    tree: DecisionTree, gradients: Floats, curvatures: Floats, *, variances: tuple[float, float], sampling: float = 1.0
+) -> Floats:
     """The step of each leaf: from the root down, each node's own between that of its parent and its Newton step.
 
     With gradient g and curvature h of a node, its Newton step is g / h. Given the step s of its parent, g − h·s has the
-    variance of sampling (h, for a log-likelihood) and of the noise; how far the children of a level differ from their
-    parents is estimated from all of them (empirical Bayes), so that steps are nought where there is only noise.
+    variance of sampling (`sampling` times h, with h itself for a log-likelihood) and of the noise of both, in
+    `variances`. How far the children of a level differ from their parents is estimated from all of them (empirical
+    Bayes), so that steps are nought where there is only noise.
     """
     g, h = (sums_of_children(tree, each[:, None])[:, 0] for each in (gradients, curvatures))
     size = sums_of_children(tree, np.ones((tree.leaves, 1)))[:, 0]
@@ -236,10 +246,10 @@ def newton_steps(tree: DecisionTree, gradients: Floats, curvatures: Floats, vari
         here = np.flatnonzero(tree.level == depth)
         above = steps[tree.parent[here]]
         left = g[here] - h[here] * above
-        uncertain = h[here] + variance * size[here] * (1.0 + above**2)
+        uncertain = sampling * h[here] + size[here] * (variances[0] + variances[1] * above**2)
         spread = 1.0
         if depth:
-            spread = _spread(left, h[here], uncertain, h[here] > np.sqrt(variance * size[here]))
+            spread = _spread(left, h[here], uncertain, h[here] > np.sqrt(variances[1] * size[here]))
         move = spread * h[here] * left / (spread * h[here] ** 2 + uncertain)
         steps[here] = above + np.clip(move, -LARGEST_STEP, LARGEST_STEP)
     return steps[tree.leaf_nodes]

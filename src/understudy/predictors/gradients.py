@@ -39,8 +39,8 @@ _UNIT = 1 << 20
 _DEEPEST = 14 * STEPS
 """Classes whose odds are worse than e^-14 to one have none at all."""
 RESIDUALS, CURVATURE = 64, 0.25
-"""Of a regression: levels of a residual, and the second derivative of the loss, which sets what the number of rows in a
-leaf costs beside the sum of their residuals."""
+"""Of a regression: levels of a residual, and what the second derivative, which is 1, is multiplied by. That sets how
+much the number of rows in a leaf costs beside the sum of their residuals."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def logistic_levels(clip: float) -> Levels:
 def residual_levels(clip: float) -> Levels:
     """Residuals from −clip to clip, evenly; the curvature is a constant."""
     residuals = (np.arange(RESIDUALS + 1) / RESIDUALS * 2.0 - 1.0) * clip
-    return _clipped(residuals, np.full(RESIDUALS + 1, CURVATURE * clip / CLIP), clip)
+    return _clipped(residuals, np.full(RESIDUALS + 1, CURVATURE), clip)
 
 
 @lru_cache(maxsize=1)
@@ -135,6 +135,11 @@ class LogisticLoss:
     classes: int
     output: int
     clip: float = CLIP
+
+    weight: ClassVar[float] = 1.0
+    """What curvatures are multiplied by, so that they cost less."""
+    sampling: ClassVar[float] = 1.0
+    """The variance of a gradient, as a share of the second derivative, at most."""
 
     @property
     def levels(self) -> Levels:
@@ -165,6 +170,8 @@ class HuberLoss:
     clip: float = CLIP
 
     output: ClassVar[int] = 0
+    weight: ClassVar[float] = CURVATURE
+    sampling: ClassVar[float] = CLIP**2
 
     @property
     def levels(self) -> Levels:
