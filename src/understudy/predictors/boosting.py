@@ -1,6 +1,6 @@
 """How a boosted model is learned: a tree that is counted first, then rounds of trees for what is still wrong.
 
-A round asks three kinds of question. One split after the other is chosen for all nodes of a level by the exponential
+A round asks two kinds of question. One split after the other is chosen for all nodes of a level by the exponential
 mechanism, by how far the rows of each branch agree on where to pull the model (`gradients.Pull`); at the first level,
 the class that the tree corrects is chosen with it. Then the sums of gradients and of their second derivatives in the
 leaves are bought, and each leaf takes a Newton step, drawn to that of the nodes above it where noise is all there is.

@@ -32,7 +32,7 @@ GRAIN = 1 << 12
 """Steps in a gradient of 1; sums of them are whole numbers, to which integer noise is added."""
 CLIP = 0.5
 """The largest gradient that counts. A row that is more than half wrong counts like one that is half wrong, which halves
-the noise; `benchmarks/results/boosting.md` has what other bounds cost."""
+the noise of choices."""
 BANDS, WIDTH = 48, 0.25
 """Bands of log-odds, and how wide they are: from −6 to 6, with all that is beyond in the outermost."""
 _UNIT = 1 << 20
