@@ -1,4 +1,4 @@
-"""Runs our forests on a table: timed from the frame to the fitted predictor, and from rows that are codes already.
+"""Runs our predictors on a table: timed from the frame to the fitted predictor, and from rows that are codes already.
 
 The second is to be compared with a rival's training on a matrix of numbers; the first, with its encoding and training.
 """
@@ -13,12 +13,14 @@ import numpy as np
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.tables.cache import EncodedTable
 from understudy.datasets import schema
+from understudy.predictors.boosting_predictors import PrivateBoosting
 from understudy.predictors.classifiers import PrivateForest, PrivateGreedyTree
 from understudy.predictors.input_data import codes_of
 
 from .case import LARGE, TARGETS, TRAINING_SHARE, files
 
 METHODS: dict[str, Any] = {
+    "PrivateBoosting": lambda epsilon: PrivateBoosting(epsilon),
     "PrivateForest": lambda epsilon: PrivateForest(epsilon),
     "PrivateForest, random": lambda epsilon: PrivateForest(epsilon, structure="random"),
     "PrivateGreedyTree, noisy": lambda epsilon: PrivateGreedyTree(epsilon, splits="noisy"),
@@ -62,8 +64,8 @@ def runs_of(table: str, epsilons: tuple[float, ...], seeds: int) -> list[dict[st
 
 def _grown(predictor: Any) -> list[int]:
     """How many trees, and of the first one the depth and the leaves: settled by the public rule."""
-    first = predictor.leaves_[0].tree
-    return [len(predictor.leaves_), first.depth, first.leaves]
+    first, *_ = trees = predictor.trees_
+    return [len(trees), first.depth, first.leaves]
 
 
 def _split(frame: Any, held_out: Any, seed: int) -> tuple[Any, Any]:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from understudy.lab.studies.method_comparison import compare
     from understudy.lab.studies.study import Study
     from understudy.methods.registry import METHODS
+    from understudy.predictors.boosting_predictors import PrivateBoosting, PrivateBoostingRegressor
     from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
     from understudy.queries.answer import Answer
     from understudy.queries.query import query
@@ -77,6 +78,7 @@ _LATE = {
     "lab.studies.method_comparison": ("compare",),
     "lab.studies.study": ("Study",),
     "methods.registry": ("METHODS",),
+    "predictors.boosting_predictors": ("PrivateBoosting", "PrivateBoostingRegressor"),
     "predictors.classifiers": ("PrivateDecisionTree", "PrivateForest", "PrivateGreedyTree"),
     "queries.answer": ("Answer",),
     "queries.query": ("query",),
@@ -120,6 +122,8 @@ __all__ = [
     "Ledger",
     "Measurement",
     "MethodError",
+    "PrivateBoosting",
+    "PrivateBoostingRegressor",
     "PrivateDecisionTree",
     "PrivateForest",
     "PrivateGreedyTree",

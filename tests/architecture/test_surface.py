@@ -31,7 +31,13 @@ DOCUMENTED = {
     ],
     "facts": ["Amount", "Budget", "Certificate", "Domain", "Measurement", "Release", "Schema", "Spend", "METHODS"],
     "results": ["Answer", "Attacks", "Audit", "Check", "Evaluation", "Study"],
-    "predictors": ["PrivateDecisionTree", "PrivateForest", "PrivateGreedyTree"],
+    "predictors": [
+        "PrivateBoosting",
+        "PrivateBoostingRegressor",
+        "PrivateDecisionTree",
+        "PrivateForest",
+        "PrivateGreedyTree",
+    ],
     "objects": ["Curator", "Ledger", "Table"],
     "functions": [
         "anonymity",

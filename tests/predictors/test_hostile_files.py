@@ -19,7 +19,9 @@ SCHEMA = us.Schema.loads('[columns.ill]\ntype = "boolean"\n[columns.age]\ntype =
 PEOPLE = pa.table({"ill": [True, False] * 50, "age": [80, 20] * 50})
 
 
-@pytest.fixture(scope="module", params=[us.PrivateForest, us.PrivateGreedyTree, us.PrivateDecisionTree])
+@pytest.fixture(
+    scope="module", params=[us.PrivateBoosting, us.PrivateForest, us.PrivateGreedyTree, us.PrivateDecisionTree]
+)
 def body(request: pytest.FixtureRequest) -> dict[str, Any]:
     fitted = request.param(epsilon=2.0).fit(us.open(PEOPLE, SCHEMA), target="ill")
     return json.loads(to_json(fitted))

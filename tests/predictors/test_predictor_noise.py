@@ -20,7 +20,8 @@ from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.domain import Domain
 from understudy.lab.audits.checks.conformance import rounded
-from understudy.predictors.tree_induction import EXPONENTIAL, RANDOM, ClassificationTask, Hyperparameters, learn
+from understudy.predictors.tasks import ClassificationTask
+from understudy.predictors.tree_induction import EXPONENTIAL, RANDOM, Hyperparameters, learn
 
 FALSE_ALARM, TREES = 1e-9, 4
 SIDE = FALSE_ALARM / (2 * TREES)

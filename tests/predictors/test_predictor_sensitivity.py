@@ -26,11 +26,11 @@ from understudy.boundary.schema.domain import Domain
 from understudy.predictors import tree_induction
 from understudy.predictors.decision_tree import LeafClasses
 from understudy.predictors.greedy import Purity
+from understudy.predictors.tasks import ClassificationTask
 from understudy.predictors.tree_induction import (
     EXPONENTIAL,
     NOISY,
     RANDOM,
-    ClassificationTask,
     Hyperparameters,
     count_leaves,
     learn,

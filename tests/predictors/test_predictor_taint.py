@@ -11,6 +11,7 @@ from helpers.orchard import ADD_REMOVE, TARGET, Row, opened, people
 from helpers.randomness import SilentRandomness
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.predictors import predictor as module
+from understudy.predictors.boosting_predictors import PrivateBoosting
 from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
 from understudy.predictors.predictor import PrivatePredictor
 from understudy.predictors.storage import to_json
@@ -30,6 +31,7 @@ PREDICTORS = {
     "random forest": PrivateForest(2.0, rows=150, trees=3, structure="random", seed=4),
     "greedy forest": PrivateForest(2.0, rows=150, trees=2, depth=2, seed=4),
     "greedy tree": PrivateGreedyTree(2.0, rows=150, depth=3, seed=4),
+    "boosting": PrivateBoosting(2.0, rows=150, rounds=2, depth=2),
 }
 
 
@@ -49,7 +51,7 @@ def outside(predictor: PrivatePredictor) -> dict[str, Any]:
     body.pop("digest")
     return {
         "file": body,
-        "trees": [leaves.tree for leaves in predictor.leaves_],
+        "trees": predictor.trees_,
         "classes": predictor.classes_.tolist(),
     }
 

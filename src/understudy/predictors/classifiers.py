@@ -7,13 +7,15 @@ from pathlib import Path
 
 from understudy.boundary.privacy.ledger.ledger import Debited
 from understudy.boundary.schema.schema import Schema
+from understudy.predictors.boosting_predictors import PrivateBoosting, PrivateBoostingRegressor
 from understudy.predictors.estimator import UnusableInputError
-from understudy.predictors.predictor import MEAN, VOTE, PrivatePredictor
+from understudy.predictors.predictor import PrivatePredictor
 from understudy.predictors.tree_induction import EXPONENTIAL, NOISY, RANDOM, Hyperparameters
+from understudy.predictors.tree_predictors import MEAN, VOTE, PrivateTrees
 
 
 @dataclass(repr=False, eq=False)
-class _Parameters(PrivatePredictor):
+class _Parameters(PrivateTrees):
     """The parameters that all predictors have.
 
     A dataclass writes `__init__` from its fields just as scikit-learn wants it: every argument is kept under its own
@@ -105,5 +107,6 @@ class PrivateGreedyTree(_Parameters):
 
 
 KINDS: dict[str, type[PrivatePredictor]] = {
-    cls.__name__: cls for cls in (PrivateDecisionTree, PrivateForest, PrivateGreedyTree)
+    cls.__name__: cls
+    for cls in (PrivateBoosting, PrivateBoostingRegressor, PrivateDecisionTree, PrivateForest, PrivateGreedyTree)
 }

@@ -309,6 +309,11 @@ class LeafCounts:
         rows = counts.sum(axis=1, keepdims=True)
         return np.where(rows > 0, counts / np.maximum(rows, 1.0), whole)
 
+    def wrong(self, classes: int) -> float:
+        """How many of the counted rows are expected to have another class than the likeliest one of their leaf."""
+        held = np.maximum(self.counts[:, :classes].sum(axis=1), 0.0)
+        return float((held * (1.0 - self.shares(classes).max(axis=1))).sum())
+
     def _column(self, nodes: Ints) -> Ints:
         """The number of the column that each of these nodes is cut by."""
         names = {name: i for i, name in enumerate(self.tree.columns)}

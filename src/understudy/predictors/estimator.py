@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ class UnusableInputError(InputError, ValueError):
 # below are the part of it that scikit-learn's own checks, cloning and searches call.
 class ScikitEstimator:
     """Parameters are the arguments of `__init__`, kept as they are; what is learned ends in an underscore."""
+
+    kind_of_estimator: ClassVar[Literal["classifier", "regressor"]] = "classifier"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments that this estimator was made with."""
@@ -45,18 +47,20 @@ class ScikitEstimator:
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
 
+        classifies = self.kind_of_estimator == "classifier"
         return Tags(
-            estimator_type="classifier",
+            estimator_type=self.kind_of_estimator,
             target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(poor_score=True),
+            classifier_tags=ClassifierTags(poor_score=True) if classifies else None,
+            regressor_tags=None if classifies else RegressorTags(poor_score=True),
             input_tags=InputTags(categorical=True, string=True, allow_nan=True),
             non_deterministic=True,
         )
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "classes_")
+        return hasattr(self, "rounds_")
 
     def __sklearn_clone__(self) -> ScikitEstimator:
         return type(self)(**self.get_params())
@@ -69,7 +73,7 @@ class ScikitEstimator:
 
     @property
     def _estimator_type(self) -> str:
-        return "classifier"
+        return self.kind_of_estimator
 
 
 def _arguments(cls: type) -> dict[str, Any]:

@@ -203,6 +203,8 @@ def _schema(estimator: Any, frame: Any, target: str, *, in_frame: bool) -> Schem
         )
     # A draft reads the rows: values and bounds are then public by the caller's word alone, and nothing is guaranteed.
     drafted = draft_schema(frame)
+    if estimator.kind_of_estimator == "regressor":
+        return drafted
     return drafted.with_columns([_classes(drafted, target, in_frame=in_frame)])
 
 

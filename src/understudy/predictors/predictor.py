@@ -1,4 +1,4 @@
-"""What all private predictors share: fit, predict, update, save and load.
+"""What all private predictors share: fit, predict, save and load.
 
 A fitted predictor is a function of its parameters and of the curator's recorded answers. So a saved one is just these,
 and to load it is to learn again from the record: the private rows are not needed, and could not be there.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,29 +21,34 @@ from understudy.boundary.privacy.ledger.ledger import Debited, ledger_for
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.sources import open as open_table
-from understudy.boundary.tables.table import Table, is_table
-from understudy.errors import InputError
+from understudy.boundary.tables.table import Table
+from understudy.errors import CheckFailed
 from understudy.files import write_atomically
 from understudy.inference.discovery import discover, provisional
 from understudy.parameters import seed_number
-from understudy.predictors.decision_tree import LeafCounts, mean_shares, votes
+from understudy.predictors.decision_tree import Codes, DecisionTree
 from understudy.predictors.estimator import ScikitEstimator
 from understudy.predictors.input_data import codes_of, rows_frame, training_data
 from understudy.predictors.storage import FIT, UPDATE, TrainingRound, certificate_of, load, to_json
-from understudy.predictors.tree_induction import ClassificationTask, Hyperparameters, count_leaves, learn
+from understudy.predictors.tasks import ClassificationTask, PredictionTask
 from understudy.releases.certificate import Certificate
 
-MEAN, VOTE = "mean", "vote"
+
+class Size(Protocol):
+    """What a user chose about the size of a model; None is left to a public rule."""
+
+    @property
+    def trees(self) -> int | None: ...
+
+    @property
+    def leaves(self) -> int | None: ...
 
 
 class PrivatePredictor(ScikitEstimator):
-    """Base of the private trees and forests; it has no structure of its own."""
+    """Base of all private predictors; it has no structure of its own."""
 
     epsilon: float
     delta: float
-    voting: str
-    shrink: bool
     target: str | None
     schema: Schema | str | Path | None
     seed: int | None
@@ -52,17 +57,28 @@ class PrivatePredictor(ScikitEstimator):
     analyst: str
     accept_draft_as_public: bool
 
-    classes_: NDArray[Any]
-    leaves_: list[LeafCounts]
     rounds_: tuple[TrainingRound, ...]
     seed_: int
     schema_: Schema
     target_: str
-    task_: ClassificationTask
+    task_: PredictionTask
     n_features_in_: int
 
-    def hyperparameters(self) -> Hyperparameters:
+    def hyperparameters(self) -> Size:
         """What the user chose, and what is left to the public rule."""
+        raise NotImplementedError
+
+    def task(self, domain: Domain, target: str) -> PredictionTask:
+        """What is predicted, from which columns."""
+        raise NotImplementedError
+
+    def grow(self, curator: Curator, chosen: Any) -> None:
+        """Asks for all that the model is made of, and keeps it; `task_` and `seed_` are known."""
+        raise NotImplementedError
+
+    @property
+    def trees_(self) -> tuple[DecisionTree, ...]:
+        """All trees, in the order in which they were grown."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None, *, target: str | None = None) -> PrivatePredictor:  # noqa: N803
@@ -75,7 +91,7 @@ class PrivatePredictor(ScikitEstimator):
         data = training_data(self, X, y, target or self.target)
         data.table.schema.check_confirmed(self.accept_draft_as_public, "accept_draft_as_public=True")
         # Refused before anything is spent, on a domain that stands in for what is still private.
-        ClassificationTask(Domain.of(provisional(data.table.schema)), data.target).check()
+        self.task(Domain.of(provisional(data.table.schema)), data.target).check()
         seed = check_seed(self.seed)
         if seed is None:
             # Public: it is saved, and decides the structure of random trees but no noise.
@@ -84,53 +100,6 @@ class PrivatePredictor(ScikitEstimator):
         self.schema_, self.target_ = data.table.schema, data.target
         self._learn(self._curator(data.table, budget, FIT, self.noise_seed), chosen)
         return self
-
-    def update(self, table: Any, *, epsilon: float, delta: float = 0.0, again: bool = False) -> PrivatePredictor:
-        """Counts the rows of a table (or a frame) in the leaves of the trees, with a budget of its own.
-
-        Rows that came later are added to those counted before. With `again=True` they are the same rows, counted once
-        more: the two counts are averaged by what each is worth. Either way a person in both pays both budgets.
-        """
-        self._demand_fitted()
-        opened: Table = table if is_table(table) else open_table(table, self.schema_)
-        if opened.schema != self.schema_:
-            raise InputError("the table must have the schema that the predictor was fitted with", opened.schema)
-        later = None
-        if self.noise_seed is not None:
-            # The same noise on two counts of the same rows would cancel out of their difference.
-            later = self.noise_seed + len(self.rounds_)
-        curator = self._curator(opened, Budget(epsilon, delta), UPDATE, later)
-        self._count(curator, again)
-        return self
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """The share of each class that the trees expect, row by row, in the order of `classes_`."""
-        self._demand_fitted()
-        domain = self.task_.domain
-        used = tuple(dict.fromkeys(c for leaves in self.leaves_ for c in leaves.tree.columns))
-        frame = rows_frame(self, X, tuple(c for c in self.schema_.names if c != self.target_))
-        # Trees without a split use no column, but how many rows there are is still read off one.
-        return self._expected(codes_of(frame, domain, used or self.task_.columns[:1]))
-
-    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """The likeliest class of each row."""
-        self._demand_fitted()
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    def predict_codes(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.int64]:
-        """The place of the likeliest class, of rows that are codes already: for studies of many predictors."""
-        self._demand_fitted()
-        return self._expected(codes).argmax(axis=1)
-
-    def _expected(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.float64]:
-        shares = [s[leaves.tree.leaf_of(codes)] for s, leaves in zip(self._shares(), self.leaves_, strict=True)]
-        if self.voting == VOTE:
-            return votes(shares)
-        return mean_shares(shares)
-
-    def score(self, X: Any, y: Any) -> float:  # noqa: N803
-        """The share of rows whose class is predicted."""
-        return float(np.mean(self.predict(X) == np.asarray(y)))
 
     @property
     def certificate_(self) -> Certificate:
@@ -162,14 +131,6 @@ class PrivatePredictor(ScikitEstimator):
         spent = total(costs)
         return claim(spent, delta, spent.accounting), delta
 
-    def export_text(self, tree: int = 0) -> str:
-        """One tree as indented text, with what its leaves predict."""
-        from understudy.predictors.tree_picture import tree_text
-
-        self._demand_fitted()
-        labels = [str(c) for c in self.classes_.tolist()]
-        return tree_text(self.task_.domain, self.leaves_[tree], self._shares()[tree], labels)
-
     def save(self, path: str | Path) -> None:
         """Writes parameters, schema, record and certificates as JSON."""
         self._demand_fitted()
@@ -180,25 +141,22 @@ class PrivatePredictor(ScikitEstimator):
         """Reads a predictor of any kind back; a file that was changed is a failed check."""
         return load(Path(path))
 
-    def _shares(self) -> list[NDArray[np.float64]]:
-        count = len(self.classes_)
-        if self.shrink:
-            return [leaves.shares(count) for leaves in self.leaves_]
-        return [leaves.plain_shares(count) for leaves in self.leaves_]
+    def _codes(self, X: Any) -> Codes:  # noqa: N803
+        """The codes of rows to predict for, in the columns that the trees use."""
+        self._demand_fitted()
+        used = tuple(dict.fromkeys(c for tree in self.trees_ for c in tree.columns))
+        frame = rows_frame(self, X, tuple(c for c in self.schema_.names if c != self.target_))
+        # Trees without a split use no column, but how many rows there are is still read off one.
+        return codes_of(frame, self.task_.domain, used or self.task_.columns[:1])
 
-    def _learn(self, curator: Curator, chosen: Hyperparameters) -> None:
-        # From the saved seed in a replay as well: the structure of random trees is not in the record.
-        rng = np.random.Generator(np.random.PCG64(self.seed_))
-        self.task_ = ClassificationTask(Domain.of(discover(self.schema_, curator)), self.target_)
-        self.leaves_ = learn(curator, self.task_, chosen, rng)
-        self.classes_ = np.array(list(self.task_.classes))
+    def _learn(self, curator: Curator, chosen: Size) -> None:
+        self.task_ = self.task(Domain.of(discover(self.schema_, curator)), self.target_)
+        self.grow(curator, chosen)
         self.rounds_ = (TrainingRound(curator.record, certificate_of(self, curator, FIT)),)
 
     def _count(self, curator: Curator, again: bool) -> None:
-        counted = count_leaves(curator, self.task_, [leaves.tree for leaves in self.leaves_])
-        merge = LeafCounts.with_again if again else LeafCounts.with_more
-        self.leaves_ = [merge(old, new) for old, new in zip(self.leaves_, counted, strict=True)]
-        self.rounds_ += (TrainingRound(curator.record, certificate_of(self, curator, UPDATE), again),)
+        """An update: of trees with counted leaves alone."""
+        raise CheckFailed(f"a {type(self).__name__} has no updates", self)
 
     def _replay(self, rounds: Sequence[TrainingRound]) -> None:
         """Learns again from recorded answers alone; every question, and every spend, must be the recorded one."""
@@ -230,3 +188,39 @@ def check_seed(seed: Any) -> int | None:
     if seed is None:
         return None
     return seed_number(int(seed) if isinstance(seed, np.integer) else seed)
+
+
+class PrivateClassifier(PrivatePredictor):
+    """What predictors of classes share."""
+
+    classes_: NDArray[Any]
+    task_: ClassificationTask
+
+    def task(self, domain: Domain, target: str) -> ClassificationTask:
+        return ClassificationTask(domain, target)
+
+    def expected(self, codes: Codes) -> NDArray[np.float64]:
+        """The share of each class, row by row, from codes."""
+        raise NotImplementedError
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """The share of each class that the trees expect, row by row, in the order of `classes_`."""
+        return self.expected(self._codes(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """The likeliest class of each row."""
+        self._demand_fitted()
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def predict_codes(self, codes: Mapping[str, NDArray[np.integer]]) -> NDArray[np.int64]:
+        """The place of the likeliest class, of rows that are codes already: for studies of many predictors."""
+        self._demand_fitted()
+        return self.expected(codes).argmax(axis=1)
+
+    def score(self, X: Any, y: Any) -> float:  # noqa: N803
+        """The share of rows whose class is predicted."""
+        return float(np.mean(self.predict(X) == np.asarray(y)))
+
+    def _learn(self, curator: Curator, chosen: Size) -> None:
+        super()._learn(curator, chosen)
+        self.classes_ = np.array(list(self.task_.classes))

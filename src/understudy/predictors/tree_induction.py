@@ -9,7 +9,6 @@ On a curator of rows `learn` learns; on a curator of recorded answers the same c
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,14 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.boundary.privacy.asks import Partitions, Total
+from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.queryable import Queryable
-from understudy.boundary.schema.domain import Coding, Domain
-from understudy.errors import InputError
 from understudy.inference.noisy_table import NoisyTable
 from understudy.parameters import one_of, whole_number
 from understudy.predictors.decision_tree import DecisionTree, LeafClasses, LeafCounts
 from understudy.predictors.greedy import GreedyGrower, Id3Grower
 from understudy.predictors.random_trees import RandomSplits, draw_trees
+from understudy.predictors.tasks import ClassificationTask
 
 RANDOM, EXPONENTIAL, NOISY = "random", "exponential", "noisy"
 STRUCTURES = (RANDOM, EXPONENTIAL, NOISY)
@@ -102,64 +101,47 @@ def _levels(signal: float) -> int:
     return min(max(round(LEVELS_PER_DOUBLING * math.log2(signal / SIGNAL_OF_A_LEVEL)), 1), MOST_LEVELS)
 
 
-@dataclass(frozen=True)
-class ClassificationTask:
-    """What is predicted, from which columns."""
-
-    domain: Domain
-    target: str
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(c.name for c in self.domain if c.name != self.target and c.size > 1)
-
-    @property
-    def coding(self) -> Coding:
-        return self.domain[self.target]
-
-    @property
-    def classes(self) -> tuple[object, ...]:
-        """Labels, in the order of the schema; a missing value is no class."""
-        coding = self.coding
-        if coding.labels is not None:
-            return coding.labels
-        edges = coding.edges or ()
-        return tuple(int(e) for e in edges[:-1])
-
-    def check(self) -> None:
-        """Refuses a target that has no classes."""
-        coding, edges = self.coding, self.coding.edges
-        wide = edges is not None and any(b - a != 1 for a, b in itertools.pairwise(edges))
-        if coding.column.type in ("number", "datetime") or wide:
-            raise InputError(f"the target {self.target!r} must be a column of classes, not of bins", self.target)
-        if not self.columns:
-            raise InputError(f"nothing is left to predict {self.target!r} from; declare another column", self.target)
-
-
 def learn(
     curator: Queryable, task: ClassificationTask, chosen: Hyperparameters, rng: np.random.Generator
 ) -> list[LeafCounts]:
     """Grows the trees and counts their leaves; all of the budget is spent."""
     # Before the number of rows is bought, so that a declared number gives trees of the same size.
     whole = curator.remaining()
-    rows = _rows(curator, chosen)
+    rows = row_number(curator, chosen.rows)
     size = ForestSize.of(chosen, rows / whole.noise_scale(curator.count_sensitivity(whole)), len(task.columns))
     trees = _grow(curator, task, chosen.structure, size, rows, rng)
     return [LeafCounts(*pair) for pair in zip(trees, count_leaves(curator, task, trees), strict=True)]
 
 
-def count_leaves(curator: Queryable, task: ClassificationTask, trees: Sequence[DecisionTree]) -> list[NoisyTable]:
-    """Each tree's leaves by class, counted with all that is left of the budget."""
+def count_leaves(
+    curator: Queryable, task: ClassificationTask, trees: Sequence[DecisionTree], amount: Amount | None = None
+) -> list[NoisyTable]:
+    """Each tree's leaves by class, counted with this amount, or with all that is left of the budget."""
     cells = [LeafClasses(tree, task.target, task.coding.size) for tree in trees]
-    measured = curator.ask(Partitions(task.domain, cells, curator.remaining()))
+    measured = curator.ask(Partitions(task.domain, cells, amount or curator.remaining()))
     pairs = zip(cells, measured, strict=True)
     return [NoisyTable(c.columns, m.counts.reshape(c.shape).astype(np.float64), m.variance) for c, m in pairs]
 
 
-def _rows(curator: Queryable, chosen: Hyperparameters) -> float:
+def counted_tree(
+    curator: Queryable, task: ClassificationTask, *, rows: float, signal: float, share: float, depth: int | None
+) -> LeafCounts:
+    """One greedy tree for this share of what is left: what boosting begins with."""
+    amount = curator.remaining().part(share)
+    size = ForestSize.of(Hyperparameters(depth=depth), signal, len(task.columns))
+    counting = amount.part(1.0 - SELECTION_SHARE)
+    noise = _count_noise(curator, counting)
+    grower = GreedyGrower(task.domain, task.target, leaves=size.leaves, noise=noise, rows=rows, few=size.few)
+    (tree,) = grower.grow(curator, amount.part(SELECTION_SHARE), size.depth, [task.columns])
+    # Where nothing comes after it, the leaves get what a tree that stopped early has left over.
+    (counts,) = count_leaves(curator, task, [tree], None if share == 1.0 else counting)
+    return LeafCounts(tree, counts)
+
+
+def row_number(curator: Queryable, declared: int | None) -> float:
     """The number of rows: declared, public, or noisy."""
-    if chosen.rows is not None:
-        return float(chosen.rows)
+    if declared is not None:
+        return float(declared)
     # Under replace-one the number of rows is public, and asking for it is free.
     price = None if curator.public_rows else curator.remaining().part(TOTAL_SHARE)
     return max(1.0, float(curator.ask(Total(price)).counts.sum()))
@@ -195,7 +177,10 @@ def _grow(
 
 def _leaf_noise(curator: Queryable, trees: int) -> float:
     """The standard deviation that a count of a leaf will have."""
-    part = curator.remaining().part(1.0 - SELECTION_SHARE).split([1.0] * trees)[0]
+    return _count_noise(curator, curator.remaining().part(1.0 - SELECTION_SHARE).split([1.0] * trees)[0])
+
+
+def _count_noise(curator: Queryable, part: Amount) -> float:
     scale = part.noise_scale(curator.count_sensitivity(part))
     # Laplace noise of scale b, which pure budgets have, has a variance of 2b².
     return scale * math.sqrt(2.0) if part.pure else scale

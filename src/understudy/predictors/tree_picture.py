@@ -19,7 +19,7 @@ from understudy.pages.palette import series_style, var
 from understudy.predictors.decision_tree import LEAF, LeafCounts
 
 if TYPE_CHECKING:
-    from understudy.predictors.predictor import PrivatePredictor
+    from understudy.predictors.tree_predictors import PrivateTrees
 
 MOST_NAMED = 4
 """Values of a branch that are named; of more, only their number is given."""
@@ -170,7 +170,7 @@ def _y(place: int) -> float:
     return HEAD + LINE * (place + 0.75)
 
 
-def tree_figure(predictor: PrivatePredictor, tree: int = 0) -> Figure:
+def tree_figure(predictor: PrivateTrees, tree: int = 0) -> Figure:
     """One tree of a fitted predictor; save it as .svg or .png."""
     predictor._demand_fitted()
     if not 0 <= tree < len(predictor.leaves_):

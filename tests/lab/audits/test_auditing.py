@@ -89,7 +89,7 @@ def test_honest_methods_pass_with_pure_epsilon(name: str, few: None) -> None:
     assert inside(name, delta=0.0).first_violation() == ""
 
 
-MUTATED = (*syntheses(), "private-tree", "private-forest", "query-groups", "query-quantile")
+MUTATED = (*syntheses(), "private-tree", "private-boosting", "private-forest", "query-groups", "query-quantile")
 """Every method, and one predictor and one query of each way to ask; `understudy audit --mutants` breaks them all."""
 
 

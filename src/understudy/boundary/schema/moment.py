@@ -7,17 +7,36 @@ totals follows from the largest of the numbers alone, whatever they are.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.grouped_sums import SumNeighbours, ValueSum
-from understudy.boundary.schema.partition import Grid
+from understudy.boundary.schema.partition import Grid, Partition
 from understudy.errors import InternalError
 
 MOST_VALUE = 1 << 20
 """With it, sums over 2^42 rows fit into 64 bits."""
+
+
+class CellSums(Protocol):
+    """Sums over the rows, of whole numbers that public cells give to their rows."""
+
+    @property
+    def grid(self) -> Partition: ...
+
+    @property
+    def totals(self) -> int: ...
+
+    def sums(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The totals, from the counts of the cells."""
+
+    def sensitivity(self, neighbours: SumNeighbours) -> tuple[float, float]:
+        """L1 and L2 of all totals together."""
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values that determine it, for the record."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from understudy.lab.specimens.all_specimens import SPECIMENS as SPECIMEN_KINDS
 from understudy.methods.method import Method, Variant
 from understudy.methods.registry import METHODS
 from understudy.parameters import suggestion
+from understudy.predictors.boosting_predictors import PrivateBoosting
 from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
-from understudy.predictors.predictor import PrivatePredictor
+from understudy.predictors.predictor import PrivateClassifier
 from understudy.predictors.storage import certificate_of
 from understudy.queries.aggregate_query import AggregateQuery
 from understudy.queries.answer import Answer, Group
@@ -90,8 +91,9 @@ def outside(release: Release) -> dict[str, Any]:
     }
 
 
-PREDICTORS: dict[str, Callable[[Budget], PrivatePredictor]] = {
+PREDICTORS: dict[str, Callable[[Budget], PrivateClassifier]] = {
     "private-tree": lambda b: PrivateDecisionTree(b.epsilon, b.delta),
+    "private-boosting": lambda b: PrivateBoosting(b.epsilon, b.delta, rounds=2, depth=1),
     "private-forest": lambda b: PrivateForest(b.epsilon, b.delta),
     "private-greedy-tree": lambda b: PrivateGreedyTree(b.epsilon, b.delta),
     "private-id3": lambda b: PrivateGreedyTree(b.epsilon, b.delta, splits="noisy"),
@@ -115,19 +117,19 @@ class PredictorSubject(Subject):
         shares = fitted.predict_proba(pa.table({name: [EQUAL.get(name), OTHER.get(name)] for name in names}))
         numbers = {f"share {i} of row {j}": float(p) for j, row in enumerate(shares) for i, p in enumerate(row)}
         answers = [(q.question, q.value.shape) for q in curator.record]
-        trees = [repr(leaves.tree) for leaves in fitted.leaves_]
+        trees = [repr(tree) for tree in fitted.trees_]
         outside = {"classes": fitted.classes_.tolist(), "questions": answers, "trees": trees}
         return RunOutput(outside, numbers=numbers)
 
     def claim(self, context: RunContext, curator: Curator) -> Certificate:
         return certificate_of(self._settled(context, 0), curator, "fit")
 
-    def _fitted(self, context: RunContext, curator: Curator, seed: int) -> PrivatePredictor:
+    def _fitted(self, context: RunContext, curator: Curator, seed: int) -> PrivateClassifier:
         predictor = self._settled(context, seed)
         predictor._learn(curator, predictor.hyperparameters())
         return predictor
 
-    def _settled(self, context: RunContext, seed: int) -> PrivatePredictor:
+    def _settled(self, context: RunContext, seed: int) -> PrivateClassifier:
         predictor = PREDICTORS[self.name](self.budget)
         predictor.schema_, predictor.target_, predictor.seed_ = context.schema, TARGET, seed
         return predictor
@@ -176,7 +178,7 @@ SPECIMENS = tuple(kind.name for kind in SPECIMEN_KINDS.values() if kind.claims)
 # What is no method and is audited from both sides of a curator, too.
 LOOKED_AT = (*PREDICTORS, *QUERIES)
 # Those of them that make private choices.
-CHOOSING = ("private-forest", "private-greedy-tree", "query-quantile")
+CHOOSING = ("private-boosting", "private-forest", "private-greedy-tree", "query-quantile")
 # What a mistake can't touch: a question that looks at no category, at no bound or at no column; one rank, which moves
 # by one; and what never asks for the number of all rows. What it can't touch of a method, the method says.
 BLIND = {

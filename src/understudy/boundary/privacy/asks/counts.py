@@ -32,7 +32,7 @@ from understudy.boundary.privacy.mechanisms.training import Keep, at_once
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.grouped_sums import GroupedSums, Summand, SumNeighbours
-from understudy.boundary.schema.moment import Moment
+from understudy.boundary.schema.moment import CellSums
 from understudy.boundary.schema.partition import Partition
 from understudy.boundary.tables.table import Table
 from understudy.errors import InternalError, MethodError
@@ -278,7 +278,7 @@ class Moments(NoisyCounts[list[Measurement]]):
     """
 
     domain: Domain
-    moments: Sequence[Moment]
+    moments: Sequence[CellSums]
     amount: Amount
 
     name = "moment"

@@ -52,7 +52,7 @@ from understudy.lab.studies.documents.prediction_page import (
 from understudy.parameters import one_of
 from understudy.predictors.classifiers import PrivateDecisionTree, PrivateForest, PrivateGreedyTree
 from understudy.predictors.input_data import codes_of
-from understudy.predictors.predictor import PrivatePredictor
+from understudy.predictors.predictor import PrivateClassifier
 from understudy.predictors.tree_induction import MOST_LEAVES
 from understudy.progress import Listener, listening
 
@@ -175,14 +175,14 @@ def _printed_forest(epsilon: float, depth: int, trees: int) -> PrivateForest:
 
 
 def _private(
-    splits: Sequence[tuple[PredictionData, PredictionData]], make: Callable[[], PrivatePredictor]
+    splits: Sequence[tuple[PredictionData, PredictionData]], make: Callable[[], PrivateClassifier]
 ) -> tuple[float, ...]:
     """Accuracies of private predictors. Declared rows spare the twentieth of the budget that they would cost."""
     found = []
     for train, test in splits:
         # Without a seed: structure and noise are drawn anew, so that two grids differ in their private figures.
         predictor = make().set_params(rows=train.rows)
-        assert isinstance(predictor, PrivatePredictor)
+        assert isinstance(predictor, PrivateClassifier)
         predictor.fit(EncodedTable.of(train.domain, train.codes), target=train.target)
         found.append(float(np.mean(predictor.predict_codes(test.codes) == test.codes[test.target])))
     return tuple(found)
