@@ -39,7 +39,7 @@ from understudy.methods.forecast.caution import cautions_before, spoken
 from understudy.methods.method import POLYA, Options, Recipe
 from understudy.methods.parts.bought_bins import with_bought_bins
 from understudy.methods.parts.workload import stated_targets, stated_weights
-from understudy.methods.registry import Choice, MethodName, build_recipe, choose
+from understudy.methods.registry import Choice, MethodName, build_recipe, check_sites, choose
 from understudy.parameters import whole_number
 from understudy.progress import Advance, Listener, listening
 from understudy.releases.certificate import Audited, Certificate, provenance, versions
@@ -165,6 +165,7 @@ def synthesize(
         table.schema, budget, method, said, rows=rows, seed=seed, accept_draft=accept_draft_as_public, given=given,
         most_rows=most_rows(table.schema),
     ).check()  # fmt: skip
+    check_sites(plan.choice, table)
     # After the check: a refusal must not make a ledger or a journal, let alone debit one.
     paying = ledger_for(table, ledger)
     kept = journal
@@ -228,7 +229,9 @@ def synthesize_with(
         randomness=randomness,
         journal=journal,
     )
-    return plan.release(curator, table.kind, progress)
+    release = plan.release(curator, table.kind, progress)
+    curator.finish()
+    return release
 
 
 @dataclass(frozen=True)
@@ -412,6 +415,7 @@ class Plan:
             audit=None if self.audit is None else self.audit.for_certificate(),
             ledger=curator.receipt,
             schema_status=self.schema.status,
+            federation=curator.facts.federation,
             confirmation=None if self.schema.confirmation is None else dataclasses.asdict(self.schema.confirmation),
         )
 

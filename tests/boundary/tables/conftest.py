@@ -7,7 +7,7 @@ import itertools
 import pyarrow as pa
 import pytest
 
-from helpers.builders import BUILDERS
+from helpers.builders import BUILDERS, in_sites, split_unevenly
 from helpers.postgres_cluster import cluster, load, skip_without_server
 from understudy.boundary.tables.sources import open as open_table
 
@@ -19,7 +19,7 @@ def postgres():
         yield url
 
 
-@pytest.fixture(scope="session", params=[*BUILDERS, "postgresql"])
+@pytest.fixture(scope="session", params=[*BUILDERS, "postgresql", "federated"])
 def kind(request):
     """Every kind of table, in turn."""
     return request.param
@@ -33,6 +33,8 @@ def opened(request, tmp_path_factory):
     def make(kind, rows: pa.Table, schema):
         if kind == "postgresql":
             return open_table(load(request.getfixturevalue("postgres"), f"the rows {next(number)}", rows), schema)
+        if kind == "federated":
+            return in_sites(split_unevenly(rows, schema), schema)
         return open_table(BUILDERS[kind](rows, folder / f"t{next(number)}"), schema)
 
     return make

@@ -24,7 +24,6 @@ SUMMED = ("public", "rounded-gaussian", "discrete-gaussian", "discrete-laplace")
 """The mechanisms that sites can do each for itself, and whose answers add up."""
 CLOSENESS_SHARE = Fraction(1, 1 << 10)
 """Of ε and of δ, what is set aside for the distance between shared noise and a Gaussian; thousands of asks need less."""
-WHAT_WORKS = "methods independent, marginals and dirichlet, and counts and sums of queries do with them"
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ class PublicFacts:
         if odd is not None:
             raise MethodError(
                 f"'{odd.asked}' ({odd.mechanism}) can't be made of noisy sums, which are all that sites give under trust "
-                f"{federation.trust}; {WHAT_WORKS}, or trust the aggregator",
+                f"{federation.trust}; ask for counts and sums alone, or trust the aggregator",
                 odd,
             )
         if federation.trust != SECURE_SUM:

@@ -19,6 +19,7 @@ from understudy.boundary.tables.duck import DuckTable
 from understudy.boundary.tables.excel import read_sheet
 from understudy.boundary.tables.frame import FrameTable, kind_of, to_arrow
 from understudy.boundary.tables.postgres import SCHEMES, PostgresTable
+from understudy.boundary.tables.sites.flower import SCHEME, open_sites
 from understudy.boundary.tables.table import Table, is_table
 from understudy.boundary.tables.text_files import CSV_ENDINGS, csv_relation, in_utf8, scan
 from understudy.errors import SchemaError, TableError
@@ -32,7 +33,8 @@ def open(source: Any, schema: Schema | str | Path | None = None, *, name: str | 
     """Puts private rows behind the boundary.
 
     `source` is a data frame (pandas, polars, pyarrow), the path of a CSV or Parquet file, a table of a DuckDB database
-    written `path/to/file.duckdb::table`, or one on a PostgreSQL server, `postgresql://host/database::table`.
+    written `path/to/file.duckdb::table`, or one on a PostgreSQL server, `postgresql://host/database::table`. Sites that
+    hold parts of one table join at an address, `flower://host:port?sites=3&trust=nobody` (docs/concepts/sites.md).
 
     What is asked of a file is debited from the ledger beside it.
 
@@ -66,6 +68,8 @@ def open(source: Any, schema: Schema | str | Path | None = None, *, name: str | 
         raise TableError("the table is open already; give the frame or the path that it was opened from", source)
     if isinstance(source, str) and source.startswith(SCHEMES):
         return PostgresTable(source, schema, name)
+    if isinstance(source, str) and source.startswith(f"{SCHEME}://"):
+        return open_sites(source, schema, name)
     if isinstance(source, str | Path):
         found = path_relation(str(source), schema)
         table = DuckTable(found.connection, found.relation, schema, kind=found.kind, name=name or found.name)

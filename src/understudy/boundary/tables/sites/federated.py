@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import numpy as np
@@ -59,6 +60,8 @@ class FederatedTable(TableCard):
         self.identity = source and f"{source} {json.dumps(self.sites)}"
         if len(self.links) != federation.sites:
             raise InputError(f"sites ({len(self.links)}) must be the {federation.sites} that were announced", self.name)
+        self.close: Callable[[], None] = lambda: None
+        """Lets go of the sites; those in this process are held by nothing."""
         twice = next((a for a, b in zip(self.sites, self.sites[1:], strict=False) if a == b), None)
         if twice is not None:
             raise SiteError(f"two sites have the name {twice!r}; give each another (--name)", twice)
@@ -146,7 +149,12 @@ class FederatedRelease(TableCard):
     def finish(self) -> None:
         """The release is made: the sites may forget their answers, and give no more."""
         if self._session:
-            of_all(self.table.links, lambda link: request(link, {"op": FINISH, "session": self._session}))
+            of_all(self.table.links, self._finish)
+
+    def _finish(self, link: SiteLink) -> None:
+        # One that is gone by now keeps its record, which its owner may delete: the release is as good without it.
+        with suppress(SiteError):
+            request(link, {"op": FINISH, "session": self._session})
 
     # --- noisy answers, where sites draw
 
@@ -186,14 +194,17 @@ class FederatedRelease(TableCard):
         for name, message in zip(self.table.sites, self._asked("count_values", column), strict=True):
             for value, rows in _values(message, self.schema, name).items():
                 found[value] = found.get(value, 0) + rows
-        return list(found), np.array(list(found.values()), dtype=np.int64)
+        values = sorted(found)
+        return values, np.array([found[v] for v in values], dtype=np.int64)
 
     def check_readable(self) -> None:
         """Done by each site when a release is prepared."""
 
     def has_rows(self, at_least: int) -> bool:
         # Before a session begins nothing can be counted, and nothing need be: each site promises so many.
-        return at_least <= FEWEST_ROWS * len(self.table.links) or self.count_rows() >= at_least
+        if not self._session:
+            return at_least <= FEWEST_ROWS * len(self.table.links)
+        return self.count_rows() >= at_least
 
     def _asked(self, question: str, *content: Any) -> list[Message]:
         self._place += 1
