@@ -247,6 +247,9 @@ class Tally(NoisyCounts[list[Measurement]]):
         check_cells(self.sums.by, self.domain.cells(self.sums.by))
         summands = self.sums.summands
         check_kinds(*summands, *filter(None, [self.sums.where]))
+        # Each site would count them, and its count has another sensitivity than one of rows has.
+        if facts.federation is not None and facts.federation.places > 1 and self.sums.persons:
+            raise MethodError("persons who may be at several sites can't be counted once each; count rows", self)
         parts = self.amount.split(self.weights or [1.0] * len(summands))
         return [self.spend(facts, summand, part) for summand, part in zip(summands, parts, strict=True)]
 

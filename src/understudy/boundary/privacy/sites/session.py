@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from understudy.boundary.privacy.asks.ask import Arrays, Ask, Price, Question
 from understudy.boundary.privacy.budget import Budget, Cost
 from understudy.boundary.privacy.curator import Curator
@@ -72,7 +74,8 @@ class SiteGate(RowGate):
             drawn = drawn_parts(hidden, price.spends, self._randomness)
         else:
             drawn = ask.draw(hidden, price, self._randomness, self.keep)
-        return self._record.keep(self.place, Kept(ask, asked, drawn), price.facts.schema)
+        arrays = [np.asarray(array) for array in drawn]  # one number alone has become a scalar of numpy's
+        return self._record.keep(self.place, Kept(ask, asked, arrays), price.facts.schema)
 
 
 class Session:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.federation import SECURE_SUM, Bill, Federation
-from understudy.boundary.schema.grouped_sums import GroupedSums, PersonCount
+from understudy.boundary.schema.grouped_sums import GroupedSums
 from understudy.boundary.schema.partition import Partition
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.sites.link import (
@@ -181,8 +181,6 @@ class FederatedRelease(TableCard):
         return self._summed("count_cells", [(p.cells,) for p in partitions], domain, list(partitions))
 
     def count_tally(self, domain: Domain, tally: GroupedSums) -> list[Counts]:
-        if self.federation.places > 1 and any(isinstance(s, PersonCount) for s in tally.summands):
-            raise MethodError("persons who may be at several sites can't be counted once each; count rows", tally)
         shapes = [domain.shape(tally.by)] * len(tally.summands)
         return self._summed("count_tally", shapes, domain, tally, least=-MOST_COUNTED)
 
