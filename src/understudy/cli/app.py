@@ -408,6 +408,9 @@ def audit(
         str | None,
         _option("Also look at a server, as in postgresql://host/database, with made-up tables that are dropped again."),
     ] = None,
+    sites: Annotated[
+        str | None, _option("Also run the method over three sites: aggregator, secure-sum or nobody is trusted.")
+    ] = None,
     report: Report = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -419,6 +422,7 @@ def audit(
     request = AuditRequest(
         methods=tuple(method or ()), epsilon=epsilon, delta=delta, setting=setting, mutant=mutant, function=function,
         python=python, level=level, time_limit=time_limit, out=out, jobs=jobs, neighbours=neighbours, postgres=postgres,
+        sites=sites,
     )  # fmt: skip
     run_audit(request, mutants, Output(json, quiet, report=report))
 
