@@ -2,8 +2,8 @@
 
 Sites have 5 %, a third and the rest of the training rows. Errors are mean total variation distances, of all columns, of
 the pairs that were measured, and of all pairs. Pooled is the same method on one table. Times are CPU seconds of the
-releases alone, sites included, each beside the pooled one of the same seed; the last line is rake over `understudy site`
-processes, whose CPU seconds hold three starts of Python, too.
+releases alone, sites included, each beside the pooled one of the same seed; the last line is rake over three processes
+of `understudy site`, whose CPU seconds hold their starts, too.
 """
 
 from __future__ import annotations
@@ -77,7 +77,10 @@ def measured(rows: pa.Table, real: dict[str, np.ndarray], method: str, trust: st
 
 def report(rows: pa.Table, seeds: int) -> list[str]:
     real, lines = codes_of(rows), []
-    lines += ["| method | trust | seeds | columns | measured pairs | all pairs | CPU beside pooled |", "|---|---|---|---|---|---|---|"]
+    lines += [
+        "| method | trust | seeds | columns | measured pairs | all pairs | CPU beside pooled |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for method in METHODS:
         trusts = [t for t in TRUSTS if method != "rake" or t in ("pooled", "aggregator")]
         # Side by side, seed by seed, so that a busy machine is as busy for each.

@@ -40,7 +40,8 @@ def _argument(help: str) -> Any:
 
 
 Data = Annotated[
-    str, _argument("A CSV or Parquet file, file.duckdb::table, or flower://host:port?sites=N for sites that join there.")
+    str,
+    _argument("A CSV or Parquet file, file.duckdb::table, or flower://host:port?sites=N for sites that join there."),
 ]
 Folder = Annotated[Path, _argument("The folder of a release.")]
 Synthetic = Annotated[str, _argument("The synthetic table, or the folder of a release.")]
@@ -577,11 +578,15 @@ def site(
     data: Annotated[str, typer.Option(help="The rows of this site: a file, or a table of a database.")],
     coordinator: Annotated[str, typer.Option(help="Where the aggregator listens, such as 127.0.0.1:9092.")],
     schema: SchemaPath = None,
-    name: Annotated[str | None, _option("What the aggregator calls this site \\[default: the name of the data].")] = None,
+    name: Annotated[
+        str | None, _option("What the aggregator calls this site \\[default: the name of the data].")
+    ] = None,
     trust: Annotated[
         list[str] | None,
-        _option("A trust model that this site agrees to: nobody, secure-sum or aggregator; may be repeated "
-                "\\[default: nobody]."),
+        _option(
+            "A trust model that this site agrees to: nobody, secure-sum or aggregator; may be repeated "
+            "\\[default: nobody]."
+        ),
     ] = None,
     ledger: LedgerPath = None,
     certificate: Annotated[Path | None, _option("The certificate that the aggregator's must be signed by.")] = None,

@@ -70,7 +70,9 @@ class TrainingRound:
     def curator(self, schema: Schema) -> Curator:
         """One that has no rows, and gives the recorded answers."""
         asked, secure = self.certificate.asked, self.certificate.secure
-        return Curator.replaying(schema, asked, self.record, secure=secure, keys=self.keys, federation=self.certificate.federation)
+        return Curator.replaying(
+            schema, asked, self.record, secure=secure, keys=self.keys, federation=self.certificate.federation
+        )
 
     def check(self, again: TrainingRound) -> None:
         """Compares with the same round, learned again from this one's record."""

@@ -24,9 +24,9 @@ from understudy.boundary.privacy.ledger.ledger import Debited, Ledger, Receipt, 
 from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness, randomness_of
 from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.federation import Federation
 from understudy.boundary.schema.grouped_sums import GroupedSums
 from understudy.boundary.schema.partition import Partition
-from understudy.boundary.schema.federation import Federation
 from understudy.boundary.schema.schema import DRAFT, Schema
 from understudy.boundary.tables.sites.federated import federation_of
 from understudy.boundary.tables.table import Table, identity_of, opened
@@ -130,7 +130,9 @@ def query_with(
             answers = _remembered(ledger, key, curator.record)
     # Figures come from the recorded totals on every path, so that an answer is the same the first time and later.
     federation = federation_of(table)
-    recorded = Curator.replaying(table.schema, budget, answers, secure=randomness.secure, keys=plan.keys, federation=federation)
+    recorded = Curator.replaying(
+        table.schema, budget, answers, secure=randomness.secure, keys=plan.keys, federation=federation
+    )
     groups = plan.ask(recorded)
     question = plan.question
     return Answer(

@@ -54,7 +54,8 @@ def tables_of(
 ) -> list[RecordedTable]:
     """Every noisy histogram over the codes of the domain that the record holds.
 
-    `noises` says how many times the noise of its scale each count has. The first histogram of a column whose bounds were bought is over the buckets of that purchase, and no part of it.
+    `noises` says how many times the noise of its scale each count has. The first histogram of a column whose bounds
+    were bought is over the buckets of that purchase, and no part of it.
     """
     found, left = [], set(bought)
     for answer in record:

@@ -23,7 +23,7 @@ ROW_KIND, PERSON_KIND = "row", "person"
 SUMMED = ("public", "rounded-gaussian", "discrete-gaussian", "discrete-laplace")
 """The mechanisms that sites can do each for itself, and whose answers add up."""
 CLOSENESS_SHARE = Fraction(1, 1 << 10)
-"""Of ε and of δ, what is set aside for the distance between shared noise and a Gaussian; thousands of asks need less."""
+"""Of ε and of δ, what is set aside for the distance of shared noise from a Gaussian: thousands of asks need less."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +130,8 @@ class PublicFacts:
         odd = next((s for s in spends if s.mechanism not in SUMMED), None)
         if odd is not None:
             raise MethodError(
-                f"'{odd.asked}' ({odd.mechanism}) can't be made of noisy sums, which are all that sites give under trust "
-                f"{federation.trust}; ask for counts and sums alone, or trust the aggregator",
+                f"'{odd.asked}' ({odd.mechanism}) can't be made of noisy sums, which are all that sites give under "
+                f"trust {federation.trust}; ask for counts and sums alone, or trust the aggregator",
                 odd,
             )
         if federation.trust != SECURE_SUM:

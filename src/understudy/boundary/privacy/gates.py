@@ -37,8 +37,8 @@ from numpy.typing import NDArray
 
 from understudy.boundary.privacy.asks import kind_of
 from understudy.boundary.privacy.asks.ask import Arrays, Ask, Price, Question
-from understudy.boundary.privacy.budget import Budget, Cost
 from understudy.boundary.privacy.asks.counts import NoisyCounts
+from understudy.boundary.privacy.budget import Budget, Cost
 from understudy.boundary.privacy.facts import PrivacyUnit, PublicFacts
 from understudy.boundary.privacy.journal import ANSWER, STEP, Journal, digest_of
 from understudy.boundary.privacy.ledger import known_rows

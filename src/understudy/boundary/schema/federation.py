@@ -73,8 +73,8 @@ class Federation:
             return "the aggregator and its curator see the exact counts of each site, and add the noise once"
         if self.trust == SECURE_SUM:
             return (
-                f"each of {self.sites} sites adds a part of the noise, of which {self.honest} are counted on; {UNMASKED}; "
-                f"the claim holds against the aggregator and any {self.sites - self.honest} sites together"
+                f"each of {self.sites} sites adds a part of the noise, of which {self.honest} are counted on; "
+                f"{UNMASKED}; the claim holds against the aggregator and any {self.sites - self.honest} sites together"
             )
         return "nobody but the site itself: each site adds all the noise of the claim before an answer leaves it"
 

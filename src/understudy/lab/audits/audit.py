@@ -141,9 +141,12 @@ def _check_sites(plan: AuditPlan) -> None:
     if plan.sites is None:
         return
     one_of("sites", plan.sites, TRUSTS)
-    if plan.method not in METHODS or plan.trains or plan.neighbours != ADD_REMOVE:
-        raise InputError(f"sites ({plan.sites}) goes with a method that counts, under add-remove; leave it out", plan.sites)
-    if plan.sites != AGGREGATOR and not METHODS[plan.method].traits.sums_only:
+    method = plan.method or ""
+    if method not in METHODS or plan.trains or plan.neighbours != ADD_REMOVE:
+        raise InputError(
+            f"sites ({plan.sites}) goes with a method that counts, under add-remove; leave it out", plan.sites
+        )
+    if plan.sites != AGGREGATOR and not METHODS[method].traits.sums_only:
         raise InputError(f"{plan.method} asks for more than noisy sums; audit it with sites aggregator", plan.sites)
 
 

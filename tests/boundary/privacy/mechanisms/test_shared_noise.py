@@ -42,7 +42,7 @@ def test_the_parts_that_are_counted_on_reach_sigma(sigma, parts):
 
 def pmf(sigma, reach):
     """Of the discrete Gaussian, on −reach … reach."""
-    weights = [mpmath.exp(-mpmath.mpf(k) ** 2 / (2 * mpmath.mpf(sigma) ** 2)) for k in range(-reach, reach + 1)]
+    weights = [mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * mpmath.mpf(sigma) ** 2)) for k in range(-reach, reach + 1)]
     whole = mpmath.fsum(weights)
     return [w / whole for w in weights]
 

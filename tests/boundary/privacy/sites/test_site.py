@@ -197,19 +197,19 @@ def test_a_ledger_without_room_stops_all_before_anything_is_spent(files):
 
 def test_what_is_no_noisy_sum_is_refused_before_anything_is_spent(files):
     table = sites.local(standing(files), SCHEMA, federation("nobody"))
-    with pytest.raises(us.MethodError, match="method rake asks for more than noisy sums.*independent or marginals"):
+    with pytest.raises(us.MethodError, match=r"method rake asks for more than noisy sums.*independent or marginals"):
         us.synthesize(table, epsilon=1.0, method="rake", ledger=False)
     with pytest.raises(us.MethodError, match="can't be made of noisy sums"):
         us.query(table, "SELECT median(age) FROM data", epsilon=1.0, ledger=False)
     with pytest.raises(us.MethodError, match="repeatable for tests"):
-        linked = FederatedTable(
-            [LocalLink(s.name, s.handle) for s in standing(files)], SCHEMA, federation("nobody")
-        )
+        linked = FederatedTable([LocalLink(s.name, s.handle) for s in standing(files)], SCHEMA, federation("nobody"))
         linked.links[0].lend = None
         us.synthesize(linked, epsilon=1.0, method="independent", ledger=False, test_only_noise_seed=1)
     curator = Curator.on(table, Budget(1.0, 1e-6))
     with pytest.raises(us.MethodError, match="ask for counts and sums alone"):
-        curator.ask(Select(DOMAIN, [Candidate(("age", "sex"), np.zeros((DOMAIN.cells(("age", "sex")),)))], curator.remaining()))
+        curator.ask(
+            Select(DOMAIN, [Candidate(("age", "sex"), np.zeros((DOMAIN.cells(("age", "sex")),)))], curator.remaining())
+        )
     assert debits(files) == [0, 0, 0]
 
 

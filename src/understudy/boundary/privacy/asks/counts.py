@@ -66,9 +66,7 @@ class NoisyCounts(Ask[Result]):
         if facts.federation is not None and facts.federation.trust == SECURE_SUM:
             wide = [[a.astype(np.uint64) for a in arrays] for arrays in answers]
             return list(combined([reduce(np.add, same) for same in zip(*wide, strict=True)], price.spends))
-        return [
-            reduce(np.add, [a.astype(np.int64) for a in same]) for same in zip(*answers, strict=True)
-        ]
+        return [reduce(np.add, [a.astype(np.int64) for a in same]) for same in zip(*answers, strict=True)]
 
     def fits(self, values: Arrays, price: Price) -> bool:
         within = zip(values, self.shapes(price), strict=True)

@@ -240,9 +240,7 @@ class Ledger:
                 claims.put(database, entry, claims.HEAD, journal)
             return entry
 
-    def demand(
-        self, cost: Cost, budget: Budget, neighbours: str, analyst: str = "", *, unit: PrivacyUnit
-    ) -> None:
+    def demand(self, cost: Cost, budget: Budget, neighbours: str, analyst: str = "", *, unit: PrivacyUnit) -> None:
         """Refuses whatever `debit` would refuse now; writes nothing."""
         with self._database.reading() as database:
             self._admitted(database, cost, budget, neighbours, analyst, unit=unit)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from understudy.boundary.privacy.ledger.ledger import Debited, ledger_for
 from understudy.boundary.privacy.sites.site import Site, SiteSettings
-from understudy.boundary.schema.federation import AGGREGATOR, Federation
+from understudy.boundary.schema.federation import Federation
 from understudy.boundary.tables.sites.federated import FederatedTable
 from understudy.boundary.tables.table import Table, opened, source_of
 from understudy.errors import InputError, SiteError
@@ -20,7 +20,7 @@ RECORDS = ".sessions"
 def federate(
     tables: Sequence[Table],
     *,
-    trust: Literal["aggregator", "secure-sum", "nobody"] = AGGREGATOR,
+    trust: Literal["aggregator", "secure-sum", "nobody"] = "aggregator",
     honest: int = 0,
     places: int = 1,
     ledgers: Sequence[Debited] | Literal[False] | None = None,

@@ -80,7 +80,7 @@ class SessionRecord:
         return record
 
     def keep(self, place: int, kept: Kept, schema: Schema) -> Arrays:
-        """On the disk when this returns. Of two processes that answer the same question, the first one's noise stays."""
+        """On the disk when this returns. Of two processes that answer one question, the noise of the first stays."""
         if self.folder is not None:
             path = self.folder / f"{place:08d}{ENDING}"
             if not _write_first(path, packed({"asked": kept.asked}, kept.ask, *kept.arrays)):

@@ -45,7 +45,7 @@ class SiteGate(RowGate):
         self, table: Table, payer: Payer, randomness: Randomness, *, session: str, record: SessionRecord
     ) -> None:
         super().__init__(table, payer, randomness)
-        self._session, self._record = session, record
+        self._number, self._record = session, record
         self.place = 0
         """Of the next ask in the release, as the aggregator counts them."""
 
@@ -55,8 +55,8 @@ class SiteGate(RowGate):
 
     def _debit(self, ledger: Ledger, whole: Cost) -> None:
         """Idempotent: the ledger knows the sessions that it was debited for."""
-        claimed = ledger.claimed(self._session)
-        entry = claimed.entry if claimed else self._write_down(ledger, whole, self._session)
+        claimed = ledger.claimed(self._number)
+        entry = claimed.entry if claimed else self._write_down(ledger, whole, self._number)
         self._receipt = ledger.receipt(entry)
 
     def answer(self, ask: Ask[Any], price: Price, questions: Sequence[Question], debit: Callable[[], None]) -> Arrays:

@@ -184,9 +184,7 @@ class Site:
             record.bill.purpose,
             record.bill.analyst,
         )
-        session = Session(
-            number, self._table, name=self.name, record=record, payer=payer, randomness=self._randomness
-        )
+        session = Session(number, self._table, name=self.name, record=record, payer=payer, randomness=self._randomness)
         self._sessions[number] = session
         return session
 
@@ -198,7 +196,9 @@ class Site:
             raise SiteError("the session was not begun here, or is finished; begin anew", number)
         session.pay()  # once: after a restart it finds its debit in the ledger
         if session.record.snapshot != self._snapshot():
-            raise TableError("its file changed since the release began, and a release has one state; begin anew", number)
+            raise TableError(
+                "its file changed since the release began, and a release has one state; begin anew", number
+            )
         return session
 
     def _meet(self, message: Message) -> Reply:
@@ -272,6 +272,6 @@ def _number(message: Message) -> str:
     """The session's number; digits only, since it names a folder."""
     number = message.header.get("session")
     whole = isinstance(number, str) and 16 <= len(number) <= LONGEST_NUMBER
-    if not whole or not set(number) <= set("0123456789abcdef"):
+    if not whole or not set(str(number)) <= set("0123456789abcdef"):
         raise SiteError("the request has no number of a session", None)
     return str(number)

@@ -209,9 +209,7 @@ class FederatedRelease(TableCard):
         header = {"op": COUNT, "session": self._session, "place": self._place, "question": question}
         return of_all(self.table.links, lambda link: request(link, header, *content))
 
-    def _summed(
-        self, question: str, shapes: Sequence[tuple[int, ...]], *content: Any, least: int = 0
-    ) -> list[Counts]:
+    def _summed(self, question: str, shapes: Sequence[tuple[int, ...]], *content: Any, least: int = 0) -> list[Counts]:
         totals = [np.zeros(shape, dtype=np.int64) for shape in shapes]
         for name, message in zip(self.table.sites, self._asked(question, *content), strict=True):
             for total, counts in zip(totals, _arrays(message, self.schema, name, shapes, "iu"), strict=True):

@@ -12,7 +12,9 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -71,7 +73,8 @@ def checked_address(where: str, *, secured: bool) -> str:
         raise InputError(f"address ({where!r}) must be a host and a port, such as 127.0.0.1:9092", where)
     if not secured and not _is_here(host):
         raise InputError(
-            f"address ({where!r}) is on another machine, so the connection must be encrypted; name the certificates", where
+            f"address ({where!r}) is on another machine, so the connection must be encrypted; name the certificates",
+            where,
         )
     return where
 
@@ -106,7 +109,9 @@ def open_sites(url: str, schema: Schema, name: str | None = None) -> FederatedTa
     try:
         links = gathering.links()
         source = f"{SCHEME}://{address.where}"
-        table = FederatedTable(links, schema, address.federation, name=name or f"sites at {address.where}", source=source)
+        table = FederatedTable(
+            links, schema, address.federation, name=name or f"sites at {address.where}", source=source
+        )
     except BaseException:
         gathering.close()
         raise
@@ -153,8 +158,8 @@ class Gathering:
             if reply is not None:
                 return reply
         raise SiteError(
-            f"site {name!r} dropped out, or took longer than {self._address.timeout:g} s; nothing is spent twice when the "
-            "release is resumed, or asked for again, once it is back",
+            f"site {name!r} dropped out, or took longer than {self._address.timeout:g} s; nothing is spent twice when "
+            "the release is resumed once it is back",
             name,
         )
 
@@ -166,7 +171,7 @@ class Gathering:
         connected = self._manager.all()
         for connection in [c for c in connected if c not in self._names]:
             try:
-                self._names[connection] = _greeting(lambda sent, c=connection: self._sent(c, sent))
+                self._names[connection] = _greeting(partial(self._sent, connection))
             except UnderstudyError:
                 continue  # it is no site of ours, or gone again
         return {c: n for c, n in self._names.items() if c in connected}
@@ -218,19 +223,16 @@ def _greeting(send: Callable[[bytes], bytes | None]) -> str:
     return str(request(_Stranger(send), {"op": HELLO}).header.get("name"))
 
 
-def serve(handle: Callable[[bytes], bytes], where: str, certificate: Path | None = None, *, once: bool = False) -> None:
+def serve(handle: Callable[[bytes], bytes], where: str, certificate: Path | None = None) -> None:
     """Answers what the aggregator at this address asks, and calls it again whenever the connection ends."""
     checked_address(where, secured=certificate is not None)
     flower, root = _flower(), certificate.read_bytes() if certificate else None
     while True:
-        try:
+        # There is no aggregator, or it has ended: the next release finds this site waiting.
+        with suppress(flower.grpc.RpcError, StopIteration, RuntimeError):
             flower.start_client(
                 server_address=where, client=flower.answering(handle), root_certificates=root, insecure=root is None
             )
-        except (flower.grpc.RpcError, StopIteration, RuntimeError):
-            pass  # there is no aggregator, or it has ended: the next release finds this site waiting
-        if once:
-            return
         time.sleep(BETWEEN_CALLS)
 
 
@@ -240,7 +242,9 @@ def _certificates(folder: Path | None) -> tuple[bytes, ...] | None:
     try:
         return tuple((folder / name).read_bytes() for name in CERTIFICATES)
     except OSError:
-        raise InputError(f"certificates ({str(folder)!r}) must be a folder with {', '.join(CERTIFICATES)}", folder) from None
+        raise InputError(
+            f"certificates ({str(folder)!r}) must be a folder with {', '.join(CERTIFICATES)}", folder
+        ) from None
 
 
 class _Flower:

@@ -1,4 +1,4 @@
-"""A method over three sites of made-up rows: is what leaves each site as noisy, as masked and as paid for as is claimed?
+"""A method over three sites of made-up rows: is what leaves each site as noisy, masked and paid for as is claimed?
 
 The auditor sits where the claim places the attacker. Where nobody is trusted, it reads the replies of each site. In a
 secure sum it is the aggregator together with the sites that are not counted on: their parts of the noise are known to
@@ -161,7 +161,9 @@ def check(subject: Subject, budget: Budget, trust: str, making: SiteMaking) -> I
         signs = np.where(seen >> np.uint64(63), 1.0, -1.0)
         rare = tail_bound(signs, hoeffding)
         yield AuditCheck.of(
-            MASKED, rare >= SIDE, f"{np.mean(signs > 0):.3f} of {signs.size:,} masked counts have the first bit, half are due."
+            MASKED,
+            rare >= SIDE,
+            f"{np.mean(signs > 0):.3f} of {signs.size:,} masked counts have the first bit, half are due.",
         )
     told = "every answer of a site came after its debit"
     if listener.unpaid:
@@ -190,7 +192,9 @@ def _spread(listener: SiteListener) -> Iterator[AuditCheck]:
 
 def _pair() -> Pair:
     # Many cells, so that few releases give enough noise to judge.
-    schema = schema_of(f'{COLUMNS}height = {{type = "integer", min = 0, max = {HEIGHTS - 1}, bins = {HEIGHTS}}}\n', ADD_REMOVE)
+    schema = schema_of(
+        f'{COLUMNS}height = {{type = "integer", min = 0, max = {HEIGHTS - 1}, bins = {HEIGHTS}}}\n', ADD_REMOVE
+    )
     rows = [row | {"height": place} for place, row in enumerate(spread(ROWS))]
     return Pair.of("sites", "one row more", schema, rows=rows, extra=OTHER | {"height": 0})
 
