@@ -2,7 +2,7 @@
 
 A site's part is a discrete Gaussian on a grid so fine that a deviation has more than 2^20 steps of it. The sum of t
 such parts is close to a discrete Gaussian (Kairouz, Liu & Steinke 2021), and on so fine a grid that is close to a
-normal draw, rounded. How close, in the logarithm of the probabilities, is `closeness`; a spend pays for it in ε and in δ.
+normal draw, rounded. How close, in the logarithm of the probabilities, is `closeness`; a spend pays for it in ε and δ.
 The proof: docs/mechanisms/shared-noise.md. Parts beyond the t that are counted on are independent of these, and only
 blur the sum further.
 """
