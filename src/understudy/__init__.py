@@ -20,6 +20,7 @@ from understudy.errors import (
     MethodError,
     ReleaseError,
     SchemaError,
+    SiteError,
     TableError,
     UnderstudyError,
 )
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from understudy.boundary.privacy.curator import Curator
     from understudy.boundary.privacy.ledger.ledger import Ledger
     from understudy.boundary.privacy.measurement import Measurement
+    from understudy.boundary.privacy.sites.federate import federate
     from understudy.boundary.schema.domain import Domain
     from understudy.boundary.schema.schema import Schema
     from understudy.boundary.tables.draft import draft_schema
@@ -62,6 +64,7 @@ _LATE = {
     "boundary.privacy.curator": ("Curator",),
     "boundary.privacy.ledger.ledger": ("Ledger",),
     "boundary.privacy.measurement": ("Measurement",),
+    "boundary.privacy.sites.federate": ("federate",),
     "boundary.schema.domain": ("Domain",),
     "boundary.schema.schema": ("Schema",),
     "boundary.tables.draft": ("draft_schema",),
@@ -131,6 +134,7 @@ __all__ = [
     "ReleaseError",
     "Schema",
     "SchemaError",
+    "SiteError",
     "Spend",
     "Study",
     "Table",
@@ -145,6 +149,7 @@ __all__ = [
     "compare",
     "draft_schema",
     "evaluate",
+    "federate",
     "open",
     "plan",
     "query",

@@ -5,6 +5,7 @@
     │   ├── SchemaError         a schema says something impossible or unclear
     │   ├── TableError          a table can't be read, or doesn't fit its schema
     │   ├── MethodError         a method can't do what was asked of it
+    │   ├── SiteError           a site is not there, refuses, or answers what can't be
     │   └── ReleaseError        a release can't be written, or read back
     ├── BudgetExhausted         the ledger or the curator refused a spend          exit code 3
     ├── CheckFailed             verify, replay or audit found a mismatch           exit code 1
@@ -107,6 +108,10 @@ class TableError(InputError):
 
 class MethodError(InputError):
     """A method can't do what was asked of it."""
+
+
+class SiteError(InputError):
+    """A site of a federated table is not there, refuses, or answers what can't be."""
 
 
 class ReleaseError(InputError):

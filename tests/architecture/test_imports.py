@@ -55,6 +55,8 @@ FOR_ANYBODY = {
     "sources": ("open", "open_frame"),
     "draft": ("draft_schema",),
     "frame": ("kind_of",),
+    "sites.federated": ("federation_of",),
+    "sites.flower": ("serve",),
 }
 """What any room may import from boundary.tables: the type of a table, ways to put rows behind the boundary and to name
 them, none to get one out. Everything else there can hand out rows, codes or exact counts."""
@@ -76,6 +78,14 @@ STATED: dict[str, tuple[str, ...]] = {
     # The auditor's made-up tables, and the boundary broken on purpose.
     "understudy.lab.audits.checks.boundary": ("cache.CachedTable",),
     "understudy.lab.audits.harness": ("cache.CachedTable",),
+    # Sites of made-up rows, listened to on the way.
+    "understudy.lab.audits.checks.sites": (
+        "sites.federated.FederatedTable",
+        "sites.link.ANSWER",
+        "sites.link.COUNT",
+        "sites.link.LocalLink",
+        "sites.messages.Message",
+    ),
     "understudy.lab.audits.mutants.broken_boundary": (
         "cache.CachedTable",
         "frame.FrameTable",

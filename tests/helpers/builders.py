@@ -8,10 +8,16 @@ import io
 import sqlite3
 from datetime import date, datetime
 from decimal import Decimal
+from types import SimpleNamespace
 
 import duckdb
 import polars as pl
 import pyarrow.parquet as pq
+
+import understudy as us
+from understudy.boundary.privacy.sites.site import Site, SiteSettings
+from understudy.boundary.schema.federation import AGGREGATOR, Federation
+from understudy.boundary.tables.sites.federated import FederatedTable
 
 
 def written(value):
@@ -77,6 +83,33 @@ def in_csv(table, path):
 def in_gzip(table, path):
     path.write_bytes(gzip.compress(csv_text(table).encode()))
     return path
+
+
+class CountingSite(Site):
+    """Counts for anybody, without a session: what the suites over all kinds of tables look at."""
+
+    def _open(self, message):
+        bill = SimpleNamespace(federation=Federation(AGGREGATOR, 1))
+        return SimpleNamespace(table=self._table, record=SimpleNamespace(bill=bill))
+
+
+def in_sites(parts, schema):
+    """Tables under one schema as one that counts."""
+    sites = [
+        CountingSite(us.open(part, schema, name=f"part {i}"), SiteSettings(f"site {i}", (AGGREGATOR,)))
+        for i, part in enumerate(parts)
+    ]
+    table = FederatedTable([site.link() for site in sites], schema, Federation(AGGREGATOR, len(sites))).release()
+    table._session = "0" * 16
+    return table
+
+
+def split_unevenly(table, schema):
+    """Into three, of which one has few rows; people are not torn apart, since each site caps those that it has."""
+    if schema.unit is not None:
+        return [table.slice(0, 0), table, table.slice(0, 0)]
+    few, most = len(table) // 20, len(table) // 3
+    return [table.slice(0, few), table.slice(few, most), table.slice(few + most)]
 
 
 BUILDERS = {

@@ -39,7 +39,10 @@ def _argument(help: str) -> Any:
     return typer.Argument(help=help, show_default=False)
 
 
-Data = Annotated[str, _argument("A CSV or Parquet file, or file.duckdb::table, or a table on a server.")]
+Data = Annotated[
+    str,
+    _argument("A CSV or Parquet file, file.duckdb::table, a table on a server, or flower://host:port?sites=N."),
+]
 Folder = Annotated[Path, _argument("The folder of a release.")]
 Synthetic = Annotated[str, _argument("The synthetic table, or the folder of a release.")]
 PublicTables = Annotated[Path, _argument("The folder with the public tables.")]
@@ -416,6 +419,9 @@ def audit(
             "Also look at a server, postgresql://host/database or sc://host:port, with made-up tables that are dropped."
         ),
     ] = None,
+    sites: Annotated[
+        str | None, _option("Also run the method over three sites: aggregator, secure-sum or nobody is trusted.")
+    ] = None,
     report: Report = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -427,6 +433,7 @@ def audit(
     request = AuditRequest(
         methods=tuple(method or ()), epsilon=epsilon, delta=delta, setting=setting, mutant=mutant, function=function,
         python=python, level=level, time_limit=time_limit, out=out, jobs=jobs, neighbours=neighbours, postgres=postgres,
+        sites=sites,
     )  # fmt: skip
     run_audit(request, mutants, Output(json, quiet, report=report))
 
@@ -571,6 +578,37 @@ def budget_forget(data: Data, ledger: LedgerPath = None) -> None:
     from understudy.cli.ledger_commands import forget
 
     forget(data, ledger)
+
+
+# --- federated tables
+
+
+@app.command()
+def site(
+    data: Annotated[str, typer.Option(help="The rows of this site: a file, or a table of a database.")],
+    coordinator: Annotated[str, typer.Option(help="Where the aggregator listens, such as 127.0.0.1:9092.")],
+    schema: SchemaPath = None,
+    name: Annotated[
+        str | None, _option("What the aggregator calls this site \\[default: the name of the data].")
+    ] = None,
+    trust: Annotated[
+        list[str] | None,
+        _option(
+            "A trust model that this site agrees to: nobody, secure-sum or aggregator; may be repeated "
+            "\\[default: nobody]."
+        ),
+    ] = None,
+    ledger: LedgerPath = None,
+    certificate: Annotated[Path | None, _option("The certificate that the aggregator's must be signed by.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Answer for one part of a table whose parts are at several sites; runs until it is stopped."""
+    from understudy.cli.site_command import run_site
+
+    run_site(
+        data, coordinator, schema=schema, name=name, trusts=tuple(trust or ()), ledger=ledger, certificate=certificate,
+        quiet=quiet,
+    )  # fmt: skip
 
 
 # --- studies of public tables

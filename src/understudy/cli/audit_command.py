@@ -43,12 +43,13 @@ class AuditRequest:
     jobs: int | None = None
     neighbours: str = ADD_REMOVE
     postgres: str | None = None
+    sites: str | None = None
 
     @property
     def only_for_one(self) -> dict[str, bool]:
         """The options that speak of a single audit, and whether they were given."""
         optional = {"callable": self.function, "python": self.python, "time-limit": self.time_limit}
-        optional |= {"out": self.out, "jobs": self.jobs, "postgres": self.postgres}
+        optional |= {"out": self.out, "jobs": self.jobs, "postgres": self.postgres, "sites": self.sites}
         changed = {"setting": self.setting != QUICK, "level": self.level != LEVEL}
         changed |= {"neighbours": self.neighbours != ADD_REMOVE}
         return {name: value is not None for name, value in optional.items()} | changed

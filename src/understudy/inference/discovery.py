@@ -133,9 +133,9 @@ def _span(column: Column, edges: tuple[float, ...], curator: Queryable, amount: 
     # Noise alone reaches the bar in no bucket, but for FALSE_BUCKET_RATE: a union bound over the tails, which are at
     # most exp(−t/b) for Laplace noise and exp(−t²/2σ²) for Gaussian noise.
     rate = FALSE_BUCKET_RATE / measured.counts.size
-    bar = measured.scale * math.sqrt(2 * math.log(1 / rate))
+    bar = measured.scale * math.sqrt(measured.noises * 2 * math.log(1 / rate))
     if measured.mechanism == "discrete-laplace":
-        bar = measured.scale * math.log(1 / rate)
+        bar = measured.noises * measured.scale * math.log(measured.noises / rate)
     full = np.flatnonzero(counts > bar)
     first, last = (full[0], full[-1]) if len(full) else (int(counts.argmax()),) * 2
     return edges[first], edges[last + 1]

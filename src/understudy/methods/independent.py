@@ -37,5 +37,5 @@ METHOD = Method(
     good_for="one-way counts of every column; the baseline",
     limits="columns are unrelated to each other",
     build=lambda options, params: Independent(),
-    traits=Traits(general=True, keeps_relations=False),
+    traits=Traits(general=True, keeps_relations=False, sums_only=True),
 )

@@ -77,7 +77,7 @@ METHOD = Method(
     good_for="a few joint tables that you can name, or each column with a target",
     limits="knows only the relations that are named; at most 20 million cells per marginal",
     build=lambda options, params: MarginalSets(options.marginals, options.targets),
-    traits=Traits(takes_marginals=True),
+    traits=Traits(takes_marginals=True, sums_only=True),
     spending=spending,
     variants=(Variant(options=lambda names: Options(marginals=(tuple(names[:2]),))),),
 )

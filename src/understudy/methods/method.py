@@ -121,6 +121,8 @@ class Traits:
     """Whether it takes rows out of another method's pool."""
     buys_bins: bool = False
     """Whether it can buy the bins of numbers; others group numbers by themselves."""
+    sums_only: bool = False
+    """Whether all that it asks are sums of counts, which sites can make noisy each for itself."""
     takes_marginals: bool = False
     """Whether `auto` takes it where marginals are named."""
     keeps_relations: bool = True

@@ -20,6 +20,8 @@ from typing import Any, Literal
 from understudy import methods
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.sites.federated import federation_of
+from understudy.boundary.tables.table import Table
 from understudy.errors import MethodError
 from understudy.methods.forecast.forecast import ASSUMED_ROWS, Forecast, forecasts
 from understudy.methods.method import BINS, NOISE, POLYA, Method, Options, Recipe
@@ -208,6 +210,17 @@ def _check_options(method: Method, options: Options) -> None:
         raise MethodError(
             f"method {method.name} can't buy the bins of numbers; leave numeric out, or use {_names('buys_bins')}",
             options,
+        )
+
+
+def check_sites(choice: Choice, table: Table) -> None:
+    """Refuses a method that asks for more than its sites give, before anything is spent."""
+    federation = federation_of(table)
+    if federation is not None and federation.sites_draw and not choice.method.traits.sums_only:
+        raise MethodError(
+            f"method {choice.method.name} asks for more than noisy sums, which are all that sites give under trust "
+            f"{federation.trust}; use {_names('sums_only')}, or trust the aggregator",
+            choice.method.name,
         )
 
 

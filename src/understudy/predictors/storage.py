@@ -70,7 +70,9 @@ class TrainingRound:
     def curator(self, schema: Schema) -> Curator:
         """One that has no rows, and gives the recorded answers."""
         asked, secure = self.certificate.asked, self.certificate.secure
-        return Curator.replaying(schema, asked, self.record, secure=secure, keys=self.keys)
+        return Curator.replaying(
+            schema, asked, self.record, secure=secure, keys=self.keys, federation=self.certificate.federation
+        )
 
     def check(self, again: TrainingRound) -> None:
         """Compares with the same round, learned again from this one's record."""
@@ -116,6 +118,7 @@ def certificate_of(predictor: PrivatePredictor, curator: Curator, what: str) -> 
         versions=versions("understudy", "numpy"),
         ledger=curator.receipt,
         schema_status=schema.status,
+        federation=curator.facts.federation,
     )
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from understudy.boundary.privacy.asks import Partitions, Total
 from understudy.boundary.privacy.budget import Amount
 from understudy.boundary.privacy.queryable import Queryable
+from understudy.errors import MethodError
 from understudy.inference.noisy_table import NoisyTable
 from understudy.parameters import one_of, whole_number
 from understudy.predictors.decision_tree import DecisionTree, LeafClasses, LeafCounts
@@ -105,6 +106,13 @@ def learn(
     curator: Queryable, task: ClassificationTask, chosen: Hyperparameters, rng: np.random.Generator
 ) -> list[LeafCounts]:
     """Grows the trees and counts their leaves; all of the budget is spent."""
+    federation = curator.facts.federation
+    if federation is not None and federation.sites_draw and chosen.structure == EXPONENTIAL:
+        raise MethodError(
+            f"structure ({EXPONENTIAL}) chooses by exact counts, which sites don't give under trust "
+            f"{federation.trust}; use {RANDOM} or {NOISY}, or trust the aggregator",
+            chosen.structure,
+        )
     # Before the number of rows is bought, so that a declared number gives trees of the same size.
     whole = curator.remaining()
     rows = row_number(curator, chosen.rows)

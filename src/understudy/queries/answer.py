@@ -163,8 +163,12 @@ def reach(measured: Measurement, confidence: float) -> int:
     if measured.mechanism == "public":
         return 0
     if measured.mechanism == "discrete-laplace":
-        ratio = math.exp(-1 / measured.scale)
-        return max(0, math.ceil(measured.scale * math.log(2 / (miss * (1 + ratio)))) - 1)
+        # The noises of several sites: none passes its own bound but for its share of the misses, so all are within all.
+        ratio, miss = math.exp(-1 / measured.scale), miss / measured.noises
+        one = max(0, math.ceil(measured.scale * math.log(2 / (miss * (1 + ratio)))) - 1)
+        return math.ceil(measured.noises * one)
+    if measured.noises > 1:
+        return math.ceil(measured.deviation * NormalDist().inv_cdf(1 - miss / 2))
     return math.ceil(measured.scale * NormalDist().inv_cdf(1 - miss / 2))
 
 

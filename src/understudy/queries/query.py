@@ -24,9 +24,11 @@ from understudy.boundary.privacy.ledger.ledger import Debited, Ledger, Receipt, 
 from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness, randomness_of
 from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.federation import Federation
 from understudy.boundary.schema.grouped_sums import GroupedSums
 from understudy.boundary.schema.partition import Partition
 from understudy.boundary.schema.schema import DRAFT, Schema
+from understudy.boundary.tables.sites.federated import federation_of
 from understudy.boundary.tables.table import Table, identity_of, opened
 from understudy.errors import InternalError
 from understudy.queries.aggregate_query import QUANTILE, AggregateQuery
@@ -81,7 +83,7 @@ def query(
     table, budget = opened(table), Budget(epsilon, delta)
     question = AggregateQuery.of(sql, table.schema, names_of(table))
     plan = QueryPlan(question, table.schema, check_confidence(confidence))
-    _check(plan, budget, accept_draft_as_public)
+    _check(plan, budget, accept_draft_as_public, federation_of(table))
     return query_with(
         table,
         plan,
@@ -122,11 +124,15 @@ def query_with(
             keys=plan.keys,
         )
         plan.ask(curator)
+        curator.finish()
         receipt, answers = curator.receipt, curator.record
         if curator.secure and not plan.public:
             answers = _remembered(ledger, key, curator.record)
     # Figures come from the recorded totals on every path, so that an answer is the same the first time and later.
-    recorded = Curator.replaying(table.schema, budget, answers, secure=randomness.secure, keys=plan.keys)
+    federation = federation_of(table)
+    recorded = Curator.replaying(
+        table.schema, budget, answers, secure=randomness.secure, keys=plan.keys, federation=federation
+    )
     groups = plan.ask(recorded)
     question = plan.question
     return Answer(
@@ -151,7 +157,7 @@ def names_of(table: Table) -> tuple[str, ...]:
     return tuple(dict.fromkeys((PurePath(table.name).stem, table.name)))
 
 
-def _check(plan: QueryPlan, budget: Budget, draft_accepted: bool) -> None:
+def _check(plan: QueryPlan, budget: Budget, draft_accepted: bool, federation: Federation | None) -> None:
     """Refuses whatever can be refused from public facts, before anything is spent."""
     schema = plan.schema
     schema.check_confirmed(draft_accepted)
@@ -159,7 +165,7 @@ def _check(plan: QueryPlan, budget: Budget, draft_accepted: bool) -> None:
         raise no_pure_keys(plan.keys[0])
     # A dry run: asking a table without rows raises whatever asking would raise half-way, as far as public facts decide
     # it. It reads and spends nothing.
-    nobody = EmptyTable(plan.schema)
+    nobody = EmptyTable(plan.schema, federation=federation)
     plan.ask(Curator.on(nobody, budget, randomness=ExactRandomness.seeded(0), keys=plan.keys))
 
 
@@ -170,6 +176,7 @@ class EmptyTable:
     schema: Schema
     kind: str = "none"
     name: str = "no rows"
+    federation: Federation | None = None
 
     def count_tally(self, domain: Domain, tally: GroupedSums) -> list[NDArray[np.int64]]:
         return [np.zeros(domain.shape(tally.by), dtype=np.int64) for _ in tally.summands]

@@ -14,6 +14,7 @@ from understudy.boundary.privacy.accountant import upper_float
 from understudy.boundary.privacy.budget import GDP, ZCDP, Budget, Spend, compose, covers, total
 from understudy.boundary.privacy.facts import PrivacyUnit
 from understudy.boundary.privacy.ledger.ledger import Receipt
+from understudy.boundary.schema.federation import Federation
 from understudy.boundary.schema.schema import DRAFT, Schema
 from understudy.card import Card
 from understudy.errors import CheckFailed, UnderstudyError
@@ -100,6 +101,8 @@ class Certificate(Card):
     """Who confirmed the schema, and by which source, where it says so."""
     imprint: Imprint = field(default_factory=Imprint)
     """Title and publisher, where the publisher said them."""
+    federation: Federation | None = None
+    """Of a table whose rows several sites hold: the trust model between them."""
     format: str = FORMAT
 
     @property
@@ -138,6 +141,8 @@ class Certificate(Card):
             claim = f"({self.epsilon:.6g}, {self.delta:g})-differential privacy, neighbours {self.neighbours}"
         paid = "no ledger was debited" if self.ledger is None else str(self.ledger)
         facts = [("method", self.method), ("guarantee", claim), ("protects", self.protects), ("ledger", paid)]
+        if self.federation is not None:
+            facts.append(("sites", f"{self.federation.sites}: {self.federation.told}"))
         return "Certificate", [
             *self.imprint.stated.items(),
             *facts,
@@ -197,6 +202,12 @@ class Certificate(Card):
         }
 
     def _assumptions(self) -> str:
+        basis = self._basis()
+        if self.federation is None:
+            return basis
+        return f"{basis}; {self.federation.whose}; {self.federation.told}"
+
+    def _basis(self) -> str:
         prior = self.parameters.get("prior")
         if prior is None:
             return "the table has at least 2 rows, and the schema holds public facts only"
@@ -222,6 +233,8 @@ class Certificate(Card):
         }
         if self.audit is not None:
             body["audit"] = self.audit
+        if self.federation is not None:
+            body["sites"] = self.federation.to_dict()
         if self.format != FIRST_FORMAT:
             body["schema_status"] = self.schema_status
             if self.confirmation is not None:
@@ -311,6 +324,7 @@ class Certificate(Card):
             schema_status=raw.get("schema_status"),
             confirmation=raw.get("schema_confirmed"),
             imprint=Imprint(**raw.get("imprint", {})),
+            federation=None if raw.get("sites") is None else Federation.from_dict(raw["sites"]),
             format=raw["format"],
         )
 

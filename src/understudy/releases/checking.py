@@ -152,7 +152,9 @@ def _rebuilt(folder: Path) -> tuple[Release, str | None]:
     _check_rows(certificate, schema, read_file(folder, name))
     record = read_record(read_file(folder, MEASUREMENTS))
     # It has no rows: whatever the method asks is answered from the record, and a question that is not there fails.
-    curator = Curator.replaying(schema, certificate.asked, record, secure=certificate.secure)
+    curator = Curator.replaying(
+        schema, certificate.asked, record, secure=certificate.secure, federation=certificate.federation
+    )
     options = replace(_options(certificate), prior=_prior(folder, certificate))
     try:
         release = _rerun(schema, certificate, curator, options)
@@ -232,7 +234,7 @@ def _check_rows(certificate: Certificate, schema: Schema, table: bytes) -> None:
 
 def _check_same_claim(claimed: Certificate, rebuilt: Certificate) -> None:
     """What a replay settles anew: whom the claim protects, which facts were declared, and how many rows came out."""
-    keys = ["neighbours", "unit", "columns", "rows", "rows_rule"]
+    keys = ["neighbours", "unit", "federation", "columns", "rows", "rows_rule"]
     if claimed.format != FIRST_FORMAT:
         keys.append("schema_status")
     for key in keys:

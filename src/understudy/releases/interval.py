@@ -220,7 +220,9 @@ class Counter:
     def of(cls, release: Release) -> Counter:
         mechanism = release.certificate.asked.capacity.mechanism
         bought = frozenset(c.name for c in release.schema.private if not isinstance(c, Categorical))
-        tables = observation.tables_of(release.record, release.domain, bought, mechanism)
+        federation = release.certificate.federation
+        noises = federation.noises if federation else 1.0
+        tables = observation.tables_of(release.record, release.domain, bought, mechanism, noises)
         drawn = _drawn(release.model, release.domain, release.certificate.seed)
         selected = any(kind_of(a.question) is Select for a in release.record)
         total = release.model.total

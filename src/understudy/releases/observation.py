@@ -50,11 +50,12 @@ class RecordedTable(NoisyTable):
 
 
 def tables_of(
-    record: Sequence[RecordedAnswer], domain: Domain, bought: frozenset[str], mechanism: str
+    record: Sequence[RecordedAnswer], domain: Domain, bought: frozenset[str], mechanism: str, noises: float = 1.0
 ) -> list[RecordedTable]:
     """Every noisy histogram over the codes of the domain that the record holds.
 
-    The first histogram of a column whose bounds were bought is over the buckets of that purchase, and no part of it.
+    `noises` says how many times the noise of its scale each count has. The first histogram of a column whose bounds
+    were bought is over the buckets of that purchase, and no part of it.
     """
     found, left = [], set(bought)
     for answer in record:
@@ -62,7 +63,7 @@ def tables_of(
         if kind_of(answer.question) is Marginals and len(columns) == 1 and columns[0] in left:
             left.remove(columns[0])
         elif (grid := _grid(answer, columns, domain)) is not None:
-            found.append(_table(answer, grid, mechanism))
+            found.append(_table(answer, grid, mechanism, noises))
     # Estimates weigh by 1 / variance, so what is public, or as good as that, gets one above 0.
     least = min((t.variance for t in found if t.variance > AS_GOOD_AS_PUBLIC), default=1.0)
     return [replace(t, variance=max(t.variance, NEARLY_PUBLIC * least)) for t in found]
@@ -78,14 +79,14 @@ def _grid(answer: RecordedAnswer, columns: ColumnSet, domain: Domain) -> Grid | 
     return None
 
 
-def _table(answer: RecordedAnswer, grid: Grid, mechanism: str) -> RecordedTable:
+def _table(answer: RecordedAnswer, grid: Grid, mechanism: str, noises: float) -> RecordedTable:
     scale = float(answer.question["scale"])
     if scale == 0:
         mechanism = "public"
-    variance, fourth = Measurement(grid.columns, answer.value, mechanism, scale).variance, 0.0
+    variance, fourth = Measurement(grid.columns, answer.value, mechanism, scale, noises=noises).variance, 0.0
     if mechanism == "discrete-laplace":
-        # It is the difference of two geometric variables, whose cumulants are known.
-        fourth = variance * (1 + 3 * variance)
+        # It is the difference of two geometric variables, whose cumulants are known; those of a sum add up.
+        fourth = variance * (1 + 3 * variance / noises)
     groups = tuple(np.array(g, dtype=np.intp) for g in grid.groups)
     return RecordedTable(grid.columns, answer.value.reshape(grid.shape).astype(np.float64), variance, groups, fourth)
 

@@ -81,14 +81,15 @@ class _Noise:
     scale: str = ""
     reach: float | None = None
 
-    def margin(self, spend: Spend) -> int | None:
+    def margin(self, spend: Spend, noises: float = 1.0) -> int | None:
         """How many rows 95 % of the noise stays within. Noise is whole, so rounding up keeps the 95 %.
 
-        None where there is no noise, or where the answer is a sum of numbers and no count of rows.
+        Several sites may each have added theirs: their variances add up. None where there is no noise, or where the
+        answer is a sum of numbers and no count of rows.
         """
         if self.reach is None or asks.kind_of_spend(spend) is asks.Moments:
             return None
-        return math.ceil(self.reach * spend.scale)
+        return math.ceil(self.reach * spend.scale * math.sqrt(noises))
 
 
 NOISES = {
@@ -98,6 +99,7 @@ NOISES = {
     "thresholded-gaussian": _Noise("Gaussian noise and a threshold", "L2", "σ", NORMAL_REACH),
     "thresholded-rounded-gaussian": _Noise("Gaussian noise and a threshold", "L2", "σ", NORMAL_REACH),
     "exponential": _Noise("noisy choice", "L∞", "ε"),
+    "shared-gaussian": _Noise("Gaussian noise that sites share", "L2", "σ", NORMAL_REACH),
     "posterior-draws": _Noise("draws from a posterior", "rows", "m"),
     "public": _Noise("public fact, no noise"),
     "sampled-gaussian": _Noise("noisy gradients", "L2", "σ"),
@@ -406,8 +408,9 @@ def _entries(certificate: Certificate, domain: Domain, table: pa.Table, margins:
 def _margins_by_words(certificate: Certificate) -> dict[str, int]:
     """The least margin of all spends that say the same; made once, since there may be thousands of columns."""
     found: dict[str, int] = {}
+    noises = certificate.federation.noises if certificate.federation else 1.0
     for spend in certificate.spends:
-        margin = NOISES[spend.mechanism].margin(spend) if spend.mechanism in NOISES else None
+        margin = NOISES[spend.mechanism].margin(spend, noises) if spend.mechanism in NOISES else None
         if margin is not None:
             found[spend.asked] = min(margin, found.get(spend.asked, margin))
     return found

@@ -39,7 +39,7 @@ from understudy.methods.forecast.caution import cautions_before, spoken
 from understudy.methods.method import POLYA, Options, Recipe
 from understudy.methods.parts.bought_bins import with_bought_bins
 from understudy.methods.parts.workload import stated_targets, stated_weights
-from understudy.methods.registry import Choice, MethodName, build_recipe, choose
+from understudy.methods.registry import Choice, MethodName, build_recipe, check_sites, choose
 from understudy.parameters import whole_number
 from understudy.progress import Advance, Listener, listening
 from understudy.releases.certificate import Audited, Certificate, provenance, versions
@@ -177,6 +177,7 @@ def synthesize(
         most_rows=most_rows(table.schema),
     ).check()  # fmt: skip
     plan = replace(plan, imprint=imprint)
+    check_sites(plan.choice, table)
     # After the check: a refusal must not make a ledger or a journal, let alone debit one.
     paying = ledger_for(table, ledger)
     kept = journal
@@ -241,7 +242,9 @@ def synthesize_with(
         randomness=randomness,
         journal=journal,
     )
-    return plan.release(curator, table.kind, progress)
+    release = plan.release(curator, table.kind, progress)
+    curator.finish()
+    return release
 
 
 @dataclass(frozen=True)
@@ -426,6 +429,7 @@ class Plan:
             audit=None if self.audit is None else self.audit.for_certificate(),
             ledger=curator.receipt,
             schema_status=self.schema.status,
+            federation=curator.facts.federation,
             confirmation=None if self.schema.confirmation is None else dataclasses.asdict(self.schema.confirmation),
             imprint=self.imprint,
         )

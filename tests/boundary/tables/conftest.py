@@ -7,7 +7,7 @@ import itertools
 import pyarrow as pa
 import pytest
 
-from helpers.builders import BUILDERS
+from helpers.builders import BUILDERS, in_sites, split_unevenly
 from helpers.postgres_cluster import cluster, load, skip_without_server
 from helpers.spark_sessions import classic, in_spark, sail_server, sail_session_at
 from understudy.boundary.tables.sources import open as open_table
@@ -43,7 +43,9 @@ def spark_session():
         yield session
 
 
-@pytest.fixture(scope="session", params=[*BUILDERS, *ON_SERVER, "sail", pytest.param("spark", marks=pytest.mark.slow)])
+@pytest.fixture(
+    scope="session", params=[*BUILDERS, *ON_SERVER, "federated", "sail", pytest.param("spark", marks=pytest.mark.slow)]
+)
 def kind(request):
     """Every kind of table, in turn."""
     return request.param
@@ -60,6 +62,8 @@ def opened(request, tmp_path_factory):
             return open_table(address, schema, pushdown=ON_SERVER[kind])
         if kind in ("sail", "spark"):
             return open_table(in_spark(request.getfixturevalue(f"{kind}_session"), rows), schema)
+        if kind == "federated":
+            return in_sites(split_unevenly(rows, schema), schema)
         return open_table(BUILDERS[kind](rows, folder / f"t{next(number)}"), schema)
 
     return make

@@ -36,6 +36,7 @@ from understudy.boundary.privacy.gaussian_dp import (
     gdp_from_pure,
 )
 from understudy.boundary.privacy.mechanisms.posterior import epsilon_of_draws
+from understudy.boundary.privacy.mechanisms.shared_noise import closeness
 from understudy.boundary.privacy.mechanisms.subsampling import Course, epsilon_of_course
 from understudy.errors import BudgetExhausted, InputError, InternalError, MethodError
 
@@ -95,6 +96,8 @@ _RULES = {
     ),
 }
 GDP, ZCDP = _RULES
+SHARED = "shared-gaussian"
+"""The mechanism of noisy counts to which several sites add a part of the noise each."""
 ACCOUNTING = GDP
 """Of what is new. A ledger, and a release that goes on or is replayed, keeps the one that it was begun with."""
 
@@ -170,6 +173,7 @@ class Spend:
     draws, and `prior` the pseudo-counts of the levels of their tree. A training adds Gaussian noise to `steps` sums
     over random batches that each row joins with probability `rate`: `scale` is the noise in units of the longest
     gradient of a row, `sensitivity` how many of these a neighbour can differ by in one batch, `delta` all it costs.
+    Noise that sites share is the sum of `parts` parts that are counted on.
 
     >>> Spend("rounded-gaussian", "count by age", sensitivity=1.0, scale=2.0).cost.gdp
     Fraction(1, 8)
@@ -184,6 +188,7 @@ class Spend:
     prior: tuple[float, ...] = ()
     rate: float = 0.0
     steps: int = 0
+    parts: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "prior", tuple(self.prior))
@@ -191,7 +196,7 @@ class Spend:
             value = getattr(self, name)
             self._demand(name, _is_real(value) and math.isfinite(value) and value >= 0, "a finite number, at least 0")
             object.__setattr__(self, name, float(value))
-        for name in ("cells", "steps"):
+        for name in ("cells", "steps", "parts"):
             value = getattr(self, name)
             self._demand(name, isinstance(value, int) and value >= 0, "a whole number, at least 0")
         self._demand("mechanism", isinstance(self.mechanism, str), "a name")
@@ -212,7 +217,7 @@ class Spend:
     def to_dict(self) -> dict[str, Any]:
         """For JSON, where Python's floats come back exactly."""
         record = asdict(self) | {"prior": list(self.prior)}
-        return {k: v for k, v in record.items() if v or k not in ("prior", "rate", "steps")}
+        return {k: v for k, v in record.items() if v or k not in ("prior", "rate", "steps", "parts")}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Spend:
@@ -236,6 +241,16 @@ def _rounded_price(spend: Spend) -> Cost:
     # 2022, Theorem 2.7), and rounding is post-processing. g = μ²/2 is the ρ that zCDP gives it, too.
     cost = _gaussian_price(spend)
     return replace(cost, gdp=cost.rho)
+
+
+def _shared_price(spend: Spend) -> Cost:
+    # Within (η, η) of the rounded Gaussian that it is in place of, whatever else is asked (docs/mechanisms/
+    # shared-noise.md): that distance is paid beside the price of that Gaussian.
+    if spend.parts == 0:
+        raise InternalError(f"parts (0) of shared spend '{spend.asked}' must be at least 1.", spend)
+    cost = _rounded_price(spend)
+    away = round_up(closeness(spend))
+    return replace(cost, delta=cost.delta + away, direct=away)
 
 
 def _thresholded_price(spend: Spend) -> Cost:
@@ -308,6 +323,7 @@ _PRICES: dict[str, Callable[[Spend], Cost]] = {
     "public": _public_price,
     "rounded-gaussian": _rounded_price,
     "sampled-gaussian": _training_price,
+    SHARED: _shared_price,
     "thresholded-gaussian": _thresholded_price,
     "thresholded-rounded-gaussian": _thresholded_price,
 }

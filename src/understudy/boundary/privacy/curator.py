@@ -29,8 +29,10 @@ from understudy.boundary.privacy.measurement import RecordedAnswer, frozen
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, Randomness
 from understudy.boundary.privacy.mechanisms.subsampling import check_trainable
 from understudy.boundary.privacy.queryable import Queryable
+from understudy.boundary.schema.federation import Federation
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.cache import CachedTable
+from understudy.boundary.tables.sites.federated import FederatedTable, federation_of
 from understudy.boundary.tables.table import Table, snapshot_of
 from understudy.errors import BudgetExhausted, InternalError, MethodError
 
@@ -52,9 +54,17 @@ class Curator(Queryable):
     kinds: ClassVar[tuple[type[Ask[Any]], ...]] = ASKS
     """What it answers: these and no subclass of theirs, which might say another price than the one that is proved."""
 
-    def __init__(self, schema: Schema, budget: Budget, gate: Gate, keys: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        budget: Budget,
+        gate: Gate,
+        keys: Sequence[str] | None = None,
+        *,
+        federation: Federation | None = None,
+    ) -> None:
         self._budget, self._gate = budget, gate
-        self._facts = PublicFacts(schema, budget, keys=None if keys is None else tuple(keys))
+        self._facts = PublicFacts(schema, budget, keys=None if keys is None else tuple(keys), federation=federation)
         self._meter = Meter(budget)
         self._record: list[RecordedAnswer] = []
         # Reentrant, so that what asks while it is being answered is refused and does not wait for itself.
@@ -80,11 +90,14 @@ class Curator(Queryable):
         `keys` are the columns whose private values will be asked for, which costs a part of δ; by default all that the
         schema has. With a journal, which needs a ledger, it keeps its answers there, or goes on with those.
         """
-        cached, payer = CachedTable(snapshot_of(table)), Payer(budget, ledger, purpose, analyst)
+        federation = federation_of(table)
+        table = table.release() if isinstance(table, FederatedTable) else snapshot_of(table)
+        cached, payer = CachedTable(table), Payer(budget, ledger, purpose, analyst)
         randomness = randomness or ExactRandomness.system()
-        if journal is None:
-            return cls(table.schema, budget, RowGate(cached, payer, randomness), keys)
-        return cls(table.schema, budget, JournalGate(cached, payer, randomness, journal), keys)
+        gate = RowGate(cached, payer, randomness)
+        if journal is not None:
+            gate = JournalGate(cached, payer, randomness, journal)
+        return cls(table.schema, budget, gate, keys, federation=federation)
 
     @classmethod
     def replaying(
@@ -95,9 +108,10 @@ class Curator(Queryable):
         *,
         secure: bool = True,
         keys: Sequence[str] | None = None,
+        federation: Federation | None = None,
     ) -> Curator:
         """A curator that has no rows: it hands out recorded answers."""
-        return cls(schema, budget, RecordGate(answers, secure), keys)
+        return cls(schema, budget, RecordGate(answers, secure), keys, federation=federation)
 
     @property
     def facts(self) -> PublicFacts:
@@ -180,7 +194,7 @@ class Curator(Queryable):
             self._answering = True
             try:
                 # Refuse first, spend later: neither the price nor the question looks at the rows.
-                price = Price(self.facts, tuple(ask.spends(self.facts)))
+                price = self.price(ask)
                 questions = ask.questions(price)
                 self._check(price.spends)
                 values = self._gate.answer(ask, price, questions, lambda: self._meter.debit(price.spends))
@@ -190,6 +204,14 @@ class Curator(Queryable):
                 return ask.answer(values, price)
             finally:
                 self._answering = False
+
+    def price(self, ask: Ask[Any]) -> Price:
+        """What it would cost; neither rows nor answers are looked at."""
+        return Price(self.facts, self.facts.settled(ask.spends(self.facts)))
+
+    def finish(self) -> None:
+        """The last answer was given; sites of a federated table may forget theirs."""
+        self._gate.finish()
 
     def _check(self, spends: Sequence[Spend]) -> None:
         """The dry run. The ledger is debited once, for the split between g (or ρ) and δ that the schema's private

@@ -5,19 +5,25 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from understudy.boundary.privacy.accountant import lower_float, round_up
-from understudy.boundary.privacy.budget import ZCDP, Amount, Budget, Cost, capacity, pure_cost
+from understudy.boundary.privacy.accountant import lower_float, round_down, round_up
+from understudy.boundary.privacy.budget import SHARED, ZCDP, Amount, Budget, Cost, Spend, capacity, pure_cost
 from understudy.boundary.privacy.mechanisms.score import rank_exponent, rank_sensitivity
 from understudy.boundary.schema.column import Categorical
+from understudy.boundary.schema.federation import SECURE_SUM, Federation
 from understudy.boundary.schema.schema import REPLACE_ONE, Schema
 from understudy.errors import MethodError
 
 ROW_KIND, PERSON_KIND = "row", "person"
+SUMMED = ("public", "rounded-gaussian", "discrete-gaussian", "discrete-laplace")
+"""The mechanisms that sites can do each for itself, and whose answers add up."""
+CLOSENESS_SHARE = Fraction(1, 1 << 10)
+"""Of ε and of δ, what is set aside for the distance of shared noise from a Gaussian: thousands of asks need less."""
 
 
 @dataclass(frozen=True)
@@ -103,11 +109,46 @@ class PublicFacts:
     counting: Budget
     training: Budget | None = None
     keys: tuple[str, ...] | None = None
+    federation: Federation | None = None
+    """Of a table whose rows several sites hold."""
 
     @property
     def rows(self) -> int:
-        """How many rows of one person count, at most."""
-        return self.schema.rows_per_unit
+        """How many rows of one person count, at most; each site of a federated table caps those that it has."""
+        return self.schema.rows_per_unit * (self.federation.places if self.federation else 1)
+
+    @property
+    def noises(self) -> float:
+        """How many times the noise of its scale a count has; see `Federation.noises`."""
+        return self.federation.noises if self.federation else 1.0
+
+    def settled(self, spends: Sequence[Spend]) -> tuple[Spend, ...]:
+        """The spends as this table's trust model makes them; refuses what its sites can't answer by noisy sums."""
+        federation = self.federation
+        if federation is None or not federation.sites_draw:
+            return tuple(spends)
+        odd = next((s for s in spends if s.mechanism not in SUMMED), None)
+        if odd is not None:
+            raise MethodError(
+                f"'{odd.asked}' ({odd.mechanism}) can't be made of noisy sums, which are all that sites give under "
+                f"trust {federation.trust}; ask for counts and sums alone, or trust the aggregator",
+                odd,
+            )
+        if federation.trust != SECURE_SUM:
+            return tuple(spends)
+        return tuple(self._shared(spend, federation.honest) for spend in spends)
+
+    @staticmethod
+    def _shared(spend: Spend, honest: int) -> Spend:
+        if spend.mechanism == "public":
+            return spend
+        if spend.mechanism != "rounded-gaussian":
+            raise MethodError(
+                f"'{spend.asked}' ({spend.mechanism}) can't be shared out: parts of the noise are Gaussian; ask with a "
+                "delta above 0, or without a secure sum",
+                spend,
+            )
+        return replace(spend, mechanism=SHARED, parts=honest)
 
     @property
     def public_rows(self) -> bool:
@@ -181,11 +222,16 @@ class PublicFacts:
             return pure_cost(budget.capacity.value)
         # δ that keys may use up isn't there for the conversion: g is what fits into the rest.
         failure = round_up(Fraction(self.key_delta)) * self._key_columns
-        value = capacity(budget, failure)
+        direct = Fraction(0)
+        if self.federation is not None and self.federation.trust == SECURE_SUM:
+            # Ceilings of what shared noise may be away from a Gaussian, fixed before the first answer.
+            direct = round_down(Fraction(budget.epsilon) * CLOSENESS_SHARE)
+            failure += round_down(Fraction(budget.delta) * CLOSENESS_SHARE)
+        value = capacity(budget, failure, direct)
         if budget.accounting == ZCDP:
-            return Cost(value, None, failure)
+            return Cost(value, None, failure, direct)
         # μ-GDP is μ²/2-zCDP: whatever N(0, 1) and N(μ, 1) can be processed into has no larger Rényi divergence.
-        return Cost(value, None, failure, gdp=value)
+        return Cost(value, None, failure, direct, gdp=value)
 
     def divided(self, epsilon_share: float, delta_share: float) -> PublicFacts:
         """The same with these shares of ε and δ set aside for a training; both parts are rounded down.

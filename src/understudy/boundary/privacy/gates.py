@@ -25,6 +25,7 @@ is. Its accountant speaks of all sums, for critics that are chosen by looking at
 
 from __future__ import annotations
 
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,14 +37,17 @@ from numpy.typing import NDArray
 
 from understudy.boundary.privacy.asks import kind_of
 from understudy.boundary.privacy.asks.ask import Arrays, Ask, Price, Question
+from understudy.boundary.privacy.asks.counts import NoisyCounts
 from understudy.boundary.privacy.budget import Budget, Cost
-from understudy.boundary.privacy.facts import PrivacyUnit
+from understudy.boundary.privacy.facts import PrivacyUnit, PublicFacts
 from understudy.boundary.privacy.journal import ANSWER, STEP, Journal, digest_of
 from understudy.boundary.privacy.ledger import known_rows, state
 from understudy.boundary.privacy.ledger.ledger import Ledger, Receipt, demand_text
 from understudy.boundary.privacy.measurement import RecordedAnswer
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
+from understudy.boundary.schema.federation import Bill
 from understudy.boundary.tables.cache import CachedTable
+from understudy.boundary.tables.sites.federated import FederatedRelease, release_of
 from understudy.boundary.tables.table import Table, checked_codes, source_of, version_of
 from understudy.errors import CheckFailed, InternalError, TableError
 
@@ -71,6 +75,9 @@ class Gate(ABC):
     def demand_codes(self) -> None:  # noqa: B027 - a gate without rows has nothing to refuse
         """Refuses a table that hands out counts only."""
 
+    def finish(self) -> None:  # noqa: B027 - most gates keep nothing
+        """The last answer was given."""
+
 
 @dataclass(frozen=True)
 class Payer:
@@ -95,20 +102,56 @@ class RowGate(Gate):
         if not table.has_rows(FEWEST_ROWS):
             raise TableError(f"{table.name} must have at least {FEWEST_ROWS} rows to hide one of them", table.name)
         self._table, self._payer, self._randomness = table, payer, randomness
+        self._sites, self._place = release_of(table), 0
+        if self._sites is not None and self._sites.federation.sites_draw:
+            self._sites.lend(randomness)
         self._paid = False
         self._receipt: Receipt | None = None
 
     @property
     def secure(self) -> bool:
-        return self._randomness.secure
+        return self._randomness.secure and (self._sites is None or self._sites.secure)
 
     def answer(self, ask: Ask[Any], price: Price, questions: Sequence[Question], debit: Callable[[], None]) -> Arrays:
+        self._place += 1
+        if self._sites is not None:
+            return self._of_sites(self._sites, ask, price, debit)
         # Counted first, so that a table that can't be read costs nothing. Debited on the disk before the draw, so that
         # a crash may lose an answer that was paid, and never shows one that wasn't.
         hidden = ask.exact(self._table)
         self._pay(price.facts.whole)
         debit()
         return ask.draw(hidden, price, self._randomness, self.keep)
+
+    def _of_sites(self, sites: FederatedRelease, ask: Ask[Any], price: Price, debit: Callable[[], None]) -> Arrays:
+        """From a federated table, whose sites have ledgers of their own: nothing is counted before all were debited."""
+        self._pay_with(sites, price.facts)
+        debit()
+        if not sites.federation.sites_draw:
+            return ask.draw(ask.exact(self._table), price, self._randomness, self.keep)
+        if not isinstance(ask, NoisyCounts):
+            raise InternalError(f"a {type(ask).__name__} is no noisy sum.", ask)
+        return ask.summed(sites.answers(ask, self._place, ask.shapes(price)), price)
+
+    def _pay_with(self, sites: FederatedRelease, facts: PublicFacts) -> None:
+        """Every site is asked first whether it could; then this ledger is debited, and then each of theirs."""
+        if self._paid:
+            return
+        bill = Bill(
+            sites.federation, facts.schema.digest, facts.counting.epsilon, facts.counting.delta,
+            facts.counting.accounting, keys=facts.keys, purpose=self._payer.purpose, analyst=self._payer.analyst,
+        )  # fmt: skip
+        sites.prepare(bill, self._session())
+        self._pay(facts.whole)
+        sites.begin(bill, self._session() or secrets.token_hex(32))
+
+    def _session(self) -> str:
+        """The number by which sites know this release if it goes on; none for one that can't."""
+        return ""
+
+    def finish(self) -> None:
+        if self._sites is not None:
+            self._sites.finish()
 
     @property
     def receipt(self) -> Receipt | None:
@@ -201,8 +244,12 @@ class JournalGate(RowGate):
         recorded = self._journal.answer(self._asked)
         if recorded is None:
             return self._kept(ANSWER, super().answer(ask, price, questions, debit))
+        self._place += 1
         debit()
         return recorded
+
+    def _session(self) -> str:
+        return self._journal.digest if self._journal.paid else ""
 
     def keep(self, draw: Callable[[], NDArray[np.int64]]) -> NDArray[np.int64]:
         """One step of a training: as it was drawn before, or drawn now and kept."""

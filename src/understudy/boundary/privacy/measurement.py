@@ -28,13 +28,19 @@ class Measurement:
     mechanism: str
     scale: float
     partition: Partition | None = None
+    noises: float = 1.0
+    """How many times the noise of that scale is in it; several sites may each have added theirs."""
 
     @property
     def variance(self) -> float:
         """The noise variance of one cell; of a discrete Gaussian σ², which it is at most."""
+        return self.noises * self._variance
+
+    @property
+    def _variance(self) -> float:
         if self.mechanism == "public":
             return 0.0
-        if self.mechanism == "rounded-gaussian":
+        if self.mechanism in ("rounded-gaussian", "shared-gaussian"):
             return rounded_variance(self.scale)
         if self.mechanism != "discrete-laplace":
             return self.scale**2

@@ -20,6 +20,8 @@ from understudy.boundary.tables.excel import read_sheet
 from understudy.boundary.tables.frame import FrameTable, kind_of, to_arrow
 from understudy.boundary.tables.postgres import PostgresTable
 from understudy.boundary.tables.server import SCHEMES
+from understudy.boundary.tables.sites.flower import SCHEME as SITES
+from understudy.boundary.tables.sites.flower import open_sites
 from understudy.boundary.tables.spark import SCHEME, SparkTable, is_spark_frame, spark_frame
 from understudy.boundary.tables.sqlite import ENDINGS as SQLITE_ENDINGS
 from understudy.boundary.tables.sqlite import SqliteTable
@@ -40,7 +42,8 @@ def open(
 
     `source` is a data frame (pandas, polars, pyarrow), the path of a CSV or Parquet file, a table of a DuckDB or SQLite
     file written `path/to/file.duckdb::table`, one on a PostgreSQL server, `postgresql://host/database::table`, a data
-    frame of Spark's, or a table behind Spark Connect, `sc://host:15002::catalog.table`.
+    frame of Spark's, or a table behind Spark Connect, `sc://host:15002::catalog.table`. Sites that hold
+    parts of one table join at an address, `flower://host:port?sites=3&trust=nobody` (docs/concepts/sites.md).
 
     What is asked of a file is debited from the ledger beside it.
 
@@ -82,6 +85,8 @@ def open(
         )
     if isinstance(source, str) and source.startswith(SCHEME):
         return SparkTable(spark_frame(source), schema, address=source, name=name)
+    if isinstance(source, str) and source.startswith(f"{SITES}://"):
+        return open_sites(source, schema, name)
     if isinstance(source, str | Path) and str(source).partition("::")[0].lower().endswith(SQLITE_ENDINGS):
         return _open_sqlite(str(source), schema, name)
     if isinstance(source, str | Path):

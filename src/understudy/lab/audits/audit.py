@@ -12,9 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from understudy.boundary.privacy.budget import DEFAULT_DELTA, GDP, Budget
+from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
+from understudy.boundary.schema.federation import AGGREGATOR, TRUSTS
 from understudy.boundary.schema.schema import ADD_REMOVE, NEIGHBOURS
 from understudy.errors import InputError
 from understudy.lab.audits.audit_plan import LEVEL, SETTINGS, AuditPlan
+from understudy.lab.audits.checks import sites as site_checks
 from understudy.lab.audits.checks.curator_checks import BOUNDARY, CONFORMANCE, SENSITIVITY, TAINT, CuratorChecks
 from understudy.lab.audits.checks.paired_gate import PairedExchange
 from understudy.lab.audits.checks.training_checks import TrainingChecks
@@ -31,7 +34,8 @@ from understudy.lab.audits.result import (
     Claim,
     MutantMatrix,
 )
-from understudy.lab.audits.subjects import SPECIMENS, applies, mutants_of, subjects, trained
+from understudy.lab.audits.subjects import SPECIMENS, applies, mutants_of, subject_of, subjects, trained
+from understudy.methods.registry import METHODS
 from understudy.parameters import known_name, one_of, whole_number
 from understudy.progress import Listener, Progress, listening
 from understudy.releases.certificate import versions
@@ -58,6 +62,7 @@ def audit(
     out: str | Path | None = None,
     jobs: int | None = None,
     postgres: str | None = None,
+    sites: str | None = None,
     progress: Listener | None = None,
 ) -> Audit:
     """Tries to refute the claim of a method (by its name), or of a function ("module:name", in any Python).
@@ -79,6 +84,7 @@ def audit(
         jobs: How many processes play.
         postgres: The address of a server, such as postgresql://host/database, on which made-up tables may be made and
             dropped again, or of Spark Connect, sc://host:15002; then the boundary is looked at there, too.
+        sites: A trust model, "aggregator", "secure-sum" or "nobody": the method is then run over three sites, too.
         progress: A function of the name of each part as it begins, or an `understudy.progress.Progress`.
 
     Returns:
@@ -120,13 +126,28 @@ def audit(
         python=str(python or sys.executable),
         neighbours=neighbours,
         postgres=postgres,
+        sites=sites,
     )
+    _check_sites(plan)
     if plan.opaque and postgres is not None:
         raise InputError(f"{plan.name!r} has no curator to look through, on a server or elsewhere", postgres)
     workers = os.cpu_count() or 1
     if jobs is not None:
         workers = whole_number("jobs", jobs, 1)
     return _audit(plan, workers, out, listening(progress))
+
+
+def _check_sites(plan: AuditPlan) -> None:
+    if plan.sites is None:
+        return
+    one_of("sites", plan.sites, TRUSTS)
+    method = plan.method or ""
+    if method not in METHODS or plan.trains or plan.neighbours != ADD_REMOVE:
+        raise InputError(
+            f"sites ({plan.sites}) goes with a method that counts, under add-remove; leave it out", plan.sites
+        )
+    if plan.sites != AGGREGATOR and not METHODS[method].traits.sums_only:
+        raise InputError(f"{plan.method} asks for more than noisy sums; audit it with sites aggregator", plan.sites)
 
 
 def _check_mutant(mutant: str, method: str) -> None:
@@ -151,6 +172,11 @@ def _audit(plan: AuditPlan, jobs: int, out: str | Path | None, progress: Progres
         heard, unheard = watched.canaries()
         canaries = AuditStep(*CANARIES, tuple(heard), reason=unheard)
         claim, power, pairs = _claim(plan, watched.exchanges), watched.power(), [*looked, *watched.boundary.pairs]
+    if plan.sites is not None:
+        progress("sites")
+        making = site_checks.SiteMaking(ExactRandomness.system())
+        found = site_checks.check(subject_of(plan.method or "", plan.budget), plan.budget, plan.sites, making)
+        steps = [*steps, AuditStep(*site_checks.SITES, tuple(found))]
     game = AuditStep(*GAME, reason=TOO_SLOW)
     if not plan.trains:
         playing = time.monotonic()

@@ -63,6 +63,8 @@ class AuditPlan:
     neighbours: str = ADD_REMOVE
     postgres: str | None = None
     """The address of a server on which tables may be made."""
+    sites: str | None = None
+    """A trust model under which the method is run over several sites, too."""
 
     @property
     def name(self) -> str:

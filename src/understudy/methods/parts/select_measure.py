@@ -46,7 +46,7 @@ class SelectMeasureState:
         smoothed = []
         for m in one_ways:
             counts = denoised(m.counts.astype(np.float64), m.variance, domain[m.columns[0]])
-            smoothed.append(Measurement(m.columns, np.rint(counts).astype(np.int64), m.mechanism, m.scale))
+            smoothed.append(replace(m, counts=np.rint(counts).astype(np.int64)))
         one_ways = smoothed
         compression = Compression.of(one_ways, total)
         zeros = _affordable_zeros(compression.zeros(structural_zeros(domain)), compression.sizes)

@@ -42,8 +42,10 @@ MAYBE = {
     "ledger": (dict, type(None)),
     "audit": (dict, type(None)),
     "imprint": TEXTS,
+    "sites": (dict, type(None)),
 }
 """What not every format has, or not every release."""
+SITES = {"trust": str, "sites": int, "honest": int, "places": int, "trusted": str, "unit": str}
 LEDGER = {"name": str, "identity": str, "entry": int}
 BOUND = {"view": str, "epsilon": NUMBER, "rho": NUMBER, "mu": NUMBER, "level": NUMBER, "refutes": str}
 AUDIT = {
@@ -99,6 +101,7 @@ def misfit_of_certificate(raw: Any) -> str | None:
         misfit(raw, there),
         misfit(raw.get("ledger") or LEDGER_OF_NOBODY, LEDGER, "ledger"),
         None if raw.get("audit") is None else misfit(raw["audit"], AUDIT, "audit"),
+        None if raw.get("sites") is None else misfit(raw["sites"], SITES, "sites"),
         None if is_moment(raw["created"]) else "created",
         None if all(VERSION.fullmatch(text) for pair in raw["versions"].items() for text in pair) else "versions",
         "spends" if sum(bool(s.get("steps")) for s in raw["spends"]) > MOST_TRAININGS else None,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -28,9 +29,11 @@ from understudy.boundary.privacy.measurement import FoundValues, Measurement, fr
 from understudy.boundary.privacy.mechanisms.noise import key_threshold
 from understudy.boundary.privacy.mechanisms.posterior import Prior, check_leaves
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
+from understudy.boundary.privacy.mechanisms.shared_noise import combined
 from understudy.boundary.privacy.mechanisms.training import Keep, at_once
 from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import ColumnSet, Domain
+from understudy.boundary.schema.federation import SECURE_SUM
 from understudy.boundary.schema.grouped_sums import GroupedSums, Summand, SumNeighbours
 from understudy.boundary.schema.moment import CellSums
 from understudy.boundary.schema.partition import Partition
@@ -56,6 +59,14 @@ class NoisyCounts(Ask[Result]):
             else:
                 noisy.append(counts + randomness.noise(spend.mechanism, spend.scale, counts.size).reshape(counts.shape))
         return noisy
+
+    def summed(self, answers: Sequence[Arrays], price: Price) -> Arrays:
+        """The noisy answers of all sites, added up; those of a secure sum modulo 2^64, where masks cancel."""
+        facts = price.facts
+        if facts.federation is not None and facts.federation.trust == SECURE_SUM:
+            wide = [[a.astype(np.uint64) for a in arrays] for arrays in answers]
+            return list(combined([reduce(np.add, same) for same in zip(*wide, strict=True)], price.spends))
+        return [reduce(np.add, [a.astype(np.int64) for a in same]) for same in zip(*answers, strict=True)]
 
     def fits(self, values: Arrays, price: Price) -> bool:
         within = zip(values, self.shapes(price), strict=True)
@@ -122,7 +133,7 @@ class Marginals(NoisyCounts[list[Measurement]]):
 
     def answer(self, values: Arrays, price: Price) -> list[Measurement]:
         return [
-            Measurement(tuple(c), n, s.mechanism, s.scale)
+            Measurement(tuple(c), n, s.mechanism, s.scale, noises=price.facts.noises)
             for c, n, s in zip(self.sets, values, price.spends, strict=True)
         ]
 
@@ -166,7 +177,7 @@ class Partitions(NoisyCounts[list[Measurement]]):
 
     def answer(self, values: Arrays, price: Price) -> list[Measurement]:
         return [
-            Measurement(p.columns, n, s.mechanism, s.scale, p)
+            Measurement(p.columns, n, s.mechanism, s.scale, p, price.facts.noises)
             for p, n, s in zip(self.partitions, values, price.spends, strict=True)
         ]
 
@@ -207,7 +218,7 @@ class Total(NoisyCounts[Measurement]):
 
     def answer(self, values: Arrays, price: Price) -> Measurement:
         (count,), (spend,) = values, price.spends
-        return Measurement((), count, spend.mechanism, spend.scale)
+        return Measurement((), count, spend.mechanism, spend.scale, noises=price.facts.noises)
 
 
 @dataclass(frozen=True)
@@ -234,6 +245,9 @@ class Tally(NoisyCounts[list[Measurement]]):
         check_cells(self.sums.by, self.domain.cells(self.sums.by))
         summands = self.sums.summands
         check_kinds(*summands, *filter(None, [self.sums.where]))
+        # Each site would count them, and its count has another sensitivity than one of rows has.
+        if facts.federation is not None and facts.federation.places > 1 and self.sums.persons:
+            raise MethodError("persons who may be at several sites can't be counted once each; count rows", self)
         parts = self.amount.split(self.weights or [1.0] * len(summands))
         return [self.spend(facts, summand, part) for summand, part in zip(summands, parts, strict=True)]
 
@@ -267,7 +281,10 @@ class Tally(NoisyCounts[list[Measurement]]):
         return table.count_tally(self.domain, self.sums)
 
     def answer(self, values: Arrays, price: Price) -> list[Measurement]:
-        return [Measurement(self.sums.by, n, s.mechanism, s.scale) for n, s in zip(values, price.spends, strict=True)]
+        return [
+            Measurement(self.sums.by, n, s.mechanism, s.scale, noises=price.facts.noises)
+            for n, s in zip(values, price.spends, strict=True)
+        ]
 
 
 @dataclass(frozen=True)
@@ -318,7 +335,7 @@ class Moments(NoisyCounts[list[Measurement]]):
 
     def answer(self, values: Arrays, price: Price) -> list[Measurement]:
         return [
-            Measurement(m.grid.columns, n, s.mechanism, s.scale)
+            Measurement(m.grid.columns, n, s.mechanism, s.scale, noises=price.facts.noises)
             for m, n, s in zip(self.moments, values, price.spends, strict=True)
         ]
 

@@ -225,52 +225,63 @@ class Ledger:
         Read, composed and written under one lock, so that processes can't overspend together. The digest of a journal's
         head is claimed with the debit: both are there, or neither.
         """
-        _demand_relation(neighbours)
         demand_text("purpose", purpose)
-        demand_text("analyst", analyst)
         asked: dict[str, Any] = {"purpose": purpose, "analyst": analyst, "neighbours": neighbours}
         asked |= {"asked_epsilon": budget.epsilon, "asked_delta": budget.delta, "unit": unit.to_text()}
         with self._database.writing() as database:
-            accounting = stored.accounting_of(database)
-            rho, epsilon, delta = stored.texts_of(cost, accounting)
-            limit, shares = stored.newest_limit(database), stored.newest_shares(database)
-            spent = stored.totals_of(database)
-            if (limit or spent) and cost.by(accounting) is None:
-                raise BudgetExhausted(
-                    f"a release that counts by zCDP can't be added to ledger {self}, which adds up by Gaussian "
-                    "differential privacy; make it anew.",
-                    cost,
-                )
-            self._demand_unmixed(neighbours, stored.relations_of(database) | ({limit.neighbours} if limit else set()))
-            self._demand_units_known(database)
-            held = stored.held_unit(database)
-            self._demand_unit(unit, [held] if held else [])
-            everything = total(spent.values())
-            # A share only narrows: the limit below holds for all together, whatever the shares add up to.
-            if limit and shares:
-                self._demand_share(limit.budget, shares, spent.get(analyst, Cost.zero()), cost, budget, analyst)
-            if limit:
-                self._demand_room(database, limit, cost, budget, everything)
+            division = self._admitted(database, cost, budget, neighbours, analyst, unit=unit)
+            rho, epsilon, delta = stored.texts_of(cost, stored.accounting_of(database))
+            limit = stored.newest_limit(database)
+            # Under the lock of the only writer, in the transaction of the debit: of two first debits one settles it.
+            if limit is not None and division is not None and limit.division is None:
+                stored.divide(database, limit.id, division)
             entry = append(database, "debits", **asked, rho=rho, epsilon=epsilon, delta=delta)
             if journal:
                 claims.put(database, entry, claims.HEAD, journal)
             return entry
 
-    def _demand_room(self, database: sqlite3.Connection, limit: Limit, cost: Cost, asked: Budget, spent: Cost) -> None:
-        """Refuses what the limit has no room for, and settles its division with the first debit that it admits.
+    def demand(self, cost: Cost, budget: Budget, neighbours: str, analyst: str = "", *, unit: PrivacyUnit) -> None:
+        """Refuses whatever `debit` would refuse now; writes nothing."""
+        with self._database.reading() as database:
+            self._admitted(database, cost, budget, neighbours, analyst, unit=unit)
 
-        Under the lock of the only writer, in the transaction of the debit: of two first debits one settles it.
-        """
+    def _admitted(
+        self, database: sqlite3.Connection, cost: Cost, budget: Budget, neighbours: str, analyst: str,
+        *, unit: PrivacyUnit,
+    ) -> Division | None:  # fmt: skip
+        """Refuses a debit, or says how the limit is divided once it is made."""
+        _demand_relation(neighbours)
+        demand_text("analyst", analyst)
+        accounting = stored.accounting_of(database)
+        limit, shares = stored.newest_limit(database), stored.newest_shares(database)
+        spent = stored.totals_of(database)
+        if (limit or spent) and cost.by(accounting) is None:
+            raise BudgetExhausted(
+                f"a release that counts by zCDP can't be added to ledger {self}, which adds up by Gaussian "
+                "differential privacy; make it anew.",
+                cost,
+            )
+        self._demand_unmixed(neighbours, stored.relations_of(database) | ({limit.neighbours} if limit else set()))
+        self._demand_units_known(database)
+        held = stored.held_unit(database)
+        self._demand_unit(unit, [held] if held else [])
+        everything = total(spent.values())
+        # A share only narrows: the limit below holds for all together, whatever the shares add up to.
+        if limit and shares:
+            self._demand_share(limit.budget, shares, spent.get(analyst, Cost.zero()), cost, budget, analyst)
+        return self._demand_room(limit, cost, budget, everything) if limit else None
+
+    def _demand_room(self, limit: Limit, cost: Cost, asked: Budget, spent: Cost) -> Division | None:
+        """Refuses what the limit has no room for; else how it is divided from the first debit on."""
         if cost == Cost.zero():  # has room wherever it comes, and settles nothing: what costs is still to come
-            return
+            return None
         first = spent == Cost.zero()
         division = stored.division_of(limit, cost if first else spent)
         if not allowance.fits(limit.budget, division, spent + cost):
             raise BudgetExhausted(
                 allowance.refusal(cost, asked, limit.budget, division=division, spent=spent, ledger=str(self)), cost
             )
-        if division is not None and limit.division is None:
-            stored.divide(database, limit.id, division)
+        return division
 
     def claim(self, entry: int, place: int, digest: str) -> None:
         """Claims the next place of a release's journal, on the disk; of two who try, the second is refused."""

@@ -53,6 +53,8 @@ class ExactRandomness:
         "rounded-gaussian": rounded_gaussian,
         "thresholded-rounded-gaussian": rounded_gaussian,
         "discrete-laplace": discrete_laplace,
+        # As good as what sites make of their parts together; the sites themselves draw `shared_noise.drawn_parts`.
+        "shared-gaussian": rounded_gaussian,
     }
 
     def __init__(self, entropy: Entropy) -> None:

@@ -1,0 +1,1 @@
+"""The site's side of a federated table: its sessions, its ledger, its noise and its masks."""

@@ -1,0 +1,1 @@
+"""Sites: tables whose rows stay where they are, and are counted there."""
