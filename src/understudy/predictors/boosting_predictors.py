@@ -99,6 +99,7 @@ class PrivateBoostingRegressor(_Boosted):
 
     def predict(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """The number that is expected of each row."""
+        self._demand_fitted()
         return self.task_.unscaled(self.model_.scores(self._codes(X))[:, 0] / STEPS)
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
