@@ -2,7 +2,7 @@
 
 Of Flower it is the request and the reply over one stream that is used (`start_grpc_server`, `start_client`): its newer
 way, an app that SuperNodes fetch and run, asks every three seconds whether there is work, and starts a process for each
-message, of which a release has a hundred (docs/decisions/0028-flower-for-sites.md).
+message, of which a release has a hundred (docs/decisions/0026-flower-for-sites.md).
 """
 
 from __future__ import annotations
