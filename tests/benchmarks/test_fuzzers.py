@@ -19,7 +19,8 @@ SEED = 1
 CASES = {
     "schemas": 1_000, "plans": 40, "expressions": 1_000, "questions": 1_000, "values": 40, "csv": 40, "parquet": 40,
     "duckdb": 20, "releases": 60, "bombs": 76, "ledgers": 200, "arguments": 60, "predictors": 70, "journals": 12,
-    "extremes": 20, "spenders": 2, "calls": 8, "moments": 3, "notations": 12, "cells": 30, "workbooks": 12, "disks": 24,
+    "extremes": 20, "spenders": 2, "calls": 8, "moments": 3, "notations": 12, "drafts": 20, "cells": 30,
+    "workbooks": 12, "disks": 24,
 }  # fmt: skip
 """Enough of each for some ten seconds; `scripts/bench fuzz` runs all."""
 

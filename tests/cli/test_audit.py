@@ -22,9 +22,9 @@ from understudy.lab.audits.result import (
     SKIPPED,
     WHITE_BOX,
     Audit,
+    AuditCheck,
     AuditStep,
     Bound,
-    Check,
     Claim,
     MutantMatrix,
     PairFacts,
@@ -32,8 +32,8 @@ from understudy.lab.audits.result import (
 from understudy.progress import Advance
 
 Audited = Callable[..., Any]
-RIGHT = Check("every answer is paid for", PASSED, "all 1,240 answers are debited.")
-WRONG = Check("scale of the noise", FAILED, "the variance of 12,400 residuals is 0.25 times the declared one.")
+RIGHT = AuditCheck("every answer is paid for", PASSED, "all 1,240 answers are debited.")
+WRONG = AuditCheck("scale of the noise", FAILED, "the variance of 12,400 residuals is 0.25 times the declared one.")
 CLAIM = Claim(1.0, 1e-6, "add-remove", rho=0.026, mu=0.228)
 GAMES = (
     Bound("equal rows", WHITE_BOX, "likelihood ratio", 7_000, 0.004, 0.53, 0.8149, 0.0199, 0.1998),
@@ -41,7 +41,7 @@ GAMES = (
 )
 
 
-def made(*checks: Check, **changes: Any) -> Audit:
+def made(*checks: AuditCheck, **changes: Any) -> Audit:
     steps = (
         AuditStep("noise", "Noise conformance", "The noise has its law.", (RIGHT, *checks), 2.25),
         AuditStep("canaries", "One run", "Many canaries.", reason="mst trains nothing by gradients."),
@@ -93,7 +93,7 @@ def test_what_was_typed_is_what_is_audited(audited: Audited, asked: list[Any]):
     audited("mst", "--epsilon", 2, "--delta", 0, "--setting", "full", "--mutant", "half-noise", "--level", 0.01)
     method, wish = asked.pop()
     del wish["progress"]
-    nothing = dict.fromkeys(("function", "python", "time_limit", "out", "jobs", "postgres"))
+    nothing = dict.fromkeys(("function", "python", "time_limit", "out", "jobs", "postgres", "sites"))
     plain = {"epsilon": 2.0, "delta": 0.0, "setting": "full", "mutant": "half-noise", "level": 0.01}
     assert (method, wish) == ("mst", nothing | plain | {"neighbours": "add-remove"})
 
@@ -129,7 +129,7 @@ def test_a_violation_is_told_and_exits_1(audited: Audited, monkeypatch: pytest.M
 
 
 def test_a_check_that_was_not_made_says_why(audited: Audited, monkeypatch: pytest.MonkeyPatch):
-    answers(monkeypatch, [], made(Check("people on a server", SKIPPED, "no server was named.")))
+    answers(monkeypatch, [], made(AuditCheck("people on a server", SKIPPED, "no server was named.")))
     outcome = audited("mst")
     assert (
         outcome.code == 0 and "Noise conformance, not made: people on a server: no server was named.\n" in outcome.out

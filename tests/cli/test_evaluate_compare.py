@@ -208,7 +208,7 @@ def _same_again_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
         ({"epsilons": "1,two"}, "epsilon ('two') must be a number"),
         ({"epsilons": "-1"}, "epsilon (-1.0) must"),
         ({"seeds": 0}, "seeds (0) must be"),
-        ({"data": "absent.csv"}, "absent.toml"),
+        ({"data": "absent.csv"}, "'absent.csv' does not exist"),
         ({"data": "absent.csv", "schema": Path("people.toml")}, "'absent.csv' does not exist"),
         ({"holdout": "absent.csv"}, "'absent.csv' does not exist"),
         ({"target": "wage"}, "the target 'wage' is not a column"),

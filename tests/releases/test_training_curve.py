@@ -51,10 +51,10 @@ def test_odd_curves_can_be_drawn(points: tuple[tuple[float, float], ...]) -> Non
 
 
 def test_a_page_has_the_curve_just_where_there_is_one(release: us.Release) -> None:
-    page = render(release.certificate, release.domain, release.arrow, (*release.record, GENERATOR, TRAINED))
+    page = render(release.certificate, release.domain, release.arrow, record=(*release.record, GENERATOR, TRAINED))
     assert "critic" in page and MEANING.split("'")[0][:40] in page and "noisy sums alone" in page
     expected = forecast_of(release.certificate, release.schema, release.total)
-    without = render(release.certificate, release.domain, release.arrow, release.record, expected)
+    without = render(release.certificate, release.domain, release.arrow, record=release.record, expected=expected)
     assert without == render(release.certificate, release.domain, release.arrow, expected=expected)
     assert "critic" not in without
     assert without.encode() == release.files()["report.html"]

@@ -33,14 +33,15 @@ def complete_frame(model: Model, domain: Domain, frame: Any, seed: int | None) -
     """The frame with all other released columns, in the order of the schema and in the kind that came in."""
     rng = np.random.Generator(np.random.PCG64(seed_or_fresh(seed)))
     kind, own, table = _opened(frame, "completed")
-    given = _evidence(table.select(_modelled(table, domain)), domain)
+    given = _evidence(table.select(_modelled(table, domain)), len(own), domain)
     values = complete(model, domain, given, rng)
     return _beside(own, from_values(values, domain.schema), kind, domain)
 
 
-def _evidence(known: pa.Table, domain: Domain) -> Evidence:
+def _evidence(known: pa.Table, rows: int, domain: Domain) -> Evidence:
+    """Of so many rows: a table without columns has none."""
     columns = {name: _distinct(known.column(name), name) for name in known.column_names}
-    return Evidence.of_columns(columns, known.num_rows, domain)
+    return Evidence.of_columns(columns, rows, domain)
 
 
 def _distinct(column: pa.ChunkedArray, name: str) -> tuple[list[object], NDArray[np.integer]]:
@@ -95,7 +96,7 @@ def fill_frame(model: Model, domain: Domain, frame: Any, seed: int | None) -> An
             continue
         rows = np.flatnonzero(places.ravel() == number)
         known = table.select([name for name in names if name not in lacking]).take(rows)
-        given = _evidence(known, domain) if known.num_columns else Evidence(len(rows))
+        given = _evidence(known, len(rows), domain)
         drawn = from_values(_present(model, domain, given, lacking, rng), domain.schema)
         for name in lacking:
             parts[name].append((rows, drawn.column(name).combine_chunks()))
@@ -168,7 +169,7 @@ def log_density_of(model: Model, domain: Domain, frame: Any, method: str) -> NDA
     lacking = [name for name in domain.names if name not in table.column_names]
     if lacking:
         raise TableError(f"the frame has no column {lacking[0]!r}, and a density is that of a whole row", lacking)
-    given = _evidence(table.select(domain.names), domain)
+    given = _evidence(table.select(domain.names), table.num_rows, domain)
     if not given.rows:
         return np.zeros(0)
     logs = model.log_density(dict(given.codes))

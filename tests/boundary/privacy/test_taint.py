@@ -156,8 +156,8 @@ WISHES: dict[str, dict[str, Any]] = {
 class TellingCurator(Curator):
     """Tells what every selection would score: sets of columns, what is expected of them, weights, penalties, groups."""
 
-    def __init__(self, *of: Any) -> None:
-        super().__init__(*of)
+    def __init__(self, *of: Any, **named: Any) -> None:
+        super().__init__(*of, **named)
         self.told: list[tuple[Any, ...]] = []
 
     def ask(self, ask: Any) -> Any:

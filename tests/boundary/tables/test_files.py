@@ -184,7 +184,7 @@ def test_places_that_hold_no_table_are_refused(tmp_path):
     path = write(tmp_path / "a.csv", lines())
     with pytest.raises(TableError, match="is not a DuckDB file, so it has no table 'x'"):
         open_table(f"{path}::x", SCHEMA)
-    with pytest.raises(TableError, match="a list can't be opened; give a pandas, polars or pyarrow frame, or a path"):
+    with pytest.raises(TableError, match="a list can't be opened; give a pandas, polars, pyarrow or Spark frame"):
         open_table([1, 2], SCHEMA)
     with pytest.raises(TableError, match="the table is open already"):
         open_table(open_table(path, SCHEMA), SCHEMA)

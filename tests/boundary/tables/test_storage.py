@@ -392,6 +392,8 @@ def test_every_engine_spells_a_value_alike(kind: str, opened: Any) -> None:
     for held, column in columns.items():
         if kind.startswith("csv"):
             continue  # its texts are what somebody wrote
+        if kind == "sqlite" and held in ("time", "decimal"):
+            continue  # SQLite has no type for them: what is stored is a text or a number
         rows = pa.table({"x": column, "y": [True] * len(column)})
         found, _ = opened(kind, rows, schema).count_values("x")
         assert set(found) == {spell(v) for v in column.to_pylist()}, held

@@ -74,7 +74,13 @@ ROWS: dict[str, list[Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", BUILDERS)
+def test_tables_that_nobody_can_look_at_say_so(tmp_path: Path) -> None:
+    table = us.open(BUILDERS["sqlite"](pa.table(ROWS), tmp_path / "rows"), SCHEMA)
+    with pytest.raises(us.TableError, match="a sqlite table, can't be looked at; export them to a file first"):
+        us.check(table)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in BUILDERS if kind != "sqlite"])
 def test_codes_are_those_of_releases_on_every_kind_of_table(kind: str, tmp_path: Path) -> None:
     table = us.open(BUILDERS[kind](pa.table(ROWS), tmp_path / "rows"), SCHEMA)
     domain = Domain.of(SCHEMA)

@@ -209,8 +209,8 @@ def test_scores_of_leaves_are_those_of_their_cells() -> None:
 class TellingCurator(Curator):
     """Tells what every selection would score: columns, what is expected of them, penalties, and how they are cut."""
 
-    def __init__(self, *of: Any) -> None:
-        super().__init__(*of)
+    def __init__(self, *of: Any, **named: Any) -> None:
+        super().__init__(*of, **named)
         self.told: list[tuple[Any, ...]] = []
 
     def ask(self, ask: Any) -> Any:

@@ -368,7 +368,7 @@ class Schema(Card):
 
         >>> schema = Schema.loads('[columns.who]\\ntype = "identifier"\\n[columns.ill]\\ntype = "boolean"')
         >>> schema.with_unit("who", max_rows=3).unit
-        Unit(column='who', max_rows=3)
+        Unit(column='who', max_rows=3, order=None)
         """
         return self._changed(unit=Unit(column, max_rows))
 

@@ -24,6 +24,7 @@ from understudy.boundary.tables.server_copy import copy_of
 from understudy.boundary.tables.sources import frame_relation, path_relation
 from understudy.boundary.tables.sql import Source, select_readings
 from understudy.boundary.tables.sums_sql import select_looks
+from understudy.boundary.tables.table import is_table
 from understudy.errors import TableError
 
 
@@ -50,6 +51,11 @@ class Rows:
         if isinstance(source, str | Path):
             found = path_relation(str(source), schema, file)
             return cls._described(found.name, found.connection, found.relation, found.kind)
+        if is_table(source):
+            raise TableError(
+                f"the rows of {source.name}, a {source.kind} table, can't be looked at; export them to a file first",
+                source.name,
+            )
         if kind_of(source) is None:
             raise TableError(f"a {type(source).__name__} can't be read; give a frame or a path", source)
         return cls._described(name, *frame_relation(source, name))

@@ -125,8 +125,9 @@ def version_of(table: Table) -> str | None:
 
 def is_table(source: object) -> TypeGuard[Table]:
     """By what no frame has: `isinstance` alone asks for all attributes in any order, and a lazy frame warns of one."""
-    # Of its type, since a frame of Spark's takes any name for that of a column.
-    return hasattr(type(source), "count_cells") and isinstance(source, Table)
+    # A frame of Spark's takes any name for that of a column.
+    named = type(source).__module__.startswith("pyspark.")
+    return not named and hasattr(source, "count_cells") and isinstance(source, Table)
 
 
 def read_codes(table: Table, domain: Domain, grid: Grid) -> NDArray[np.integer[Any]]:

@@ -508,11 +508,13 @@ def test_kill_9_while_creating_leaves_no_ledger_or_a_whole_one(path):
     """At each step: before the file is made, while it has another name, and when it has its own."""
     for step, made in (("open", False), ("fsync", False), ("link", False), ("unlink", True)):
         script = f"os.{step} = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)\nmodule.Ledger.open(path)"
-        process = child(script, path, GAUSSIAN)
+        # A name of its own for each: what an earlier one left behind is swept first.
+        own = path.with_name(f"{step}-{path.name}")
+        process = child(script, own, GAUSSIAN)
         process.communicate(timeout=WATCHDOG)
         assert process.returncode == -signal.SIGKILL
-        assert path.exists() is made
-    assert spend(Ledger.open(path), gaussian(0.01)) == 1
+        assert own.exists() is made
+        assert spend(Ledger.open(own), gaussian(0.01)) == 1
 
 
 def test_what_is_no_ledger_is_refused_and_left_alone(tmp_path):

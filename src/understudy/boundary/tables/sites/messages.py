@@ -32,7 +32,7 @@ NUMBERS = ("u1", "u2", "u4", "i1", "i2", "i4", "i8", "u8")
 
 _HOMES = {
     "boundary.schema.column": ("Boolean", "Categorical", "Datetime", "Identifier", "Integer", "Number", "Ordinal"),
-    "boundary.schema.derived": ("DerivedInteger", "DerivedNumber"),
+    "boundary.schema.derived": ("DerivedInteger", "DerivedNumber", "DerivedPart"),
     "boundary.schema.domain": ("Coding", "Domain", "EvenCoding"),
     "boundary.schema.grouped_sums": ("GroupedSums", "PersonCount", "RowCount", "ValueSum"),
     "boundary.schema.moment": ("Moment",),
