@@ -21,7 +21,7 @@ from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import CheckFailed, InputError
 from understudy.predictors.boosting import BoostingSize, boost_classes, boost_numbers
-from understudy.predictors.gradients import CLIP, GRAIN, Levels, LogisticLoss, logistic_levels, residual_levels
+from understudy.predictors.gradients import CLIP, GRAIN, GradientLevels, LogisticLoss, logistic_levels, residual_levels
 from understudy.predictors.storage import from_json, to_json
 from understudy.predictors.tasks import ClassificationTask, RegressionTask
 
@@ -111,16 +111,16 @@ def test_the_same_check_refuses_half_the_sensitivity(relation: str, learning: st
 
 def test_mutant_gradients_that_are_not_clipped_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their sums are those of whole gradients, and their price that of clipped ones."""
-    honest = Levels.pairs.func
+    honest = GradientLevels.pairs.func
     whole = logistic_levels(1.0)
-    monkeypatch.setattr(Levels, "pairs", property(lambda levels: honest(whole)))
-    monkeypatch.setattr(Levels, "sensitivity", lambda levels, near: (CLIP * (2 - CLIP) * GRAIN, CLIP * GRAIN))
+    monkeypatch.setattr(GradientLevels, "pairs", property(lambda levels: honest(whole)))
+    monkeypatch.setattr(GradientLevels, "sensitivity", lambda levels, near: (CLIP * (2 - CLIP) * GRAIN, CLIP * GRAIN))
     curator, found = compared("add-remove", "classes", BUDGETS["pure"], ROWS[0] | {"kind": "b", "grade": "low"})
     assert "moment" in violations(curator, found)
 
 
 def test_mutant_curvatures_that_are_not_paid_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Levels, "sensitivity", lambda levels, near: (CLIP * GRAIN / 2, CLIP * GRAIN / 2))
+    monkeypatch.setattr(GradientLevels, "sensitivity", lambda levels, near: (CLIP * GRAIN / 2, CLIP * GRAIN / 2))
     curator, found = compared("add-remove", "classes", BUDGETS["pure"], ROWS[0] | {"kind": "b", "grade": "low"})
     assert "moment" in violations(curator, found)
     assert loss_of(found, curator) > 2.0

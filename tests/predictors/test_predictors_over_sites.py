@@ -30,3 +30,21 @@ def test_greedy_trees_are_refused_before_anything_is_spent(tmp_path):
     with pytest.raises(us.MethodError, match="use random or noisy"):
         forest.fit(federated("nobody"), target="income")
     assert not (tmp_path / "whole.sqlite").exists()
+
+
+def test_boosted_trees_learn_from_sites_that_trust_the_aggregator(tmp_path):
+    rows = sites.adult_rows()
+    boosting = us.PrivateBoosting(epsilon=200.0, rows=rows.num_rows).fit(federated("aggregator"), target="income")
+    assert boosting.rounds_[0].certificate.federation.trust == "aggregator"
+    asked = {answer.question["ask"] for answer in boosting.rounds_[0].record}
+    assert any(answer.question.get("kind") == "gradients" for answer in boosting.rounds_[0].record), asked
+    boosting.save(tmp_path / "boosting.json")
+    assert (us.PrivateBoosting.load(tmp_path / "boosting.json").predict(rows) == boosting.predict(rows)).all()
+
+
+@pytest.mark.parametrize("trust", ["secure-sum", "nobody"])
+def test_boosted_trees_are_refused_where_sites_give_noisy_sums(trust, tmp_path):
+    boosting = us.PrivateBoosting(epsilon=1.0, delta=1e-6, ledger=tmp_path / "whole.sqlite")
+    with pytest.raises(us.MethodError):
+        boosting.fit(federated(trust), target="income")
+    assert not (tmp_path / "whole.sqlite").exists()

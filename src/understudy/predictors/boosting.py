@@ -39,7 +39,7 @@ from understudy.predictors.gradients import (
 )
 from understudy.predictors.splits import ColumnSplit, options
 from understudy.predictors.tasks import ClassificationTask, RegressionTask
-from understudy.predictors.tree_induction import counted_tree, row_number
+from understudy.predictors.tree_induction import check_selecting, counted_tree, row_number
 
 SIGNAL_OF_ROUNDS = 1000.0
 """Rows over noise, for each class, from which on rounds gain more than they take from the first tree."""
@@ -187,6 +187,7 @@ class Booster:
 
 def boost_classes(curator: Queryable, task: ClassificationTask, chosen: BoostingSize) -> AdditiveModel:
     """One greedy tree, whose leaves are counted by class, and rounds for what it gets wrong."""
+    check_selecting(curator, "boosting", "use a forest of structure random or noisy")
     outputs, whole = len(task.classes), curator.remaining()
     rows = row_number(curator, chosen.rows)
     signal = rows / whole.noise_scale(curator.count_sensitivity(whole))
@@ -213,6 +214,7 @@ def _losses(leaves: LeafCounts, outputs: int) -> tuple[Loss, ...]:
 
 def boost_numbers(curator: Queryable, task: RegressionTask, chosen: BoostingSize) -> AdditiveModel:
     """Rounds alone, from the middle of the target's bounds on; an output of ±1 stands for the bounds."""
+    check_selecting(curator, "boosting", "use queries for means by group")
     rows = row_number(curator, chosen.rows)
     loss = HuberLoss(tuple(round(v * STEPS) for v in task.scaled))
     # Before anything is learned, residuals are as large as the bounds allow; a quarter is what a middling table has.

@@ -44,7 +44,7 @@ much the number of rows in a leaf costs beside the sum of their residuals."""
 
 
 @dataclass(frozen=True)
-class Levels:
+class GradientLevels:
     """The gradients that there are, and their second derivatives, in steps of the grain; the last level has neither.
 
     It is that of rows without a target.
@@ -90,16 +90,16 @@ def _longest(vectors: NDArray[np.float64]) -> float:
     return math.nextafter(math.sqrt(float((vectors**2).sum(axis=1).max())), math.inf)
 
 
-def _clipped(gradients: NDArray[np.float64], curvatures: NDArray[np.float64], clip: float) -> Levels:
+def _clipped(gradients: NDArray[np.float64], curvatures: NDArray[np.float64], clip: float) -> GradientLevels:
     """Gradients scaled down to the bound, and their curvatures with them: the step of a leaf stays the same."""
     share = np.minimum(1.0, clip / np.maximum(np.abs(gradients), 1e-12))
     # Rounded towards zero: the bound holds after rounding, too.
     whole = [np.trunc(np.append(each * share, 0.0) * GRAIN).astype(np.int64) for each in (gradients, curvatures)]
-    return Levels(*whole)
+    return GradientLevels(*whole)
 
 
 @lru_cache(maxsize=8)
-def logistic_levels(clip: float) -> Levels:
+def logistic_levels(clip: float) -> GradientLevels:
     """By band of log-odds: 1 − p for a row of the class, −p for another, with p in the middle of the band; p(1 − p)."""
     odds = (np.arange(BANDS + 2) - BANDS / 2 - 0.5) * WIDTH
     p = 1.0 / (1.0 + np.exp(-odds))
@@ -107,7 +107,7 @@ def logistic_levels(clip: float) -> Levels:
 
 
 @lru_cache(maxsize=8)
-def residual_levels(clip: float) -> Levels:
+def residual_levels(clip: float) -> GradientLevels:
     """Residuals from −clip to clip, evenly; the curvature is a constant."""
     residuals = (np.arange(RESIDUALS + 1) / RESIDUALS * 2.0 - 1.0) * clip
     return _clipped(residuals, np.full(RESIDUALS + 1, CURVATURE), clip)
@@ -142,7 +142,7 @@ class LogisticLoss:
     """The variance of a gradient, as a share of the second derivative, at most."""
 
     @property
-    def levels(self) -> Levels:
+    def levels(self) -> GradientLevels:
         return logistic_levels(self.clip)
 
     def level_of(self, scores: Ints, target: NDArray[np.integer]) -> Ints:
@@ -174,7 +174,7 @@ class HuberLoss:
     sampling: ClassVar[float] = CLIP**2
 
     @property
-    def levels(self) -> Levels:
+    def levels(self) -> GradientLevels:
         return residual_levels(self.clip)
 
     def level_of(self, scores: Ints, target: NDArray[np.integer]) -> Ints:

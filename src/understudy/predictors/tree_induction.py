@@ -106,19 +106,25 @@ def learn(
     curator: Queryable, task: ClassificationTask, chosen: Hyperparameters, rng: np.random.Generator
 ) -> list[LeafCounts]:
     """Grows the trees and counts their leaves; all of the budget is spent."""
-    federation = curator.facts.federation
-    if federation is not None and federation.sites_draw and chosen.structure == EXPONENTIAL:
-        raise MethodError(
-            f"structure ({EXPONENTIAL}) chooses by exact counts, which sites don't give under trust "
-            f"{federation.trust}; use {RANDOM} or {NOISY}, or trust the aggregator",
-            chosen.structure,
-        )
+    if chosen.structure == EXPONENTIAL:
+        check_selecting(curator, f"structure ({EXPONENTIAL})", f"use {RANDOM} or {NOISY}")
     # Before the number of rows is bought, so that a declared number gives trees of the same size.
     whole = curator.remaining()
     rows = row_number(curator, chosen.rows)
     size = ForestSize.of(chosen, rows / whole.noise_scale(curator.count_sensitivity(whole)), len(task.columns))
     trees = _grow(curator, task, chosen.structure, size, rows, rng)
     return [LeafCounts(*pair) for pair in zip(trees, count_leaves(curator, task, trees), strict=True)]
+
+
+def check_selecting(curator: Queryable, what: str, remedy: str) -> None:
+    """Refuses what selects, where each site adds noise by itself, before anything is spent."""
+    federation = curator.facts.federation
+    if federation is not None and federation.sites_draw:
+        raise MethodError(
+            f"{what} chooses by exact counts, which sites don't give under trust {federation.trust}; {remedy}, or "
+            "trust the aggregator",
+            federation.trust,
+        )
 
 
 def count_leaves(

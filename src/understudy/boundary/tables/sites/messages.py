@@ -40,7 +40,9 @@ _HOMES = {
     "boundary.privacy.asks.counts": ("Marginals", "Moments", "Partitions", "Tally", "Total"),
     "boundary.privacy.budget": ("Amount",),
     "inference.polya.dyadic": ("Dyadic",),
+    "predictors.additive_model": ("AdditiveModel", "BoostedTree"),
     "predictors.decision_tree": ("DecisionTree", "LeafClasses"),
+    "predictors.gradients": ("GradientCells", "GradientTable", "HuberLoss", "LogisticLoss"),
     "predictors.splits": ("ColumnSplit",),
 }
 """The kinds that a message may hold, by the module that has them; these are imported when one is met."""
