@@ -31,6 +31,8 @@ def check_arguments(arguments: Sequence[str]) -> None:
     for place, text in enumerate(arguments, 1):
         if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
             raise InputError(f"argument {place} ({text}) must be UTF-8 text; rename the file, or type it anew", text)
+        if "\0" in text:  # which no shell can type; the parser asks the system for such a path, and that raises
+            raise InputError(f"argument {place} ({shown(text)}) must not hold a zero character; leave it out", text)
 
 
 def report(error: BaseException) -> int:
