@@ -77,7 +77,15 @@ class Rake:
         workload = Workload.of(domain, stated=self.weights, kind=self.workload)
         if self.prior is not None:
             self.prior.check(domain)
-        return CalibratedRake(domain, amount, self.targets, workload, self.tuning, self.prior, self.report)
+        return CalibratedRake(
+            domain,
+            amount,
+            targets=self.targets,
+            workload=workload,
+            tuning=self.tuning,
+            prior=self.prior,
+            report=self.report,
+        )
 
 
 @dataclass(frozen=True)

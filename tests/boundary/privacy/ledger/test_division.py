@@ -226,8 +226,10 @@ def test_what_a_refusal_proposes_is_enough(kind: str):
     if kind == "counts":
         ledger.set_limit(LIMIT, "add-remove", failure_delta=9e-7, training_epsilon=1.5)
     said = said_of(ledger, whole(asked, *KINDS[kind]), asked)
+    before = len(ledger.entries())
     ledger.set_limit(LIMIT, "add-remove", **proposed(said))
     debit(ledger, whole(asked, *KINDS[kind]), asked)
+    assert len(ledger.entries()) == before + 1
 
 
 def proposed(said: str) -> dict[str, float]:

@@ -48,6 +48,7 @@ def test_one_ledger_for_all_is_no_news(data: Path, tmp_path: Path):
     release(data, ledger=ledger)
     release(shutil.copy(data, tmp_path / "copy.csv"), ledger=ledger)
     release(data, ledger=str(ledger))
+    assert len(us.Ledger.open(ledger).entries()) == 3
 
 
 def test_data_and_ledger_may_move_together(data: Path, tmp_path: Path):
@@ -81,6 +82,7 @@ def test_other_rows_at_the_same_path_are_other_rows(data: Path, tmp_path: Path):
     data.write_text(data.read_text() + "33\n")
     copy = shutil.copy(data, tmp_path / "copy.csv")
     release(copy)
+    assert [len(us.Ledger.open(ledger_beside(str(path))).entries()) for path in (data, copy)] == [1, 1]
 
 
 def test_no_fingerprint_leaves_the_state_folder(data: Path, tmp_path: Path, state_home: Path):

@@ -83,7 +83,19 @@ def gather(rows: Rows, categories: dict[str, tuple[tuple[str, ...], bool]], watc
         part = slice(start, start + PASS_COLUMNS)
         watch(f"columns {start + 1} to {min(start + PASS_COLUMNS, len(names))}")
         blank = [
-            Facts(name, kind, reading, typed, 0, 0, sample, 0, 0, tokens=tokens, categories=categories.get(name))
+            Facts(
+                name,
+                stored=kind,
+                reading=reading,
+                believed=typed,
+                rows=0,
+                present=0,
+                sample=sample,
+                distinct=0,
+                longest=0,
+                tokens=tokens,
+                categories=categories.get(name),
+            )
             for name, kind, reading, sample in zip(
                 names[part], stored[part], readings[part], samples[part], strict=True
             )
