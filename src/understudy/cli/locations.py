@@ -6,7 +6,11 @@ from pathlib import Path
 
 from understudy.boundary.privacy.ledger.ledger import is_server, ledger_beside
 from understudy.boundary.schema.schema import Schema
-from understudy.errors import InputError, SchemaError
+from understudy.errors import InputError, SchemaError, without_secrets
+
+UNSEEN = ("flower://", "sc://")
+"""Begin addresses of tables whose rows nobody looks at from here; `check` refuses them, as it does SQLite files."""
+UNSEEN_FILES = (".sqlite", ".sqlite3", ".db")
 
 
 def beside(data: str, ending: str) -> Path:
@@ -62,3 +66,15 @@ def schema_of(data: str, given: Path | None) -> Schema:
             path,
         )
     return Schema.load(path)
+
+
+def check_command(data: str | None) -> str | None:
+    """What shows the steward what the schema does to these rows; None where nobody can look at them.
+
+    >>> check_command("people.csv"), check_command("flower://127.0.0.1:9092?sites=3")
+    ('understudy check people.csv', None)
+    """
+    where = (data or "DATA").partition("::")[0]
+    if where.startswith(UNSEEN) or where.lower().endswith(UNSEEN_FILES):
+        return None
+    return f"understudy check {without_secrets(data or 'DATA')}"

@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from understudy.cli.locations import schema_of
+from understudy.cli.locations import check_command, schema_of
 from understudy.cli.screen import print_facts, print_json, print_table, tell
 from understudy.errors import InputError
 from understudy.lab.specimens.all_specimens import SPECIMENS
@@ -128,7 +128,8 @@ def show_plan(data: str | None, schema: Path | None, *, rows: int | None, as_jso
         tell(f"Caution: {caution}.")
     tell("Error of pairs: rows that would have to move for a pair of columns to be right. Most tables: four of five.")
     tell("Nothing was read but the schema, and nothing was spent.")
-    tell(f"What the schema does to the rows: `understudy check {data or 'DATA'}` (internal, spends nothing).")
+    if command := check_command(data):
+        tell(f"What the schema does to the rows: `{command}` (internal, spends nothing).")
 
 
 def _forecast_row(f: Forecast) -> tuple[str, ...]:

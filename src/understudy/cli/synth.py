@@ -16,9 +16,9 @@ from understudy.boundary.schema.column import Categorical, Column
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.sources import open as open_table
 from understudy.cli.failures import journal_path, resumable, unpaid
-from understudy.cli.locations import beside, ledger_of, schema_of
+from understudy.cli.locations import beside, check_command, ledger_of, schema_of
 from understudy.cli.screen import print_facts, print_json, progress, sparkline, tell
-from understudy.errors import InputError, MethodError, ReleaseError, without_secrets
+from understudy.errors import InputError, MethodError, ReleaseError
 from understudy.files import write_atomically
 from understudy.lab.specimens.all_specimens import SPECIMENS, specimen
 from understudy.methods.forecast.caution import spoken
@@ -117,7 +117,7 @@ def run(request: Request, **wishes: Any) -> None:
     if request.as_json:
         print_json({"out": str(out), "cautions": release.cautions, **json.loads(files[CERTIFICATE])})
     else:
-        _show(release, out, without_secrets(request.data))
+        _show(release, out, request.data)
 
 
 def _is_there(out: Path, kept: Path, ledger: Path) -> bool:
@@ -242,8 +242,9 @@ def _show(release: Release, out: Path, data: str) -> None:
         *_formulas(release, out),
         ("report", str(out / "report.html")),
         ("check it", f"understudy verify {out} && understudy replay {out}"),
-        ("the schema", f"understudy check {data} says what it did to the rows (internal)"),
     ]
+    if command := check_command(data):
+        facts.append(("the schema", f"{command} says what it did to the rows (internal)"))
     print_facts(facts)
 
 

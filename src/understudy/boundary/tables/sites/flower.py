@@ -253,6 +253,8 @@ class _Flower:
     def __init__(self) -> None:
         # Before the import: Flower would else report its use to its makers.
         os.environ["FLWR_TELEMETRY_ENABLED"] = "0"
+        # gRPC's own core writes past Python's loggers, whenever the other side ends.
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")
         import flwr.common
         import flwr.server.client_manager
         import grpc
