@@ -18,15 +18,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.boundary.privacy.measurement import frozen
-from understudy.boundary.privacy.mechanisms.score import MOST_EXPECTED
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.grouped_sums import SumNeighbours
 from understudy.boundary.schema.partition import cell_numbers
-from understudy.errors import MethodError
 from understudy.predictors.additive_model import STEPS, AdditiveModel
 from understudy.predictors.decision_tree import Codes, DecisionTree, Ints
-from understudy.predictors.splits import ColumnSplit
+from understudy.predictors.splits import ColumnSplit, checked_offsets
 
 GRAIN = 1 << 12
 """Steps in a gradient of 1; sums of them are whole numbers, to which integer noise is added."""
@@ -293,14 +290,7 @@ class Pull:
     """From public facts and earlier answers alone: what the noise of so many leaves would cost."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "offsets", frozen(np.array(self.offsets, dtype=np.float64)))
-        # Scores stay exact; a table of offsets would be one of scores.
-        if self.offsets.shape != (self.choices,) or not np.abs(self.offsets).max() <= MOST_EXPECTED:
-            raise MethodError(
-                f"offsets of {self.choices} splits must be at most {MOST_EXPECTED:.4g} rows for exact scores; there is "
-                "too much noise to choose by, so ask with a larger epsilon",
-                self.choices,
-            )
+        object.__setattr__(self, "offsets", checked_offsets(self.offsets, self.choices))
 
     @property
     def columns(self) -> ColumnSet:

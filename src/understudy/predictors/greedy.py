@@ -24,15 +24,14 @@ from numpy.typing import NDArray
 
 from understudy.boundary.privacy.asks import Partitions, Select
 from understudy.boundary.privacy.budget import Amount
-from understudy.boundary.privacy.measurement import Measurement, frozen
+from understudy.boundary.privacy.measurement import Measurement
 from understudy.boundary.privacy.mechanisms.exponential import OneOfEach
-from understudy.boundary.privacy.mechanisms.score import GRID, MOST_EXPECTED, STEP
+from understudy.boundary.privacy.mechanisms.score import GRID, STEP
 from understudy.boundary.privacy.queryable import Queryable
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.partition import Bundle, CrossTable
-from understudy.errors import MethodError
 from understudy.predictors.decision_tree import LEAF, DecisionTree, Floats
-from understudy.predictors.splits import CodeRanges, ColumnSplit, SplitCatalogue, options
+from understudy.predictors.splits import CodeRanges, ColumnSplit, SplitCatalogue, checked_offsets, options
 
 Number = TypeVar("Number", np.int64, np.float64)
 
@@ -136,14 +135,7 @@ class Purity:
     """From public facts and earlier answers alone: what the noise of so many leaves would cost."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "offsets", frozen(np.array(self.offsets, dtype=np.float64)))
-        # Scores stay exact, as those of a `Candidate`; a table of offsets would be one of scores.
-        if self.offsets.shape != (self.choices,) or not np.abs(self.offsets).max() <= MOST_EXPECTED:
-            raise MethodError(
-                f"offsets of {self.choices} splits must be at most {MOST_EXPECTED:.4g} rows for exact scores; there is "
-                "too much noise to choose by, so ask with a larger epsilon",
-                self.choices,
-            )
+        object.__setattr__(self, "offsets", checked_offsets(self.offsets, self.choices))
 
     @property
     def columns(self) -> ColumnSet:

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.privacy.measurement import frozen
+from understudy.boundary.privacy.mechanisms.score import MOST_EXPECTED
 from understudy.boundary.schema.domain import Coding, ColumnSet, Domain
-from understudy.errors import InternalError
+from understudy.errors import InternalError, MethodError
 
 Ints = NDArray[np.int64]
 
@@ -199,3 +201,18 @@ class SplitCatalogue:
 def _options(coding: Coding, few: bool) -> tuple[ColumnSplit, ...]:
     """Public facts, which many trees share."""
     return tuple(options(coding, few))
+
+
+def checked_offsets(offsets: NDArray[np.float64], choices: int) -> NDArray[np.float64]:
+    """A copy of the public offsets of a score that nobody can change, refused unless scores stay exact with them.
+
+    One for each split: a table of offsets would be one of scores.
+    """
+    held = frozen(np.array(offsets, dtype=np.float64))
+    if held.shape != (choices,) or not np.abs(held).max() <= MOST_EXPECTED:
+        raise MethodError(
+            f"offsets of {choices} splits must be at most {MOST_EXPECTED:.4g} rows for exact scores; there is too much "
+            "noise to choose by, so ask with a larger epsilon",
+            choices,
+        )
+    return held
