@@ -271,6 +271,10 @@ def test_a_draft_that_nobody_confirmed_guarantees_nothing(tmp_path: Path, capsys
     written = json.loads(release.files()["certificate.json"])
     assert written["guarantee"] is None and "draft" in written["no_guarantee_because"]
     assert b"this release guarantees nothing" in release.files()["report.html"]
+    # Of facts that were taken out of a draft since, its digest would tell.
+    edited = drafted.edit(diagnosis={"values": ["flu", "cold"]})
+    less = us.synthesize(us.open(rows, edited), epsilon=0.01, delta=0, method="independent", accept_draft_as_public=True)
+    assert edited.drafted and not any(edited.drafted.encode() in content for content in less.files().values())
     folder = release.save(tmp_path / "out")
     assert not us.verify(folder).claimed and us.Release.load(folder).certificate.guarantee is None
     assert run(["verify", str(folder)]) == 0 and "guarantees nothing: the schema is a draft" in capsys.readouterr().out
