@@ -144,6 +144,14 @@ def test_a_site_with_another_schema_is_refused_before_anything_is_spent(tmp_path
     assert site.debits == 0
 
 
+@pytest.mark.parametrize("config", [{}, {flower.REQUEST: 7}, {flower.REQUEST: "text"}])
+def test_a_message_of_flowers_that_is_no_request_is_answered_as_one_that_is_empty(config):
+    sites.skip_without_flower()
+    loaded = flower._flower()
+    client = loaded.answering(lambda request: b"got " + request)
+    assert client.get_properties(loaded.common.GetPropertiesIns(config)).properties == {flower.REPLY: b"got "}
+
+
 @pytest.mark.parametrize("trust", ["nobody", "secure-sum"])
 def test_a_site_without_a_limit_answers_no_aggregator_that_is_not_trusted(tmp_path, trust):
     path = sites.files(tmp_path)[0]
