@@ -17,6 +17,7 @@ import understudy as us
 from helpers import federation as sites
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.tables.sites import flower
+from understudy.cli.site_command import run_site
 from understudy.releases.synthetic_table import csv_bytes
 
 SECONDS = 120
@@ -140,7 +141,25 @@ def test_a_site_with_another_schema_is_refused_before_anything_is_spent(tmp_path
     site = sites.SiteProcess(path, sites.free_port(), "d")
     with sites.running(site), pytest.raises(us.SiteError, match="site 'd' has another schema than the aggregator"):
         opened([site])
-    assert not site.ledger.exists()
+    assert site.debits == 0
+
+
+@pytest.mark.parametrize("config", [{}, {flower.REQUEST: 7}, {flower.REQUEST: "text"}])
+def test_a_message_of_flowers_that_is_no_request_is_answered_as_one_that_is_empty(config):
+    sites.skip_without_flower()
+    loaded = flower._flower()
+    client = loaded.answering(lambda request: b"got " + request)
+    assert client.get_properties(loaded.common.GetPropertiesIns(config)).properties == {flower.REPLY: b"got "}
+
+
+@pytest.mark.parametrize("trust", ["nobody", "secure-sum"])
+def test_a_site_without_a_limit_answers_no_aggregator_that_is_not_trusted(tmp_path, trust):
+    path = sites.files(tmp_path)[0]
+    with pytest.raises(us.InputError, match="has no limit"):
+        run_site(
+            str(path), "127.0.0.1:9", schema=None, name=None, trusts=(trust,), ledger=None, certificate=None, quiet=True
+        )
+    assert not Path(f"{path}.ledger.sqlite").exists()
 
 
 def test_a_site_out_of_budget_stops_the_release_before_anything_is_spent(begun, tmp_path):

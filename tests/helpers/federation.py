@@ -17,6 +17,7 @@ import pytest
 
 import understudy as us
 from understudy import datasets
+from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.sites.federate import records_beside
 from understudy.boundary.privacy.sites.site import Site, SiteSettings
 from understudy.boundary.schema.federation import TRUSTS, Federation
@@ -113,6 +114,10 @@ class SiteProcess:
         return len(list(records_beside(str(self.data)).glob("*/*.answer")))
 
     def start(self):
+        if not self.ledger.exists():
+            us.Ledger.open(self.ledger).set_limit(
+                Budget(1000.0, 1e-6), "add-remove", failure_delta=1e-7, training_epsilon=100.0
+            )
         arguments = ["site", "--data", str(self.data), "--coordinator", f"127.0.0.1:{self.port}", "--name", self.name]
         trusts = [word for trust in self.trusts for word in ("--trust", trust)]
         self.process = subprocess.Popen(

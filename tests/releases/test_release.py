@@ -271,13 +271,25 @@ def test_a_draft_that_nobody_confirmed_guarantees_nothing(tmp_path: Path, capsys
     written = json.loads(release.files()["certificate.json"])
     assert written["guarantee"] is None and "draft" in written["no_guarantee_because"]
     assert b"this release guarantees nothing" in release.files()["report.html"]
+    # Of facts that were taken out of a draft since, its digest would tell.
+    edited = drafted.edit(diagnosis={"values": ["flu", "cold"]})
+    less = us.synthesize(
+        us.open(rows, edited), epsilon=0.01, delta=0, method="independent", accept_draft_as_public=True
+    )
+    assert edited.drafted and not any(edited.drafted.encode() in content for content in less.files().values())
     folder = release.save(tmp_path / "out")
+    # What was read off the rows stands in it, so it is for its owner alone.
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {
+        0o600
+    } and folder.stat().st_mode & 0o777 == 0o700
     assert not us.verify(folder).claimed and us.Release.load(folder).certificate.guarantee is None
     assert run(["verify", str(folder)]) == 0 and "guarantees nothing: the schema is a draft" in capsys.readouterr().out
     answer = us.query(table, "select count(*) from data", epsilon=1.0, accept_draft_as_public=True)
     assert answer.guarantee is None and answer.to_dict()["guarantee"] is None
     fitted = us.PrivateDecisionTree(accept_draft_as_public=True).fit(table, target="diagnosis")
     assert fitted.guarantee_ is None and fitted.certificate_.guarantee is None
+    fitted.save(tmp_path / "fitted.json")
+    assert (tmp_path / "fitted.json").stat().st_mode & 0o777 == 0o600
     confirmed = us.open(rows, dataclasses.replace(drafted, status="confirmed"))
     assert us.synthesize(confirmed, epsilon=0.01, delta=0, method="independent").certificate.guarantee
     assert us.PrivateDecisionTree().fit(confirmed, target="diagnosis").guarantee_ == (1.0, 0.0)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from understudy.boundary.privacy.ledger.ledger import is_server
+from understudy.boundary.privacy.ledger.ledger import Ledger, is_server
 from understudy.boundary.privacy.sites.federate import records_beside
 from understudy.boundary.privacy.sites.site import Site, SiteSettings
-from understudy.boundary.schema.federation import NOBODY, TRUSTS
+from understudy.boundary.schema.federation import AGGREGATOR, NOBODY, TRUSTS
 from understudy.boundary.tables.sites.flower import serve
 from understudy.boundary.tables.sources import open as open_table
 from understudy.cli.locations import ledger_of, schema_of
@@ -31,16 +31,24 @@ def run_site(
     for trust in trusts:
         one_of("trust", trust, TRUSTS, error=InputError)
     table = open_table(data, schema_of(data, schema))
-    settings = SiteSettings(
-        name or table.name,
-        trusts or (NOBODY,),
-        ledger=ledger_of(data, ledger),
-        records=_records(data, ledger),
-    )
+    paying, trusts = ledger_of(data, ledger), trusts or (NOBODY,)
+    _demand_limit(paying, trusts)
+    settings = SiteSettings(name or table.name, trusts, ledger=paying, records=_records(data, ledger))
     if not quiet:
         agreed = " or ".join(settings.trusts)
         tell(f"site {settings.name!r} answers {coordinator}, trusting {agreed}; stop it with Ctrl-C", error=True)
     serve(Site(table, settings).handle, coordinator, certificate)
+
+
+def _demand_limit(ledger: Path, trusts: tuple[str, ...]) -> None:
+    """Refuses to answer an aggregator that is not trusted, and asks what it likes, for as much as it likes."""
+    if set(trusts) == {AGGREGATOR} or (ledger.exists() and Ledger.open(ledger, create=False).limit() is not None):
+        return
+    raise InputError(
+        f"ledger ({ledger}) has no limit, so that an aggregator could ask without end; set one with `understudy budget "
+        "set` before the site is started",
+        ledger,
+    )
 
 
 def _records(data: str, ledger: Path | None) -> Path:

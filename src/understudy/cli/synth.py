@@ -94,7 +94,7 @@ def run(request: Request, **wishes: Any) -> None:
             begin("writing")
             files.update(release.files(request.format))
             try:
-                write_folder(out, files, request.overwrite)
+                write_folder(out, files, request.overwrite, private=release.certificate.void is not None)
             except ReleaseError as error:
                 # The noise was drawn, so the debit is real, whether or not anybody saw the result.
                 # All that was asked for, and not what was used of it (docs/decisions/0001).

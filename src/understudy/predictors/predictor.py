@@ -132,9 +132,9 @@ class PrivatePredictor(ScikitEstimator):
         return claim(spent, delta, spent.accounting), delta
 
     def save(self, path: str | Path) -> None:
-        """Writes parameters, schema, record and certificates as JSON."""
+        """Writes parameters, schema, record and certificates as JSON; for its owner alone, if it guarantees nothing."""
         self._demand_fitted()
-        write_atomically(Path(path), to_json(self).encode(), private=False)
+        write_atomically(Path(path), to_json(self).encode(), private=self.guarantee_ is None)
 
     @classmethod
     def load(cls, path: str | Path) -> PrivatePredictor:

@@ -197,7 +197,7 @@ class Release(Card):
         """
         target = Path(directory)
         check_writable(target, overwrite)
-        return write_folder(target, self.files(format), overwrite)
+        return write_folder(target, self.files(format), overwrite, private=self.certificate.void is not None)
 
     def files(self, format: str = "csv") -> dict[str, bytes]:
         """The content of every file of the release folder; the certificate holds the hashes of the others."""
@@ -292,15 +292,20 @@ def _check_replaceable(target: Path) -> None:
         )
 
 
-def write_folder(target: Path, files: dict[str, bytes], overwrite: bool) -> Path:
+def write_folder(target: Path, files: dict[str, bytes], overwrite: bool, *, private: bool) -> Path:
     """Writes every file into a temporary folder beside the target, then renames the folder.
 
-    A release is made to be read by others: folder and files follow the umask.
+    A release is made to be read by others: folder and files follow the umask. One that guarantees nothing, as of a
+    draft that was read off the rows, is for its owner's eyes (`private`).
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with staged_folder(target) as staging:
+            if private:
+                staging.chmod(0o700)
             for name, content in files.items():
+                if private:
+                    (staging / name).touch(0o600)
                 write_synced(staging / name, content)
             # All is on the disk before the folder gets its name: after a crash it is there whole, or not at all.
             _put_in_place(staging, target, overwrite)

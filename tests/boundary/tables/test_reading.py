@@ -48,6 +48,15 @@ def test_a_file_in_another_encoding_is_read_as_the_same_in_utf8(tmp_path, encodi
     assert found["Betrag in €"][1] == 37.01 and found["Einwohner"][1] == 2007
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_a_file_without_the_mark_that_its_encoding_begins_with_is_refused_in_a_sentence(tmp_path, encoding):
+    path = tmp_path / "t.csv"
+    path.write_bytes("a\n1\n".encode(f"{encoding}-le"))
+    schema = Schema.loads(f'[file]\nencoding = "{encoding}"\n[columns.a]\ntype = "integer"\nmin = 0\nmax = 9')
+    with pytest.raises(TableError, match=f"does not begin with the mark of {encoding}; declare"):
+        open_table(path, schema)
+
+
 def test_latin1_that_is_no_cp1252(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes("a,b\né\x81,1\n".encode("latin-1") * 3)

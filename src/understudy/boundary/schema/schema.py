@@ -468,8 +468,6 @@ class Schema(Card):
         if self.confirmation is not None:
             said = {"by": self.confirmation.by, "source": self.confirmation.source}
             out["confirmed"] = {key: text for key, text in said.items() if text}
-        if self.status == DRAFT and self.drafted is not None:
-            out["draft"] = self.drafted
         if self.missing_values:
             out["missing_values"] = list(self.missing_values)
         if self.unit:
@@ -487,10 +485,15 @@ class Schema(Card):
 
     @property
     def commented(self) -> str:
-        """The text of a draft with its notes, for whoever may see the rows."""
-        if self.status != DRAFT or not self.notes:
+        """The text of a draft with its notes and the digest of its facts, for whoever may see the rows."""
+        import tomli_w
+
+        if self.status != DRAFT:
             return self.dumps()
         text = self.dumps().rstrip("\n").split("\n")  # no other character ends a line of TOML
+        if self.drafted is not None:
+            # A release has the text without it: of facts that were taken out since, it could be guessed.
+            text.insert(3, tomli_w.dumps({"draft": self.drafted}).rstrip("\n"))
         # A table's own keys end where the next table begins, so what may be uncommented stands before the first one.
         first = next(i for i, line in enumerate(text) if line.startswith("["))
         lines, names = [*text[:1], *self._notes_of(""), *text[1:first], *self._notes_of("unit")], iter(self.names)

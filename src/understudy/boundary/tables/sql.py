@@ -121,17 +121,24 @@ def keys_of(columns: Mapping[str, Stored], unit: Unit, missing_values: Sequence[
     """Whose row it is, and its place among them: by the texts in the column `unit.order`, numbers by their size.
 
     Of equal ones a digest of the whole row decides, so that the order is the same on every engine, whichever way the
-    rows come. Rows with one digest are equal, so that it does not matter which of them counts.
+    rows come. Rows with one digest read the same, so that it does not matter which of them counts.
     """
     assert unit.order is not None
     stored = columns[unit.order]
     # By name: a file may have its columns in another order than a server.
     texts = [text_of(columns[name], exactly=True) for name in sorted(columns)]
-    known = [exp.Coalesce(this=text, expressions=[exp.Literal.string("\x1e")]) for text in texts]
+    known = [exp.Coalesce(this=_marked(text), expressions=[exp.Literal.string("\x1e")]) for text in texts]
     row = exp.Anonymous(this="CONCAT_WS", expressions=[exp.Literal.string("\x1f"), *known])
     found = (_number(stored), text_of(stored, exactly=True), exp.Anonymous(this="MD5", expressions=[row]))
     person = person_of(columns[unit.column], missing_values)
     return [exp.alias_(person, PERSON), *(exp.alias_(f, p) for f, p in zip(found, PLACES, strict=True))]
+
+
+def _marked(text: Expression) -> Expression:
+    """A text that holds no separator, and is no null: else two rows that differ could have one digest by design."""
+    for mark, instead in (("\x1e", "\x1e1"), ("\x1f", "\x1e2")):
+        text = exp.Anonymous(this="REPLACE", expressions=[text, exp.Literal.string(mark), exp.Literal.string(instead)])
+    return text
 
 
 def select_keys(source: Source, unit: Unit, missing_values: Sequence[str]) -> Expression:

@@ -150,6 +150,12 @@ def in_utf8(path: Path, declared: FileFormat) -> Path:
         copy.parent.mkdir(mode=0o700)
         with copy.open("wb") as out:
             out.writelines(text.encode("utf-8", "replace") for text in _decoded(path, declared.encoding, "replace"))
+    except UnicodeError:  # whatever else is no text was replaced
+        raise TableError(
+            f"{path.name} can't be read: it does not begin with the mark of {declared.encoding}; declare utf-16-le or "
+            "utf-16-be (utf-32-le, utf-32-be)",
+            path,
+        ) from None
     except (gzip.BadGzipFile, zlib.error, EOFError):
         raise TableError(f"{path.name} can't be read: it is not a gzip file, or a damaged one", path) from None
     except OSError as error:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import struct
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -17,9 +20,10 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.score import Candidate
 from understudy.boundary.privacy.sites.site import Site
-from understudy.boundary.schema.domain import Domain
+from understudy.boundary.schema.domain import Coding, Domain
 from understudy.boundary.schema.federation import TRUSTS, Bill, Federation
-from understudy.boundary.schema.grouped_sums import GroupedSums, PersonCount
+from understudy.boundary.schema.grouped_sums import GroupedSums, PersonCount, ValueSum
+from understudy.boundary.schema.partition import Grid
 from understudy.boundary.tables.sites.federated import FederatedTable
 from understudy.boundary.tables.sites.link import LocalLink, request
 from understudy.boundary.tables.sites.messages import Message, packed
@@ -154,6 +158,89 @@ def test_a_site_refuses_what_it_was_not_started_for(files):
     with pytest.raises(us.SiteError, match="begun with another bill"):
         request(link, {"op": "begin", "bill": bill("nobody", epsilon=0.5).to_dict(), "session": SESSION})
     assert debits(files) == [1, 0, 0]
+
+
+def asking(site, ask, place=1):
+    """The header of the reply to a question of a session without trust."""
+    header = {"id": 1, "protocol": 1, "session": SESSION}
+    site.handle(packed(header | {"op": "begin", "bill": bill("nobody").to_dict()}))
+    return Message.read(site.handle(packed(header | {"op": "answer", "place": place}, ask)), "a site").header
+
+
+def test_a_question_in_codes_that_some_value_has_not_is_refused_whatever_the_rows_are(files):
+    """Without a code for one value, a row with it was an error of the count, and so was seen unpaid."""
+    schema = us.Schema.loads('[columns.smoker]\ntype = "boolean"')
+    domain = Domain(schema, (Coding(schema["smoker"], labels=(False,)),))
+    ask = Marginals(domain, [("smoker",)], Budget(1.0, 1e-6).capacity.part(0.01))
+    header = {"id": 1, "protocol": 1, "session": SESSION}
+    said = []
+    for rows in ([False] * 9, [False] * 9 + [True]):
+        site = sites.site_of(pa.table({"smoker": rows}), schema)
+        paid = replace(bill("nobody"), schema=schema.digest)
+        site.handle(packed(header | {"op": "begin", "bill": paid.to_dict()}))
+        said.append(Message.read(site.handle(packed(header | {"op": "answer", "place": 1}, ask)), "a site").header)
+    assert said[0] == said[1] and "other codes than its schema" in said[0]["refused"][1]
+
+
+def test_an_answer_whose_record_is_lost_is_not_drawn_a_second_time(files):
+    path, ask = files[2], Marginals(DOMAIN, [("sex",)], asked("nobody").remaining().part(0.1))
+    sessions = path.parent / "sessions"
+
+    def started():
+        return sites.site_of(path, SCHEMA, ledger=path.with_suffix(".ledger"), records=sessions)
+
+    assert "refused" not in asking(started(), ask)
+    for kept in sessions.glob("*/*.answer"):
+        kept.unlink()
+    site = started()
+    for _ in range(3):  # the first refusal must not be the only one
+        assert "no longer in the site's record" in asking(site, ask)["refused"][1]
+    assert debits(files)[2] == 1
+
+
+def test_a_site_that_is_started_again_for_less_goes_on_with_no_session_of_before(files):
+    path, ask = files[0], Marginals(DOMAIN, [("sex",)], asked("nobody").remaining().part(0.1))
+    options = {"ledger": path.with_suffix(".ledger"), "records": path.parent / "sessions"}
+    header = {"id": 1, "protocol": 1, "session": SESSION, "op": "answer", "place": 1}
+    assert "refused" not in asking(sites.site_of(path, SCHEMA, trusts=("nobody",), **options), ask)
+    again = sites.site_of(path, SCHEMA, trusts=("aggregator",), **options)
+    reply = Message.read(again.handle(packed(header, ask)), "a site")
+    assert "agreed to trust aggregator" in reply.header["refused"][1]
+
+
+def test_values_that_are_not_private_in_the_schema_leave_no_site():
+    schema = us.Schema.loads(
+        '[columns.name]\ntype = "identifier"\n[columns.town]\ntype = "categorical"\nvalues = "private"'
+    )
+    rows = pa.table({"name": ["Ann", "Bob"], "town": ["Ulm", "Ulm"]})
+    link = sites.site_of(rows, schema).link()
+    paid = replace(bill("aggregator"), schema=schema.digest)
+    request(link, {"op": "begin", "bill": paid.to_dict(), "session": SESSION})
+    found = request(link, {"op": "count", "session": SESSION, "question": "count_values"}, "town")
+    assert found.content(schema)[0] == ["Ulm"]
+    with pytest.raises(us.SiteError, match="only where its schema calls them private"):
+        request(link, {"op": "count", "session": SESSION, "question": "count_values"}, "name")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        Grid(("sex",), ((0.0, 0.5),)),
+        Grid(("sex",), ((0, 1), 7)),
+        GroupedSums(("sex",), None, (Grid(("sex",), ((0, 1),)),)),
+        ValueSum("age", 0.0, 1.0, 0.0, 9),
+    ],
+)
+def test_an_object_whose_fields_have_other_types_than_declared_is_none(odd):
+    with pytest.raises(us.SiteError, match="an object that can't be"):
+        Message.read(packed({}, odd), "a site").content(SCHEMA)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_numbers_that_are_none_end_no_site(files, number):
+    text = json.dumps({"id": number, "protocol": 1, "op": "hello", "objects": [], "content": []}).encode()
+    sent = zlib.compress(struct.pack("<I", len(text)) + text + struct.pack("<I", 2) + b"[]")
+    assert "refused" in Message.read(standing(files)[0].handle(sent), "a site").header
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ never leave the site but masked: the folder is for its owner's eyes, and is remo
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -36,6 +37,13 @@ class Kept:
     ask: Any
     asked: str
     arrays: Arrays
+
+    def digest(self, place: int) -> str:
+        """What a ledger claims the answer by."""
+        found = hashlib.sha256(f"{place} {self.asked}".encode())
+        for array in self.arrays:
+            found.update(f" {array.dtype.str} {array.shape} ".encode() + array.tobytes())
+        return found.hexdigest()
 
 
 @dataclass
@@ -90,6 +98,16 @@ class SessionRecord:
                 kept = known.answers[place]
         self.answers[place] = kept
         return kept.arrays
+
+    def digests(self) -> tuple[str, ...]:
+        """Of all answers, in their order."""
+        return tuple(kept.digest(place) for place, kept in sorted(self.answers.items()))
+
+    def catch_up(self, schema: Schema) -> None:
+        """Takes over what another process of the same site has answered meanwhile."""
+        known = None if self.folder is None else SessionRecord.read(self.folder, schema)
+        if known is not None:
+            self.answers = {**known.answers, **self.answers}
 
     def remove(self) -> None:
         if self.folder is not None:

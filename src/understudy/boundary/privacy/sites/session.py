@@ -19,12 +19,13 @@ from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.gates import Payer, RowGate
 from understudy.boundary.privacy.journal import digest_of
-from understudy.boundary.privacy.ledger.claims import FINISHED
+from understudy.boundary.privacy.ledger.claims import FINISHED, Overtaken
 from understudy.boundary.privacy.ledger.ledger import Ledger
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
 from understudy.boundary.privacy.mechanisms.shared_noise import drawn_parts
 from understudy.boundary.privacy.sites.masks import Masks
 from understudy.boundary.privacy.sites.record import Kept, SessionRecord
+from understudy.boundary.schema.domain import Coding, coding_of
 from understudy.boundary.schema.federation import SECURE_SUM, Bill
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.cache import CachedTable
@@ -48,13 +49,19 @@ class SiteGate(RowGate):
         self._number, self._record = session, record
         self.place = 0
         """Of the next ask in the release, as the aggregator counts them."""
+        self._book: Ledger | None = None
+        self._settled = False
+        """Whether the ledger knows every answer that is kept, and no other: else none leaves the site."""
 
     def pay(self, whole: Cost) -> None:
         """Before anything is counted."""
         self._pay(whole)
+        if not self._settled:
+            self._claim()
 
     def _debit(self, ledger: Ledger, whole: Cost) -> None:
         """Idempotent: the ledger knows the sessions that it was debited for."""
+        self._book = ledger
         claimed = ledger.claimed(self._number)
         entry = claimed.entry if claimed else self._write_down(ledger, whole, self._number)
         self._receipt = ledger.receipt(entry)
@@ -75,7 +82,35 @@ class SiteGate(RowGate):
         else:
             drawn = ask.draw(hidden, price, self._randomness, self.keep)
         arrays = [np.asarray(array) for array in drawn]  # one number alone has become a scalar of numpy's
-        return self._record.keep(self.place, Kept(ask, asked, arrays), price.facts.schema)
+        kept_arrays = self._record.keep(self.place, Kept(ask, asked, arrays), price.facts.schema)
+        self._claim()
+        return kept_arrays
+
+    def _claim(self) -> None:
+        """Each answer in the ledger before it is sent, so that one whose record is lost is never drawn a second time.
+
+        As for journals (`gates`); only that several processes of a site may know the same answer.
+        """
+        self._settled = self._book is None
+        if self._book is None or self._receipt is None:
+            return
+        for last in (False, True):
+            claimed, known = self._claimed(self._book), self._record.digests()
+            try:
+                if known[: len(claimed)] == claimed:
+                    for number, digest in enumerate(known[len(claimed) :], len(claimed) + 1):
+                        self._book.claim(self._receipt.entry, number, digest)
+                    self._settled = True
+                    return
+            except Overtaken:  # by another process, which may have had the same answer from the same record
+                if last:
+                    raise
+            self._record.catch_up(self._table.schema)
+        raise SiteError("an answer that was given is no longer in the site's record; begin anew", self._number)
+
+    def _claimed(self, ledger: Ledger) -> tuple[str, ...]:
+        found = ledger.claimed(self._number)
+        return () if found is None else found.digests
 
 
 class Session:
@@ -92,6 +127,7 @@ class Session:
         self._curator = Curator(
             table.schema, facts.counting, self._gate, record.bill.keys, federation=record.bill.federation
         )
+        self._codings = {c.name: coding_of(c) for c in table.schema.modelled if not c.private}
         self._metered: set[int] = set()
         # What was answered before a restart is asked again: the meter counts it, and the record answers it.
         for place, kept in sorted(record.answers.items()):
@@ -120,7 +156,18 @@ class Session:
             raise SiteError("the keys of the other sites are not there yet; begin the session", self._number)
         return Masks.agreed(self._name, self.record.key, self.record.keys, self._number)
 
+    def _check_domain(self, ask: Ask[Any]) -> None:
+        """Refuses other codes than those of the site's own schema.
+
+        In a coding that has no code for some value, a row with that value would show, unpaid, as an error.
+        """
+        domain = getattr(ask, "domain", None)
+        odd = next((c.name for c in domain or () if type(c) is not Coding or c != self._codings.get(c.name)), None)
+        if odd is not None:
+            raise SiteError(f"a question of a session counts {odd!r} by other codes than its schema has", odd)
+
     def _ask(self, place: int, ask: Ask[Any]) -> Arrays:
+        self._check_domain(ask)
         kept = self.record.answers.get(place)
         if kept is not None and place in self._metered:
             if kept.asked != digest_of(ask.questions(self._curator.price(ask))):

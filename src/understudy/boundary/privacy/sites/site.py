@@ -24,6 +24,7 @@ from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness, R
 from understudy.boundary.privacy.sites.masks import new_key, public_of
 from understudy.boundary.privacy.sites.record import SessionRecord
 from understudy.boundary.privacy.sites.session import Session, facts_of
+from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.federation import AGGREGATOR, SECURE_SUM, Bill
 from understudy.boundary.tables.sites.link import (
     ANSWER,
@@ -194,6 +195,7 @@ class Site:
         session = self._found(number)
         if session is None:
             raise SiteError("the session was not begun here, or is finished; begin anew", number)
+        self._check(session.record.bill)  # it may have been started again for less, or with another schema
         session.pay()  # once: after a restart it finds its debit in the ledger
         if session.record.snapshot != self._snapshot():
             raise TableError(
@@ -227,7 +229,11 @@ class Site:
                 check_kinds(*tally.summands, *filter(None, [tally.where]))
                 return {}, session.table.count_tally(domain, tally)
             case "count_values":
-                values, counts = session.table.count_values(*content)
+                (column,) = content
+                # Those that are declared private alone: what else stands in a column is part of its rows.
+                if column not in [c.name for c in self._table.schema.private if isinstance(c, Categorical)]:
+                    raise SiteError("the values of a column leave a site only where its schema calls them private")
+                values, counts = session.table.count_values(column)
                 return {}, (list(values), counts)
             case "count_rows":
                 return {}, (np.array(session.table.count_rows()),)

@@ -273,8 +273,9 @@ class _Flower:
 
         class Answering(self._client):  # type: ignore[misc, name-defined]
             def get_properties(self, ins: Any) -> Any:
-                status = common.Status(common.Code.OK, "")
-                return common.GetPropertiesRes(status, {REPLY: handle(ins.config[REQUEST])})
+                status, asked = common.Status(common.Code.OK, ""), ins.config.get(REQUEST)
+                # What is no request of ours is refused as one, and does not end the site.
+                return common.GetPropertiesRes(status, {REPLY: handle(asked if isinstance(asked, bytes) else b"")})
 
         return Answering()
 

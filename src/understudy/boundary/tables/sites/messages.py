@@ -1,21 +1,24 @@
 """What travels between an aggregator and its sites: plain values, public facts of known kinds, and whole numbers.
 
 A message is a header in JSON and the bytes of its arrays behind it, all of it compressed. Objects are built of a fixed
-list of frozen kinds, each of which checks itself when it is made: reading a message runs nothing else, and no pickle.
+list of frozen kinds, whose fields have the declared types, and each of which checks itself when it is made: reading a
+message runs nothing else, and no pickle.
 """
 
 from __future__ import annotations
 
 import functools
 import json
+import re
 import struct
+import types
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from fractions import Fraction
 from importlib import import_module
-from typing import Any
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +32,7 @@ MOST_BYTES = 1 << 31
 LENGTH = struct.Struct("<I")
 NUMBERS = ("u1", "u2", "u4", "i1", "i2", "i4", "i8", "u8")
 """The types in which whole numbers travel."""
+_SHARE = re.compile(r"-?[0-9]{1,1000}/[0-9]{1,1000}")
 
 _HOMES = {
     "boundary.schema.column": ("Boolean", "Categorical", "Datetime", "Identifier", "Integer", "Number", "Ordinal"),
@@ -83,7 +87,7 @@ class Message:
             raise ValueError("too large, or cut short")
         text, rest = _first(whole)
         shapes, rest = _first(rest)
-        header, buffers = json.loads(bytes(text)), []
+        header, buffers = json.loads(bytes(text), parse_constant=_refuse), []
         for kind, shape in json.loads(bytes(shapes)):
             if kind not in NUMBERS:
                 raise ValueError("an array of another kind")
@@ -101,6 +105,11 @@ class Message:
             return _Unpacking(schema, self._buffers, self.header["objects"]).all(self.header["content"])
         except (UnderstudyError, ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
             raise SiteError(f"a message holds an object that can't be: {type(error).__name__}", None) from None
+
+
+def _refuse(word: str) -> Any:
+    """JSON has no NaN and no infinity; Python would read them."""
+    raise ValueError(word)
 
 
 def _first(data: memoryview) -> tuple[memoryview, memoryview]:
@@ -199,7 +208,12 @@ class _Unpacking:
             return schema_of(value)
         if name == "Predicate":
             return parse(value, self._schema.kinds)
-        return _kind(name)(**{n: self._get(v) for n, v in value.items()})
+        kind, given = _kind(name), {n: self._get(v) for n, v in value.items()}
+        wanted = _types(name)
+        odd = next((n for n, v in given.items() if not _is_of(v, wanted[n])), None)
+        if odd is not None:
+            raise ValueError(f"{odd} of a {name} is of another type")
+        return kind(**given)
 
     def _get(self, value: Any) -> Any:
         if not isinstance(value, dict):
@@ -216,7 +230,7 @@ class _Unpacking:
                 return list(map(self._get, inside))
             case "moment":
                 return datetime.fromisoformat(inside)
-            case "share":
+            case "share" if _SHARE.fullmatch(inside):  # of "1e999999999" the digits alone would fill the memory
                 return Fraction(inside)
         raise ValueError(kind)
 
@@ -229,3 +243,23 @@ def schema_of(text: str) -> Schema:
 
 def _kind(name: str) -> Any:
     return getattr(import_module(f"understudy.{_KINDS[name]}"), name)
+
+
+@functools.cache
+def _types(name: str) -> Mapping[str, Any]:
+    """The declared types of the fields of a kind."""
+    return get_type_hints(_kind(name))
+
+
+def _is_of(value: Any, declared: Any) -> bool:
+    """Whether a value has a declared type, all the way down: proofs about a kind hold for no other."""
+    origin, inside = get_origin(declared), get_args(declared)
+    if origin in (Union, types.UnionType):
+        return any(_is_of(value, each) for each in inside)
+    if origin in (tuple, Sequence):
+        return type(value) in (tuple, list)[: 1 + (origin is Sequence)] and all(_is_of(v, inside[0]) for v in value)
+    if declared is float:
+        return type(value) in (int, float)
+    if getattr(declared, "_is_protocol", False):  # which of our kinds may stand there is for whoever counts to say
+        return type(value).__name__ in _KINDS
+    return isinstance(value, declared)
