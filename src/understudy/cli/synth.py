@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from understudy.boundary.privacy.journal import Journal
 from understudy.boundary.privacy.ledger.ledger import Ledger, is_server
 from understudy.boundary.schema.column import Categorical, Column
 from understudy.boundary.schema.schema import Schema
+from understudy.boundary.tables.sites.flower import SCHEME as SITES
 from understudy.boundary.tables.sources import open as open_table
 from understudy.cli.failures import journal_path, resumable, unpaid
 from understudy.cli.locations import beside, ledger_of, schema_of
@@ -241,9 +243,10 @@ def _show(release: Release, out: Path, data: str) -> None:
         ("rows", f"{certificate.rows:,} ({certificate.rows_rule})"),
         *_formulas(release, out),
         ("report", str(out / "report.html")),
-        ("check it", f"understudy verify {out} && understudy replay {out}"),
-        ("the schema", f"understudy check {data} says what it did to the rows (internal)"),
+        ("check it", f"understudy verify {shlex.quote(str(out))} && understudy replay {shlex.quote(str(out))}"),
     ]
+    if not data.startswith(SITES):  # whose rows nobody here may read
+        facts.append(("the schema", f"understudy check {shlex.quote(data)} says what it did to the rows (internal)"))
     print_facts(facts)
 
 
