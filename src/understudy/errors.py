@@ -132,3 +132,8 @@ class CheckFailed(UnderstudyError):  # noqa: N818 - the check worked; what it ch
 
 class InternalError(UnderstudyError):
     """A bug of ours: please report it."""
+
+
+def installing(extra: str) -> str:
+    """How to install an extra: from the clone, since a registry may have another package of this name."""
+    return f"pip install '.[{extra}]' in a clone of Understudy"

@@ -18,11 +18,19 @@ def test_a_schema_that_fits_ends_well(desk: Path, understudy: Command) -> None:
     assert not list(desk.glob("*.ledger.sqlite"))
 
 
+def test_a_draft_that_fits_is_still_called_a_draft(desk: Path, understudy: Command) -> None:
+    assert "status" not in understudy("check", "people.csv").out
+    understudy("schema", "people.csv", "--out", "draft.toml")
+    told = understudy("check", "people.csv", "--schema", "draft.toml").out
+    assert "The schema fits the rows" in told and 'then set status = "confirmed"' in told
+
+
 def test_what_would_spoil_a_release_fails_with_a_page(desk: Path, understudy: Command) -> None:
     schema = (desk / "people.toml").read_text()
     (desk / "people.toml").write_text(schema.replace('"clerk"', '"Clerk"'))
     done = understudy("check", "people.csv", "--report", "check.html")
     assert done.code == 1 and "did you mean 'Clerk'?" in done.out
+    assert "\njob: " not in done.out  # the finding has it
     assert done.err == "understudy: the schema does not fit: 1 thing to mend; nothing was spent.\n"
     assert "did you mean" in (desk / "check.html").read_text()
     told = json.loads(understudy("check", "people.csv", "--json").out)

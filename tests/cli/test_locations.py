@@ -23,8 +23,9 @@ def test_no_check_is_named_where_nobody_can_look(data: str):
     ("data", "command"),
     [
         ("people.csv", "understudy check people.csv"),
+        ("my people.csv", "understudy check 'my people.csv'"),
         ("town.duckdb::people", "understudy check town.duckdb::people"),
-        ("postgresql://ada:secret@host/town::people", "understudy check postgresql://…@host/town::people"),
+        ("postgresql://ada:secret@host/town::people", "understudy check 'postgresql://…@host/town::people'"),
         (None, "understudy check DATA"),
     ],
 )

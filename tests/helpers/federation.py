@@ -35,7 +35,7 @@ def skip_without_flower():
         import cryptography  # noqa: F401
         import flwr  # noqa: F401
     except ImportError:
-        reason = "Flower is not installed (pip install 'understudy[federated]')"
+        reason = "Flower is not installed (pip install '.[federated]')"
         if os.environ.get(REQUIRED):
             pytest.fail(reason)
         pytest.skip(reason)
@@ -45,7 +45,7 @@ def skip_without_masks():
     try:
         import cryptography  # noqa: F401
     except ImportError:
-        pytest.skip("cryptography is not installed (pip install 'understudy[federated]')")
+        pytest.skip("cryptography is not installed (pip install '.[federated]')")
 
 
 def adult_schema():

@@ -34,7 +34,7 @@ def skip_without_server() -> Path:
     try:
         import psycopg  # noqa: F401
     except ImportError:
-        folder, reason = None, "psycopg is not installed (pip install 'understudy[postgres]')"
+        folder, reason = None, "psycopg is not installed (pip install '.[postgres]')"
     if folder is None and os.environ.get(REQUIRED):
         pytest.fail(reason)
     if folder is None:

@@ -1,4 +1,4 @@
-"""A notebook in a bare kernel, as `pip install understudy ipykernel nbclient` gives it: no widgets of any kind."""
+"""A notebook in a bare kernel, as `pip install . ipykernel nbclient` gives it: no widgets of any kind."""
 
 from __future__ import annotations
 

@@ -319,7 +319,7 @@ def test_png_without_its_extra_says_what_to_install(tmp_path, monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(importlib, "import_module", absent)
-    with pytest.raises(InputError, match=r"pip install understudy\[figures\]"):
+    with pytest.raises(InputError, match=r"pip install '\.\[figures\]'"):
         ALL["bars"].save(tmp_path / "bars.png")
     assert not list(tmp_path.iterdir())
 

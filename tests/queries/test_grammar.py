@@ -82,7 +82,7 @@ REFUSED = {
     "SELECT count(*) FROM data WHERE": "stands where a condition must",
     "SELECT count(*) FROM data WHERE GROUP BY sex": "stands where a condition must",
     "SELECT count(*) FROM data WHERE wage > 3": "is not a column of the schema",
-    "SELECT count(*) FROM data WHERE person = 'p1'": "is not a column of the schema",
+    "SELECT count(*) FROM data WHERE person = 'p1'": "is an identifier, which nobody may ask about",
     "SELECT count(age) FROM data": "stands where DISTINCT must",
     "SELECT count(DISTINCT age) FROM data": "must name the unit's column, person",
     "SELECT pg_read_file(age) FROM data": "is a function that there isn't",

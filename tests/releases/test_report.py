@@ -184,7 +184,7 @@ def test_facts_of_the_release_are_on_the_page(release, page):
     facts = (certificate.method, certificate.reason, certificate.accountant, str(certificate.seed), certificate.created)
     assert all(fact in page.words for fact in facts + tuple(certificate.versions.values()))
     assert "understudy verify DIR" in page.words and "understudy replay DIR" in page.words
-    assert "1500 rows were drawn; this number is the one that was asked for" in page.words
+    assert "1,500 rows were drawn; this number is the one that was asked for" in page.words
     assert "if age < 3 then smoker = true" in page.words
     assert "made-up values such as R001" in page.words and "left out of the table" in page.words
 
@@ -366,6 +366,14 @@ def chart_of(column: Column, values: list) -> object:
     """The picture of one column, as a release that holds these values would show it."""
     domain = Domain.of(Schema((column,)))
     return column_chart(domain[column.name], pa.chunked_array([pa.array(values)]))
+
+
+def test_labels_under_an_axis_do_not_run_into_one_another():
+    # Beside a special value the axis is shorter, and the last label stands left of its place.
+    plain = chart_of(Integer("pay", minimum=0, maximum=200_000), [100])
+    beside = chart_of(Integer("pay", minimum=0, maximum=200_000, special=("N",)), ["100", "N"])
+    assert [t.label for t in plain.ticks] == ["0", "50,000", "100,000", "150,000", "200,000"]
+    assert [t.label for t in beside.ticks] == ["0", "100,000", "200,000"]
 
 
 def test_bars_are_as_wide_as_their_bins_and_as_high_as_these_are_full():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from understudy.boundary.schema.schema import DRAFT
 from understudy.boundary.tables.sources import open as open_table
 from understudy.cli.locations import schema_of
 from understudy.cli.screen import Output, print_facts, print_json, print_table, progress, tell
@@ -25,7 +26,7 @@ def show_check(data: str, schema: Path | None, output: Output) -> None:
     if output.as_json:
         print_json(json.loads(found.to_json()))
     else:
-        _print(found)
+        _print(found, draft=table.schema.status == DRAFT)
         output.print_paths()
     if found.to_mend:
         raise CheckFailed(
@@ -33,14 +34,15 @@ def show_check(data: str, schema: Path | None, output: Output) -> None:
         )
 
 
-def _print(found: Check) -> None:
+def _print(found: Check, *, draft: bool) -> None:
     tell(f"INTERNAL. {found.table}: {counted(found.rows, 'row')}, {counted(len(found.columns), 'column')}")
     if found.issues:
         rows = [("mend" if i.mend else "look", i.sentence) for i in found.issues]
         print_table("What was found", ("", "what"), rows)
     for column in found.columns:
-        if column.strange:
-            tell(f"{column.name}: {'; '.join(map(spoken, column.strange))}")
+        said = "; ".join(map(spoken, column.strange))
+        if said and not any(said in i.sentence for i in found.issues):
+            tell(f"{column.name}: {said}")
     facts = [("protects", found.protects)]
     if found.person is not None:
         lost = ", ".join(f"{c.max_rows}: {percent(c.rows_lost / found.rows)}" for c in found.person.caps)
@@ -48,5 +50,8 @@ def _print(found: Check) -> None:
     if found.noise is not None:
         noise = f"{percent(found.noise.error)} of the rows misplaced per pair of columns, by {found.noise.method}"
         facts.append(("noise", f"at epsilon {NOISE_AT:g}, {noise}"))
-    print_facts([*facts, ("verdict", found.verdict)])
+    facts.append(("verdict", found.verdict))
+    if draft:
+        facts.append(("status", 'a draft: go through every line, then set status = "confirmed"'))
+    print_facts(facts)
     tell(NOTICE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from understudy.boundary.privacy.ledger.ledger import is_server, ledger_beside
@@ -77,4 +78,4 @@ def check_command(data: str | None) -> str | None:
     where = (data or "DATA").partition("::")[0]
     if where.startswith(UNSEEN) or where.lower().endswith(UNSEEN_FILES):
         return None
-    return f"understudy check {without_secrets(data or 'DATA')}"
+    return f"understudy check {shlex.quote(without_secrets(data or 'DATA'))}"

@@ -9,7 +9,7 @@ from typing import Any
 
 from understudy.cli.locations import check_command, schema_of
 from understudy.cli.screen import print_facts, print_json, print_table, tell
-from understudy.errors import InputError
+from understudy.errors import InputError, installing
 from understudy.lab.specimens.all_specimens import SPECIMENS
 from understudy.lab.specimens.specimen_result import SpecimenKind
 from understudy.methods.forecast.caution import rough, spoken
@@ -100,22 +100,24 @@ def show_plan(data: str | None, schema: Path | None, *, rows: int | None, as_jso
     # How many rows there are may be private, so it is guessed and never looked up.
     guess, origin = rows, "given"
     if guess is None:
-        guess, origin = ASSUMED_ROWS, "assumed; say how many with --rows"
+        guess, origin = ASSUMED_ROWS, "assumed"
     outlook = plan(schema_of(data or "", schema), rows=guess, **asked)
     if as_json:
         print_json(asdict(outlook))
         return
     print_table(
-        f"What to expect at epsilon {outlook.epsilon:g}, delta {outlook.delta:g} and {guess:,} rows ({origin})",
+        f"Expected at epsilon {outlook.epsilon:g}, delta {outlook.delta:g} and {guess:,} rows ({origin})",
         ("method", "error of pairs", "most tables", "time", "memory"),
         [_forecast_row(f) for f in outlook.forecasts],
     )
+    if rows is None:
+        tell(f"{guess:,} rows were assumed; say how many you have with --rows.")
     if not all(f.firm for f in outlook.forecasts):
         tell(f"* rests on few measurements: releases of fewer than {FEWEST_TABLES} tables.")
     extras = {f.method: METHODS[f.method].traits.extra for f in outlook.forecasts}
     for extra in sorted(set(extras.values()) - {""}):
         needing = ", ".join(sorted(name for name, needed in extras.items() if needed == extra))
-        tell(f"To be installed with the extra {extra}: {needing}.")
+        tell(f"To be installed: {needing} ({installing(extra)}).")
     told = "where no target is named"
     if outlook.targets:
         told = f"told to predict {', '.join(outlook.targets)}"

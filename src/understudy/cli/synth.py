@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -241,7 +242,7 @@ def _show(release: Release, out: Path, data: str) -> None:
         ("rows", f"{certificate.rows:,} ({certificate.rows_rule})"),
         *_formulas(release, out),
         ("report", str(out / "report.html")),
-        ("check it", f"understudy verify {out} && understudy replay {out}"),
+        ("check it", f"understudy verify {shlex.quote(str(out))} && understudy replay {shlex.quote(str(out))}"),
     ]
     if command := check_command(data):
         facts.append(("the schema", f"{command} says what it did to the rows (internal)"))

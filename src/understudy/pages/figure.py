@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from understudy.errors import InputError
+from understudy.errors import InputError, installing
 from understudy.files import write_atomically
 from understudy.pages.palette import FONT, LIGHT, var
 
@@ -81,7 +81,7 @@ def _png(svg: str) -> bytes:
     try:
         resvg = importlib.import_module("resvg_py")
     except ImportError:
-        raise InputError("a .png needs resvg_py: pip install understudy[figures], or save an .svg", ".png") from None
+        raise InputError(f"a .png needs resvg_py: {installing('figures')}; or save an .svg", ".png") from None
     return bytes(resvg.svg_to_bytes(svg_string=svg, zoom=2, background=LIGHT["card"]))
 
 

@@ -51,7 +51,11 @@ class ClassificationTask(PredictionTask):
         coding, edges = self.coding, self.coding.edges
         wide = edges is not None and any(b - a != 1 for a, b in itertools.pairwise(edges))
         if coding.column.type in ("number", "datetime") or wide:
-            raise InputError(f"the target {self.target!r} must be a column of classes, not of bins", self.target)
+            raise InputError(
+                f"the target {self.target!r} must be a column of classes, not of bins; PrivateBoostingRegressor learns "
+                "numbers",
+                self.target,
+            )
         super().check()
 
 

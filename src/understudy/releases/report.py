@@ -39,7 +39,6 @@ from understudy.releases.report_figures import (
     curve_of,
     first_point,
     last_point,
-    plain,
     training_curve,
 )
 from understudy.releases.synthetic_table import as_texts
@@ -168,7 +167,13 @@ def render(
 @lru_cache(maxsize=1)
 def _template() -> jinja2.Template:
     environment = plain_environment()
-    environment.filters |= {"upward": upward, "percent": percent, "plain": plain, "clipped": clipped, "rough": rough}
+    environment.filters |= {
+        "upward": upward,
+        "percent": percent,
+        "counted": "{:,}".format,
+        "clipped": clipped,
+        "rough": rough,
+    }
     environment.globals |= {"series": {n: (LIGHT[n], DARK[n]) for n in SERIES}}
     return environment.get_template("release.html.j2")
 

@@ -21,7 +21,7 @@ from understudy.boundary.schema.column import Column, Datetime, Integer, Number
 from understudy.boundary.schema.domain import Coding
 from understudy.boundary.schema.spelling import special_text
 from understudy.pages.axis import Scale, bottom_axis, left_axis, ticks
-from understudy.pages.figure import SMALL, Figure, Numbers, element, figure, heading, path, text, tip
+from understudy.pages.figure import SMALL, TEXT, Figure, Numbers, element, figure, heading, path, text, tip, width_of
 from understudy.pages.formatting import valued, written
 from understudy.pages.palette import series_style
 from understudy.releases.synthetic_table import without_special
@@ -29,6 +29,8 @@ from understudy.releases.synthetic_table import without_special
 MOST_BARS = 40
 """Of a column of many codes; neighbours are put together. More would be thinner than the gaps between them."""
 MOST_TICKS = 5
+WHOLE_AXIS, BESIDE_MISSING = 340.0, 276.0
+"""Of the canvas: an axis is shorter where missing or special values have a bar of their own beside it."""
 NARROWEST = 1e-9
 """Of the axis. A bin that floating point gives no width must not divide by zero."""
 AT_END = 0.06
@@ -89,6 +91,7 @@ class ColumnChart:
     missing: ChartBar | None = None
     middle: tuple[str, ...] = ()
     """Quartiles and median of the synthetic numbers: a skewed column is one thin bar on an axis that is to scale."""
+    width: float = WHOLE_AXIS
 
 
 def column_chart(coding: Coding, values: Any) -> ColumnChart:
@@ -150,11 +153,12 @@ def _standing_chart(coding: Coding, counts: NDArray[np.int64], missing: int, row
         ChartBar(_range(coding, a, b), n, n / rows, h / tallest, start=float(places[a]), width=w)
         for (a, b), n, h, w in zip(groups, totals, heights, widths, strict=True)
     )
-    absent = None
+    absent, width = None, WHOLE_AXIS
     if coding.apart:
+        width = BESIDE_MISSING
         names = [*map(special_text, coding.special), *["missing"] * coding.column.missing]
         absent = ChartBar(" or ".join(names), missing, missing / rows, missing / rows, True)
-    return ColumnChart(bars, False, _ticks(coding), missing=absent)
+    return ColumnChart(bars, False, _ticks(coding, width), missing=absent, width=width)
 
 
 def _middle(column: Column, values: Any) -> tuple[str, ...]:
@@ -173,24 +177,34 @@ def _places(coding: Coding) -> NDArray[np.float64]:
     return (halves - halves[0]) / ((halves[-1] - halves[0]) or 1.0)
 
 
-def _ticks(coding: Coding) -> tuple[Tick, ...]:
-    """Round numbers or dates along the axis; where there are no two of them, what stands at its ends."""
+def _ticks(coding: Coding, width: float) -> tuple[Tick, ...]:
+    """Round numbers or dates along the axis; where there is no room for two, what stands at its ends."""
     ends = (Tick(0.0, first_point(coding, 0), "start"), Tick(1.0, last_point(coding), "end"))
     if coding.edges is None:
         return ends
     low, high = float(coding.edges[0]), float(coding.edges[-1])
     column = coding.column
-    if isinstance(column, Datetime):
-        marks = _round_moments(column, high)
-    else:
-        whole = isinstance(column, Integer)
-        # A whole number has the room up to the next one, and is named at the middle of it.
-        last, within = (high - 1, 0.5) if whole else (high, 0.0)
-        found = [t for t in ticks(low, last, MOST_TICKS) if not whole or t.is_integer()]
-        marks = [(t + within, written(t)) for t in found]
-    if len(marks) < 2:
-        return ends
-    return tuple(_tick((at / 2 - low / 2) / (high / 2 - low / 2), label) for at, label in marks)
+    for most in range(MOST_TICKS, 1, -1):
+        if isinstance(column, Datetime):
+            marks = _round_moments(column, high, most)
+        else:
+            whole = isinstance(column, Integer)
+            # A whole number has the room up to the next one, and is named at the middle of it.
+            last, within = (high - 1, 0.5) if whole else (high, 0.0)
+            found = [t for t in ticks(low, last, most) if not whole or t.is_integer()]
+            marks = [(t + within, written(t)) for t in found]
+        named = tuple(_tick((at / 2 - low / 2) / (high / 2 - low / 2), label) for at, label in marks)
+        if len(named) > 1 and not _touch(named, width):
+            return named
+    return ends
+
+
+def _touch(named: Sequence[Tick], width: float) -> bool:
+    """Whether two labels beside each other would run into one another."""
+    reach = {"start": 0.0, "middle": 0.5, "end": 1.0}
+    wide = [width_of(t.label, TEXT) for t in named]
+    starts = [width * t.place - reach[t.anchor] * w for t, w in zip(named, wide, strict=True)]
+    return any(at + w > after for at, w, after in zip(starts, wide, starts[1:], strict=False))
 
 
 def _tick(place: float, label: str) -> Tick:
@@ -200,13 +214,13 @@ def _tick(place: float, label: str) -> Tick:
     return Tick(place, label, "end" if place > 1 - AT_END else "middle")
 
 
-def _round_moments(column: Datetime, units: float) -> list[tuple[float, str]]:
+def _round_moments(column: Datetime, units: float, most: int) -> list[tuple[float, str]]:
     """The first days of some years or months, or some days, as units of the resolution since the column's `min`."""
     if column.minimum is None:
         return []
     first = np.datetime64(column.minimum, "s")
     days = units * column.unit_seconds / SECONDS_PER_DAY
-    unit, step = next(((u, n) for u, n, length in CALENDAR if days / (n * length) <= MOST_TICKS), ("Y", 1000))
+    unit, step = next(((u, n) for u, n, length in CALENDAR if days / (n * length) <= most), ("Y", 1000))
     start, end = (int(m.astype(f"datetime64[{unit}]").astype(np.int64)) for m in (first, first + int(days * 86_400)))
     epoch = 1970 if unit == "Y" else 0  # years are counted from there, and round ones from zero
     counts = np.arange(start, end + 1)

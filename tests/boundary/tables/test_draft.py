@@ -363,3 +363,69 @@ def test_a_name_with_control_characters_can_be_proposed_as_a_unit() -> None:
     frame = pa.table({"\x01patient": [f"p{i % 80:03d}" for i in range(400)], "age": [i % 90 for i in range(400)]})
     text = draft_schema(frame).commented
     assert '#column = "\\U00000001patient"' in text and Schema.loads(text).status == DRAFT
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("Kunden-Nr", [100_000 + 7 * (i % 60) for i in range(200)]),
+        ("Fallnummer", [100_000 + 7 * (i % 60) for i in range(200)]),
+        ("Vertrags-Nr", [100_000 + 7 * (i % 60) for i in range(200)]),
+        ("Name", [f"{a} {b}" for a in ("Jörg", "Käthe", "Paul") for b in ("Müller", "Weiß", "Öztürk")] * 40),
+        ("Vorname", ["Jörg", "Käthe", "Paul"] * 200),
+    ],
+)
+def test_numbers_and_names_of_clients_are_left_out_though_they_come_back(tmp_path, name, values):
+    few = name in ("Name", "Vorname")
+    values = [f"{v}{'abcdefghijklm'[i % 13]}" if few else v for i, v in enumerate(values)]  # more than twenty of them
+    assert isinstance(from_text(tmp_path, values, name), Identifier)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("Name", [f"tariff {i % 25}" for i in range(600)]),
+        ("Room Number", [101 + i % 90 for i in range(200)]),
+        ("Filial-Nr", [4000 + i % 15 for i in range(600)]),
+        ("Kunden", [i % 60 for i in range(200)]),
+    ],
+)
+def test_names_of_things_and_counts_are_no_identifiers(tmp_path, name, values):
+    assert not isinstance(from_text(tmp_path, values, name), Identifier)
+
+
+def test_the_unit_is_proposed_by_the_number_of_a_client_and_never_by_a_free_text(tmp_path):
+    lines = [f"0151 {i % 50:07d};{100_000 + 7 * (i % 50)};asked to be called back on day {i % 70}" for i in range(300)]
+    (tmp_path / "b.csv").write_text("\n".join(["Telefon;Kunden-Nr;Bemerkung;n", *(f"{x};{len(x) % 5}" for x in lines)]))
+    text = draft_schema(tmp_path / "b.csv").commented
+    units = re.findall(r'#\[unit\]\n#column = "(.+)"', text)
+    assert units == ["Kunden-Nr", "Telefon"]
+
+
+def test_empty_ids_are_nobody_in_what_a_cap_would_keep(tmp_path):
+    lines = [f"{f'p{i % 50}' if i % 2 else ''};{i % 7}" for i in range(400)]
+    (tmp_path / "b.csv").write_text("\n".join(["patient;n", *lines]))
+    assert "25 ids in 200 rows; of the rows, max_rows = 1 would keep 12 %" in draft_schema(tmp_path / "b.csv").commented
+
+
+def test_a_slip_of_the_pen_and_the_fate_of_rare_values_are_said() -> None:
+    text = draft_schema(pa.table({"sex": ["Female", "Male"] * 200 + ["male"], "n": list(range(401))})).commented
+    assert "'male' looks like a slip of the pen for 'Male'" in text
+    assert "one of the values has fewer than 10 rows (the rarest 1): drop what only a few people can have" in text
+    assert "rows whose value is not listed count as 'Female', unless the list has an other" in text
+    assert "slip" not in draft_schema(pa.table({"sex": ["F", "f"] * 200, "n": list(range(400))})).commented
+
+
+def test_a_step_is_drafted_where_all_values_have_it() -> None:
+    rng = np.random.default_rng(3)
+    incomes = 100 * rng.integers(5, 900, 400)
+    draft = draft_schema(pa.table({"all": incomes, "most": np.where(np.arange(400) % 9, incomes, incomes + 7)}))
+    assert draft["all"].step == 100 and draft["most"].step is None
+    assert "all values that were seen are multiples of 100" in draft.commented
+    assert Schema.loads(draft.commented)["all"] == draft["all"]
+
+
+def test_a_day_of_birth_has_no_weekday_to_keep() -> None:
+    days = np.datetime64("1950-01-01") + np.arange(400) * 31
+    text = draft_schema(pa.table({"Geburtsdatum": days, "visit": days, "n": list(range(400))})).commented
+    assert "weekday(visit)" in text and "weekday(Geburtsdatum)" not in text

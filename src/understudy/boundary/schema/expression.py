@@ -15,7 +15,7 @@ from __future__ import annotations
 import enum
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import reduce
@@ -53,12 +53,15 @@ class Kinds(dict[str, Kind]):
         *,
         special: Mapping[str, tuple[str, ...]] | None = None,
         rebuilt: Mapping[str, str] | None = None,
+        identifiers: Iterable[str] = (),
     ) -> None:
         super().__init__(kinds)
         self.special = special or {}
         """The special values of columns on a line, as texts."""
         self.rebuilt = rebuilt or {}
         """From which derived column another one is rebuilt, which is not modelled itself."""
+        self.identifiers = frozenset(identifiers)
+        """Columns that no expression may name, though the schema has them."""
 
 
 @dataclass(frozen=True)
@@ -406,6 +409,8 @@ class _Reader:
         if name not in self.kinds and name in self.kinds.rebuilt:
             source = self.kinds.rebuilt[name]
             _refuse(self.text, name, f"is rebuilt from {source} and not modelled itself: ask about {source}")
+        if name in self.kinds.identifiers:
+            _refuse(self.text, name, "is an identifier, which nobody may ask about: leave it out")
         if name not in self.kinds:
             _refuse(self.text, name, f"is not a column of the schema: {_advice(name, list(self.kinds))}")
         self.used.add(name)

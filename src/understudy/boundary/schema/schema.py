@@ -306,6 +306,7 @@ class Schema(Card):
             {c.name: c.kind for c in columns},
             special={c.name: c.special_texts for c in self._with_special},
             rebuilt=rebuilt,
+            identifiers=(c.name for c in self.columns if isinstance(c, Identifier)),
         )
 
     @property

@@ -1,4 +1,4 @@
-"""Sheets of Excel and other workbooks, by the package python-calamine (`pip install 'understudy[excel]'`)."""
+"""Sheets of Excel and other workbooks, by the package python-calamine (the extra `excel`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from understudy.boundary.schema.late_imports import pa
 from understudy.boundary.schema.spelling import spell
-from understudy.errors import TableError, without_cells
+from understudy.errors import TableError, installing, without_cells
 
 REFUSED = 2
 """How the reading process ends after a refusal, which it has written."""
@@ -26,7 +26,7 @@ def read_sheet(path: Path, sheet: str, *, unit: str | None = None) -> pa.Table:
     """
     if find_spec("python_calamine") is None:
         raise TableError(
-            f"{path.name} can't be read without a reader of workbooks; install it with pip install 'understudy[excel]'",
+            f"{path.name} can't be read without a reader of workbooks: {installing('excel')}",
             path,
         )
     # In a process of its own: a sheet is held as large as its last row and column, so that one cell at the far end of

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from understudy.boundary.tables.connection import quoted_name
 from understudy.boundary.tables.dialect import BoundQuery
-from understudy.errors import InternalError, TableError
+from understudy.errors import InternalError, TableError, installing
 
 SCHEMES = ("postgresql://", "postgres://")
 BATCH = 8192
@@ -228,9 +228,7 @@ def _connected(where: str) -> Any:
     try:
         import psycopg
     except ImportError:
-        raise TableError(
-            "tables on a PostgreSQL server need psycopg: pip install 'understudy[postgres]'", None
-        ) from None
+        raise TableError(f"tables on a PostgreSQL server need psycopg: {installing('postgres')}", None) from None
     try:
         # Nothing is prepared for later: between two transactions only the address and the role are taken on trust.
         connection = psycopg.connect(where, prepare_threshold=None)

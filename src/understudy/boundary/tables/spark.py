@@ -47,7 +47,7 @@ from understudy.boundary.tables.spark_tasks import (
 )
 from understudy.boundary.tables.sql import PERSON, PLACES
 from understudy.boundary.tables.table import TableCard
-from understudy.errors import TableError
+from understudy.errors import TableError, installing
 
 SCHEME = "sc://"
 """Begins an address of Spark Connect."""
@@ -222,7 +222,7 @@ def session_at(server: str) -> Any:
 
         return SparkSession.builder.remote(server).create()
     except ImportError:
-        raise TableError("tables behind Spark Connect need pyspark: pip install 'understudy[spark]'", None) from None
+        raise TableError(f"tables behind Spark Connect need pyspark: {installing('spark')}", None) from None
     except Exception as error:
         raise unreadable("the Spark server", error) from None
 

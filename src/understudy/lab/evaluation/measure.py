@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 LOWER, HIGHER = "lower", "higher"
 HOLDOUT, TARGET, SCHEMA, GROUPS = "hold-out", "target", "schema", "groups"
 NEEDS = {
-    HOLDOUT: "it needs real rows that the method never saw; give them as the hold-out",
-    TARGET: "it needs a column to predict; name it as the target",
+    HOLDOUT: "it needs real rows that the method never saw; give them as the hold-out (--holdout)",
+    TARGET: "it needs a column to predict; name it as the target (--target)",
     SCHEMA: "it needs a schema that a person wrote; give one",
-    GROUPS: "it needs columns that divide people into groups; name them as the groups",
+    GROUPS: "it needs columns that divide people into groups; name them as the groups (--group)",
 }
 INFINITY = math.inf
 

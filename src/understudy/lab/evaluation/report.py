@@ -93,8 +93,13 @@ class MeasureSection:
         return tuple(e for e in self.entries if e.figure.value is not None)
 
     @property
-    def undefined(self) -> tuple[MeasureEntry, ...]:
-        return tuple(e for e in self.entries if e.figure.value is None)
+    def undefined(self) -> dict[str, list[MeasureEntry]]:
+        """Measures without a figure by the reason, which many of them share."""
+        found: dict[str, list[MeasureEntry]] = {}
+        for entry in self.entries:
+            if entry.figure.value is None:
+                found.setdefault(entry.figure.reason.rstrip("."), []).append(entry)
+        return found
 
 
 def render(evaluation: Evaluation) -> str:

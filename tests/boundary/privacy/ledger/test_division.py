@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import sqlite3
 import subprocess
 import sys
@@ -595,3 +596,17 @@ def test_first_debits_at_once_agree_on_one_division(path: Path, old: bool):
         assert database.execute("SELECT count(*) FROM divisions").fetchone() == (1,)
     assert division_of(ledger) == Division.following(LIMIT, ledger.entries()[0].cost)
     assert division_of(ledger).covers(LIMIT, ledger.spent())
+
+
+def test_whoever_is_refused_a_pure_epsilon_learns_that_a_delta_would_have_room():
+    ledger, pure = limited(), Budget(1.0, 0.0)
+    debit(ledger, whole(ONE))
+    said = said_of(ledger, whole(pure), pure)
+    offered = re.fullmatch(
+        r"epsilon 1 at delta 0 must be at most the epsilon 0\.\d+ at delta 0 left of the limit \(epsilon 3 at delta "
+        r"1e-06\) in ledger in memory; ask for less, ask with delta 1e-06, at which epsilon (2\.\d+) is left, or .+\.",
+        said,
+    )
+    assert offered
+    debit(ledger, whole(Budget(float(offered[1]), 1e-6)))  # as it says
+    assert "ask with delta" not in said_of(ledger, whole(pure), pure)

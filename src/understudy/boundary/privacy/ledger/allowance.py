@@ -107,8 +107,10 @@ def _first_refusal(cost: Cost, asked: Budget, limit: Budget, whole: str) -> str:
             f"{asked} must be less, since it would reach epsilon {reached:.4g} at delta {limit.delta:g}, above the "
             f"{whole}; ask for less, or {remedy}."
         )
-    left = _affordable(capacity(limit, cost.delta), asked, cost, limit.accounting)
-    return _epsilon_refusal(asked, left, whole, remedy)
+    room = capacity(limit, cost.delta)
+    return _epsilon_refusal(
+        asked, _affordable(room, asked, cost, limit.accounting), whole, remedy, _impure(room, limit)
+    )
 
 
 def _part_refusal(cost: Cost, asked: Budget, limit: Budget, *, division: Division, spent: Cost, whole: str) -> str:
@@ -134,7 +136,14 @@ def _part_refusal(cost: Cost, asked: Budget, limit: Budget, *, division: Divisio
             f"{limit.capacity.currency} ({rounded_up(_price(limit, cost))}) of what is counted beside a training must "
             f"be at most the {rounded_down(left)} left for counts of the {whole}; ask for less, or {remedy}."
         )
-    return _epsilon_refusal(asked, _affordable(left, asked, cost, limit.accounting), whole, remedy)
+    return _epsilon_refusal(
+        asked, _affordable(left, asked, cost, limit.accounting), whole, remedy, _impure(left, limit)
+    )
+
+
+def _impure(left: Fraction, limit: Budget) -> Budget | None:
+    """What a request at the limit's own δ could still have, which is far more than a pure one could."""
+    return Budget(epsilon, limit.delta) if left > 0 and (epsilon := largest_bought(left, limit.delta)) > 0 else None
 
 
 def _remedy(limit: Budget, reached: Cost) -> str:
@@ -170,10 +179,14 @@ def share_refusal(cost: Cost, asked: Budget, limit: Budget, share: float, spent:
     return _epsilon_refusal(asked, _affordable(left, asked, cost, limit.accounting), whole, remedy)
 
 
-def _epsilon_refusal(asked: Budget, left: float, whole: str, remedy: str) -> str:
+def _epsilon_refusal(asked: Budget, left: float, whole: str, remedy: str, impure: Budget | None = None) -> str:
+    # A pure ε is dear among Gaussian ones: whoever is refused one learns that a delta would have had room.
+    other = ""
+    if asked.pure and impure is not None and impure.epsilon >= asked.epsilon:
+        other = f"ask with delta {impure.delta:g}, at which epsilon {rounded_down(impure.epsilon)} is left, "
     return (
         f"{asked} must be at most the epsilon {rounded_down(left)} at delta {asked.delta:g} left of the {whole}; "
-        f"ask for less, or {remedy}."
+        f"ask for less, {other}or {remedy}."
     )
 
 

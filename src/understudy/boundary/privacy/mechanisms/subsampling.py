@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import InternalError, MethodError
+from understudy.errors import InternalError, MethodError, installing
 
 if TYPE_CHECKING:
     from understudy.boundary.privacy.mechanisms.randomness import Randomness
@@ -61,9 +61,7 @@ def check_installed(*modules: str) -> None:
     """Refuses with what to install where an optional package is missing."""
     absent = [m for m in modules if importlib.util.find_spec(m) is None]
     if absent:
-        raise MethodError(
-            f"{', '.join(absent)} must be installed to train networks; pip install 'understudy[{EXTRA}]'", absent
-        )
+        raise MethodError(f"{', '.join(absent)} must be installed to train networks: {installing(EXTRA)}", absent)
 
 
 def check_trainable(pure: bool, schema: Schema) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import SiteError
+from understudy.errors import SiteError, installing
 
 PLACE = struct.Struct("<QQ")
 SECRET = b"understudy pair of sites 1"
@@ -71,9 +71,7 @@ def _key() -> Any:
     try:
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
     except ImportError:
-        raise SiteError(
-            "masks need the package cryptography; install it with `pip install understudy[federated]`", None
-        ) from None
+        raise SiteError(f"masks need the package cryptography: {installing('federated')}", None) from None
     return X25519PrivateKey
 
 

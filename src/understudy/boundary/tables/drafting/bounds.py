@@ -14,6 +14,8 @@ from understudy.boundary.schema.column import LARGEST_INTEGER
 
 STEPS_BETWEEN = 8
 """Bounds are multiples of a round step, of which about eight lie between them."""
+HEAPS = (1000, 500, 100, 50, 10, 5)
+"""Round numbers, to whose multiples people round."""
 MOST_CUTS = 32
 MOST_IN_A_BIN = 0.2
 """Of the values: with more in one of 64 equal bins, cuts are drafted."""
@@ -120,12 +122,20 @@ def _ladder(start: float, end: float) -> set[float]:
     return steps
 
 
+def common_step(values: NDArray[np.float64]) -> int | None:
+    """The largest round number of which all of many whole values are multiples, if there are several such multiples."""
+    numbers = np.unique(values[values != 0])
+    if len(values) < 50 or len(numbers) < 8:
+        return None
+    return next((step for step in HEAPS if not (numbers % step).any()), None)
+
+
 def heap_of(values: Sequence[float]) -> int | None:
     """A round number of which suspiciously many values are multiples."""
     numbers = np.array([v for v in values if v], dtype=np.float64)
     if len(numbers) < 50:
         return None
-    for step in (1000, 500, 100, 50, 10, 5):
+    for step in HEAPS:
         share = float(np.mean(numbers % step == 0))
         if np.max(np.abs(numbers)) > 4 * step and share > 0.3 and share > 3 / step:
             return step

@@ -9,7 +9,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -32,7 +32,14 @@ from understudy.boundary.schema.column import (
 )
 from understudy.boundary.tables.connection import quoted_name
 from understudy.boundary.tables.drafting import names
-from understudy.boundary.tables.drafting.bounds import heap_of, is_skewed, round_bounds, round_cuts, round_dates
+from understudy.boundary.tables.drafting.bounds import (
+    common_step,
+    heap_of,
+    is_skewed,
+    round_bounds,
+    round_cuts,
+    round_dates,
+)
 from understudy.boundary.tables.drafting.facts import MISSING_TOKENS, SENTINELS, Facts
 
 MOST_CATEGORIES = 200
@@ -42,12 +49,15 @@ FEW = 30
 MOST_DECIMALS = 4
 IDENTIFIER_SHARE = 0.5
 """A text column in which more than this share of values is distinct looks like an identifier."""
+MANY_NUMBERS = 0.1
+"""Of the rows: with more different values, what is called a number identifies something."""
 FEWEST_PEOPLE = 5
 """Different values of a column such as "subject", from which on they are people; fewer are groups of them."""
 BALANCED = 50
 """Different whole numbers with gaps, all of them in the same number of rows: the ids of a panel."""
 _SEASON = timedelta(days=64)
 """From here on bins of dates hold several days."""
+_RARE_ONES = "drop what only a few people can have"
 RARE = 10
 """Rows; a value that fewer have is rare to the notes, and is left to `other` where there are too many values."""
 
@@ -102,6 +112,9 @@ def _identifies(facts: Facts) -> str | None:
         return "its name says that it is an identifier"
     if person and many and share > 0.5:
         return "its name says that it tells people apart"
+    # Long numbers that come back a few times each, as those of clients do; a room or a shop comes back more often.
+    if names.NUMBERED.search(name) and many and share > MANY_NUMBERS and (facts.low or 0) >= 1000:
+        return "its name says that it numbers something, and more than a tenth of the numbers differ"
     return None
 
 
@@ -114,7 +127,7 @@ def _date(facts: Facts) -> Drafted:
     notes = [*_counts_note(facts), "the bounds were rounded outwards to whole years or months"]
     if facts.reading.doubtful:
         notes.append(f"could days and months be the other way round? they are read by {facts.reading.form}")
-    if high - low > _SEASON:
+    if high - low > _SEASON and not names.BIRTH.search(facts.name):
         part = quoted_name(facts.name) if not facts.name.isidentifier() else facts.name
         notes.append(
             f"inside a bin all weekdays are alike; a column with type = \"derived\", of = 'weekday({part})' keeps them"
@@ -135,9 +148,8 @@ def _number(facts: Facts) -> Drafted:
     if facts.whole and _is_panel(facts):
         return _left_out(facts, "each number is in equally many rows, as ids are in repeated surveys", person=True)
     if facts.whole and (why := _identifies(facts) or _runs(facts)):
-        return _left_out(
-            facts, why, person=bool(names.PERSON.search(facts.name) or names.IDENTIFIER.search(facts.name))
-        )
+        named = (names.PERSON, names.IDENTIFIER, names.NUMBERED)
+        return _left_out(facts, why, person=any(p.search(facts.name) for p in named))
     sentinels = _sentinels(facts)
     values = _numbers(facts, sentinels)
     if not len(values):
@@ -274,11 +286,13 @@ def _whole_line(
     facts: Facts, values: Any, ends: tuple[float, float], marked: tuple[str, ...], notes: tuple[str, ...]
 ) -> Drafted:
     low, high = map(int, _bounds(facts, ends, whole=True))
+    step = common_step(values)
     cuts: tuple[float, ...] | None = None
     if high - low >= SINGLE_VALUE_BINS and is_skewed(values, low, high):
         cuts = tuple(int(c) for c in round_cuts(values, low, high, smallest=1.0)) or None
-    column = Integer(facts.name, minimum=low, maximum=high, cuts=cuts, **_beside(Integer, facts, marked))
-    return Drafted(column, (*notes, *_line_notes(values, (low, high), cuts, wide=high - low >= SINGLE_VALUE_BINS)))
+    column = Integer(facts.name, minimum=low, maximum=high, cuts=cuts, step=step, **_beside(Integer, facts, marked))
+    line = _line_notes(values, (low, high), cuts, wide=high - low >= SINGLE_VALUE_BINS, step=step)
+    return Drafted(column, (*notes, *line))
 
 
 def _real_line(
@@ -318,7 +332,7 @@ def _grain(width: float, decimals: int) -> tuple[int | None, int | None]:
 
 
 def _line_notes(
-    values: Any, bounds: tuple[float, float], cuts: tuple[float, ...] | None, *, wide: bool
+    values: Any, bounds: tuple[float, float], cuts: tuple[float, ...] | None, *, wide: bool, step: int | None = None
 ) -> tuple[str, ...]:
     said = "were rounded outwards"
     if bounds == (float(values.min()), float(values.max())):
@@ -326,7 +340,9 @@ def _line_notes(
     notes = [f"the bounds {said}; put in those that you can defend without the rows"]
     if cuts:
         notes.append("skewed: the cuts were rounded from quantiles of the rows; confirm them, or choose others")
-    if wide and (heap := heap_of(values.tolist()[:50_000])):
+    if step is not None:
+        notes.append(f"all values that were seen are multiples of {step}; is that the rule? Else leave out the step")
+    elif wide and (heap := heap_of(values.tolist()[:50_000])):
         notes.append(f"many values are multiples of {heap}: cuts around the largest heaps keep them apart")
     elif wide:
         notes.append("values inside a bin are invented")
@@ -338,10 +354,14 @@ def _line_notes(
 
 def _text(facts: Facts) -> Drafted:
     present, distinct = facts.present, facts.distinct
-    if why := _free_text(facts) or _identifies(facts):
+    if why := _free_text(facts):  # the same words again are not the same person
+        return _left_out(facts, why)
+    if why := _identifies(facts):
         return _left_out(facts, why, person=True)
-    if names.NAMES.search(facts.name) and distinct > 20 and distinct > 0.05 * present:
-        return _left_out(facts, "its name says that it holds names of people", person=True)
+    named = names.NAMES.search(facts.name) and distinct > 20
+    if named and (distinct > 0.05 * present or facts.name.lower() != "name" or names.are_full_names(facts.sample)):
+        people = distinct > 0.05 * present  # few names are shared by many, and tell nobody apart
+        return _left_out(facts, "its name says that it holds names of people", person=people)
     if present > 20 and distinct > IDENTIFIER_SHARE * present:
         return _left_out(facts, "more than half of the values are different", person=True)
     counts = _labels(facts)
@@ -372,11 +392,15 @@ def _natural(value: str | int) -> tuple[bool, float, str]:
 
 
 def _labels(facts: Facts) -> Counter[str]:
-    """The texts as labels, each without the spaces of any script around it."""
+    """The texts as labels, without those that mean a missing value."""
+    return Counter({t: n for t, n in _stripped(facts.counts or {}).items() if t and t not in MISSING_TOKENS})
+
+
+def _stripped(counts: Mapping[str, int]) -> Counter[str]:
+    """Each text without the spaces of any script around it."""
     found: Counter[str] = Counter()
-    for text, count in (facts.counts or {}).items():
-        if (label := text.strip(SPACES)) and label not in MISSING_TOKENS:
-            found[label] += count
+    for text, count in counts.items():
+        found[text.strip(SPACES)] += count
     return found
 
 
@@ -441,9 +465,15 @@ def _list_notes(facts: Facts, column: Column) -> tuple[str, ...]:
     assert isinstance(column, Categorical)
     counts = facts.counts or facts.sample
     notes = []
-    if rare := [n for t, n in counts.items() if n < RARE]:
-        kept = 'drop them, or give the list an other = "other"'
-        notes.append(f"{len(rare)} of the values have fewer than {RARE} rows (the rarest {min(rare)}): {kept}")
+    for slip, meant in names.slips(_stripped(counts), [v for v in column.values or () if isinstance(v, str)]):
+        notes.append(f"{slip!r} looks like a slip of the pen for {meant!r}: mend the file; see `check`")
+    if (rare := [n for t, n in counts.items() if n < RARE]) and column.values:
+        few = "one of the values has" if len(rare) == 1 else f"{len(rare)} of the values have"
+        lost = "become missing" if column.missing else f"count as {column.values[0]!r}"
+        notes.append(f"{few} fewer than {RARE} rows (the rarest {min(rare)}): {_RARE_ONES}")
+        if column.other is None:
+            unless = "" if column.numeric else ', unless the list has an other = "other"'
+            notes.append(f"rows whose value is not listed {lost}{unless}")
     if column.other is not None:
         notes.append(f"only values of at least {RARE} rows are listed; the others become {column.other!r}")
     if isinstance(column, Ordinal):

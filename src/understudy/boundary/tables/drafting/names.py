@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+
+MOST_SLIPS = 5
 
 PERSON = re.compile(
     r"(^|[_\W])(subject|subj|patient|client|customer|person|respondent|participant|user|member|pupil|student|employee|"
-    r"pid|kunde|patientin|mitglied|teilnehmer|probandin|proband|versicherter)([_\W]*(id|no|nr|num|number|key|code))?$",
+    r"pid|kunde|kundin|patientin|mitglied|teilnehmer|teilnehmerin|probandin|proband|versicherter|mandant|klient|klientin|"
+    r"cliente|paciente)([_\W]*(id|no|nr|num|number|nummer|key|code))?$"
+    # With a word for a number behind them only: "Kunden" alone may count them.
+    r"|(^|[_\W])(kunden|kd|patienten|pat|mitglieds|teilnehmer|probanden|versicherten|mandanten|klienten|personen|personal|"
+    r"matrikel|fall|akten)[_\W]*(id|nr|no|nummer|kennung|zeichen)$",
     re.I,
 )
 BARE = re.compile(r"^(id|uuid|guid|pid)$", re.I)
-NUMBERED = re.compile(r"[a-z_. ](no|nr|num|number|nummer|id)$", re.I)
+NUMBERED = re.compile(r"[a-z_. -](no|nr|num|number|nummer|id)$", re.I)
 IDENTIFIER = re.compile(
     r"(^|[_\W])(id|ids|uuid|guid|key|ssn|iban|bic|imei|token|hash|passport|rownames?|row|index|unnamed: ?\d+)$"
     r"|^(id|uuid|key)[_\W]|[a-z](Id|ID|Uuid|UUID)$|(^|[_\W])(account|order|invoice|policy|case|record|serial)[_\W]?"
@@ -24,9 +30,13 @@ CONTACT = re.compile(
 )
 NAMES = re.compile(
     r"^((first|last|full|given|family|sur|middle|maiden)[_\W]?)?name$"
-    r"|^(vor|nach|familien)name$|^(patient|customer|client|doctor|person)[_\W]?name$|^(nom|prenom|prénom|arzt|doctor)$",
+    r"|^(vor|nach|familien|geburts)name$|^(nom|prenom|prénom|arzt|ärztin|ansprechpartner(in)?|doctor)$"
+    r"|^(patient|customer|client|doctor|person|kunden?|patienten|mitglieds?|versicherten?)[_\W]?name$",
     re.I,
 )
+FULL_NAME = re.compile(r"[^\W\d_][\w.'’-]*(,? [^\W\d_][\w.'’-]*){1,3}")
+"""Two to four words, as the names of people have; whether each begins with a capital is asked beside it."""
+BIRTH = re.compile(r"birth|born|geburt|gebdat|geboren|naissance|nacimiento|(^|[_\W])dob$", re.I)
 CODE = re.compile(
     r"(^|[_\W])(code|codes|cd|zip|zipcode|plz|postal|postcode|postleitzahl|mcc|icd\d*|naics|isco\d*|isic|fips|soc|puma|"
     r"district|kreis|region|county|state|type|class|cat|category|group|status|kind|dept|branch|sector|gkz|ags|"
@@ -152,6 +162,24 @@ def _by_number(values: Collection[str]) -> tuple[str, ...] | None:
     if len(set(places.values())) < len(values):
         return None
     return tuple(sorted(values, key=lambda v: places[v]))
+
+
+def are_full_names(texts: Collection[str]) -> bool:
+    """Whether nearly all of these texts are two to four words with capitals, as "Ada Lovelace" is."""
+    found = [FULL_NAME.fullmatch(t) is not None and all(w[0].isupper() for w in t.split()) for t in texts]
+    return sum(found) > 0.9 * len(found)
+
+
+def slips(counts: Mapping[str, int], labels: Sequence[str]) -> list[tuple[str, str]]:
+    """Labels that differ from a far more frequent one in capitals or spaces alone, each with that one."""
+    alike: dict[str, list[str]] = {}
+    for label in labels:
+        alike.setdefault("".join(label.casefold().split()), []).append(label)
+    found = []
+    for group in alike.values():
+        meant = max(group, key=lambda label: counts.get(label, 0))
+        found += [(label, meant) for label in group if 10 * counts.get(label, 0) < counts.get(meant, 0)]
+    return found[:MOST_SLIPS]
 
 
 def look_of(texts: Collection[str]) -> str | None:

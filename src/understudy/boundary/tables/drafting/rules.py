@@ -19,6 +19,7 @@ from understudy.boundary.tables.connection import quoted_name
 from understudy.boundary.tables.drafting.bounds import multiple, round_step
 from understudy.boundary.tables.drafting.columns import Drafted
 from understudy.boundary.tables.drafting.facts import Facts
+from understudy.boundary.tables.drafting.names import PERSON
 from understudy.boundary.tables.rows import Rows
 from understudy.boundary.tables.sql import ROWS, select_read
 
@@ -157,7 +158,8 @@ def _orders(a: _Values, b: _Values, rng: np.random.Generator) -> Iterator[Propos
         if broken < FEWEST_BROKEN or broken < 0.02 * len(small):
             continue
         then = f"{high.name} >= {low.name}"
-        derived = f'type = "derived", of = {_toml(f"{high.name} - {low.name}")}' if dates else None
+        difference = _toml(f"{high.name} - {low.name}")
+        derived = f'type = "derived", of = {difference}, min = 0 and a max of your own' if dates else None
         # Dates in order are what a person would think of first.
         yield ProposedRule((low.column.name, high.column.name), None, then, broken * (10 if dates else 1), derived)
         return
@@ -259,7 +261,9 @@ def propose_unit(rows: Rows, drafted: Sequence[Drafted], facts: Sequence[Facts])
     repeated = [
         f for d, f in zip(drafted, facts, strict=True)
         if d.person and not d.column.modelled and 1 < f.distinct < 0.95 * f.present
-    ][:UNITS]  # fmt: skip
+    ]  # fmt: skip
+    # What is called after a person is more likely one than a phone number, or the name of their doctor.
+    repeated = sorted(repeated, key=lambda f: PERSON.search(f.name) is None)[:UNITS]
     if not repeated:
         return [
             " Whom does the guarantee protect? As it stands each row is taken for a person of its own: no column of",
@@ -282,8 +286,9 @@ def propose_unit(rows: Rows, drafted: Sequence[Drafted], facts: Sequence[Facts])
 def _kept(rows: Rows, fact: Facts) -> list[tuple[int, float]]:
     """For some caps, the share of rows that they keep."""
     text = f"{quoted_name(fact.name)}"
-    counted = rows.query(
-        f"SELECT n, count(*) FROM (SELECT count(*) AS n FROM {rows.relation} AS {ROWS} WHERE {text} IS NOT NULL "
+    counted = rows.query(  # an empty cell is nobody, and no person with many rows
+        f"SELECT n, count(*) FROM (SELECT count(*) AS n FROM {rows.relation} AS {ROWS} "
+        f"WHERE nullif(CAST({text} AS VARCHAR), '') IS NOT NULL "
         f"GROUP BY {text}) GROUP BY n ORDER BY n"
     )
     sizes = np.array([n for n, _ in counted], dtype=np.float64)

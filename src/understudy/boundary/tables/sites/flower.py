@@ -24,7 +24,7 @@ from understudy.boundary.schema.federation import AGGREGATOR, Federation
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.sites.federated import FederatedTable
 from understudy.boundary.tables.sites.link import HELLO, request
-from understudy.errors import InputError, SiteError, UnderstudyError
+from understudy.errors import InputError, SiteError, UnderstudyError, installing
 
 SCHEME = "flower"
 REQUEST, REPLY = "request", "reply"
@@ -288,7 +288,5 @@ def _flower() -> _Flower:
         try:
             _LOADED.append(_Flower())
         except ImportError:
-            raise InputError(
-                "sites on other machines need Flower; install it with `pip install understudy[federated]`", None
-            ) from None
+            raise InputError(f"sites on other machines need Flower: {installing('federated')}", None) from None
     return _LOADED[0]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.spark import session_at
 from understudy.boundary.tables.table import Table
-from understudy.errors import TableError
+from understudy.errors import TableError, installing
 from understudy.lab.audits.harness import opened
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def served(url: str) -> Iterator[Callable[[pa.Table, Schema], Table]]:
         import psycopg
         from psycopg import sql
     except ImportError:
-        raise TableError("an audit on PostgreSQL needs psycopg: pip install 'understudy[postgres]'", None) from None
+        raise TableError(f"an audit on PostgreSQL needs psycopg: {installing('postgres')}", None) from None
     # A schema under a name that nobody has: nothing else on the server is touched.
     place, numbers = f"understudy_audit_{secrets.token_hex(6)}", itertools.count()
     try:
