@@ -1,9 +1,9 @@
-"""Our method rake by itself: `scripts/bench rake hostile|growth|ablation|constants [--report] [--seeds N] ...`.
+"""Our method rake by itself: `scripts/bench rake hostile|growth|ablation|constants|cells [--report] [--seeds N] ...`.
 
 `hostile` runs it on tables that were made to break it, `growth` measures its cost as tables grow, `ablation` says what
-each part of the recipe is worth, and `constants` how well its constants suit tables that had no say in them. Every
-result is kept in benchmarks/.results/rake-*.json at once: a run that was stopped goes on where it was, and a re-run
-measures only what is missing or was measured with other code.
+each part of the recipe is worth, `constants` how well its constants suit tables that had no say in them, and `cells`
+how it stands beside our other methods on seven tables. Every result is kept in benchmarks/.results/rake-*.json at once:
+a run that was stopped goes on where it was, and a re-run measures only what is missing or was measured with other code.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 
-from . import ablation, comparison, constants, growth
+from . import ablation, cells, comparison, constants, growth
 from .cache import Cache
 from .case import Case, Grid, Result, Study
 from .table import NAMES
@@ -22,6 +22,7 @@ STUDIES: dict[str, Study] = {
     "growth": growth.STUDY,
     "ablation": ablation.STUDY,
     "constants": constants.STUDY,
+    "cells": cells.STUDY,
 }
 BOX = 60 * 60
 

@@ -1,4 +1,5 @@
-"""How far a synthetic table is from the real one: mean total variation of pairs, and of triples with the target."""
+"""How far a synthetic table is from the real one: mean total variation of pairs, of triples with the target, and of
+single columns and all triples of tables that are not wide."""
 
 from __future__ import annotations
 
@@ -20,6 +21,8 @@ from .case import Result
 from .table import Sample, load
 
 MOST_PAIRS, MOST_TRIPLES = 400, 100
+MOST_COLUMNS, MOST_ALL_TRIPLES = 40, 300
+"""Of wider tables nothing but pairs and triples with a target are counted: that takes long enough."""
 Counts = list[NDArray[np.int64]]
 
 
@@ -53,7 +56,11 @@ def _sets(table: Sample) -> dict[str, list[ColumnSet]]:
     names = Domain.of(table.schema).names
     pairs: list[ColumnSet] = list(itertools.combinations(names, 2))
     triples: list[ColumnSet] = [t for t in itertools.combinations(names, 3) if table.target in t]
-    return {"tv2": _some(pairs, MOST_PAIRS)} | ({"tv3": _some(triples, MOST_TRIPLES)} if triples else {})
+    found = {"tv2": _some(pairs, MOST_PAIRS)} | ({"tv3": _some(triples, MOST_TRIPLES)} if triples else {})
+    if len(names) <= MOST_COLUMNS:
+        every: list[ColumnSet] = list(itertools.combinations(names, 3))
+        found |= {"tv1": [(name,) for name in names], "tv3_all": _some(every, MOST_ALL_TRIPLES)}
+    return found
 
 
 def _some(sets: list[ColumnSet], most: int) -> list[ColumnSet]:

@@ -102,6 +102,8 @@ ABLATIONS = {
     "no coarser copies": Variant(constants={"coarser": ()}),
     "no dependence shrinkage": Variant({"inference.shrinkage._posterior": raw_factors}),
     "no smoothing": Variant({"methods.parts.one_ways.smoothed": unsmoothed}),
+    "values as counted": Variant({"methods.parts.one_ways.evened": unsmoothed}),
+    "columns by all their cells": Variant({"methods.rake.single_columns.POWER_OF_CELLS": 1.0}),
     "no agreement": Variant(
         {"methods.rake.rake.agree": own_counts, "inference.noisy_table.NoisyTable.shifted_to": unshifted}
     ),

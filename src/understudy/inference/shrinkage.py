@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammainc, gammaln
 
 Floats = NDArray[np.float64]
 
 STANDS_OUT = 9.0
 """A difference of three standard deviations is kept but for 1/z², whatever the others of its level look like."""
-FEWEST_VALUES = 9
-PRIOR_VALUES, SMALLEST_SPREAD = 4.0, 1e-6
+FIRST_CUTS = (0.3125, 0.4375, 0.5625, 0.6875)
+"""Where lines are cut first; their halves are cut in the middle."""
+PRIOR_SPLITS, SMALLEST_SPLIT, LEAST_ROWS = 1.0, 1e-3, 1e-9
+NEGLIGIBLE = 0.05
+"""Of the rows: noise in all values together that is not worth taking away."""
+CLEAR = 9.0
+"""A count of so many standard deviations is as good as without noise, whatever the others are."""
+PLACES = np.concatenate([[0.0, 0.05, 0.15, 0.3], np.arange(0.5, 14.0, 0.5)])
+"""Where a count may be, in standard deviations of its noise."""
+SHAPES = (0.1, 0.3, 1.0, 4.0, 20.0)
+USUAL_SHAPE, SHAPE_SPREAD = 0.7, 1.2
+"""How uneven values are: the shape of their distribution is about that of Jeffreys' prior, half, or somewhat more; its
+logarithm has this standard deviation."""
+SMALLEST_SPREAD, SMALLEST_LIKELIHOOD = 1e-6, 1e-300
 RATIOS = np.concatenate([[0.0], np.exp(np.linspace(-4.0, 7.0, 34))])
 STRATA, STEPS, PSEUDO_COUNT = 4, 60, 0.1
 SMALLEST_FACTOR, LARGEST_FACTOR = 1e-3, 1e3
@@ -18,54 +31,95 @@ BALANCING_STEPS = 50
 
 
 def smoothed(counts: Floats, variances: Floats) -> Floats:
-    """Counts along a line, halved again and again: how a segment's sum splits is shrunk towards its widths.
+    """Counts along a line, halved again and again: how a segment's sum splits is shrunk towards the slope around it.
 
-    Each split is the best estimate of it given the sum above, and is shrunk by how much the splits of its level differ
-    from even ones beyond their noise.
+    Each split is the best estimate of it given the sum above, and is shrunk by how much splits of its level differ from
+    that slope beyond their noise. Where halves meet an estimate has steps, so the line is cut first at several places,
+    and the mean is taken.
     """
-    if counts.size < FEWEST_VALUES:
+    size, cuts = counts.size, len(FIRST_CUTS)
+    if size < 2:
         return counts
     sums, noise = (np.concatenate([[0.0], np.cumsum(x)]) for x in (counts, variances))
-    low, high, total = np.array([0]), np.array([counts.size]), np.array([counts.sum()])
-    found = counts.astype(np.float64)
-    while low.size:
-        middle = (low + high) // 2
-        left, right = sums[middle] - sums[low], sums[high] - sums[middle]
-        left_noise, right_noise = noise[middle] - noise[low], noise[high] - noise[middle]
+    # All cuts at once: the segments of each are in order, one line after the other.
+    low, high, total = np.zeros(cuts, dtype=np.intp), np.full(cuts, size), np.full(cuts, counts.sum())
+    share, depth = np.array(FIRST_CUTS), 0
+    while len(low) < cuts * size:
+        divided = high - low > 1
+        below, above, whole = low[divided], high[divided], total[divided]
+        middle = below + np.maximum(((above - below) * share).astype(np.intp), 1)
+        left, right = sums[middle] - sums[below], sums[above] - sums[middle]
+        left_noise, right_noise = noise[middle] - noise[below], noise[above] - noise[middle]
         both = left_noise + right_noise
-        left = left + (total - left - right) * left_noise / both
-        even = total * (middle - low) / (high - low)
-        left = even + _kept(left - even, left_noise * right_noise / both) * (left - even)
-        low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
-        total = np.concatenate([left, total - left])
-        found[low[high - low == 1]] = total[high - low == 1]
-        low, high, total = (x[high - low > 1] for x in (low, high, total))
-    return found
+        left = left + (whole - left - right) * left_noise / both
+        sloped = (whole - _slopes(low, high, total, size)[divided] * (above - middle) * (above - below) / 2) / (
+            above - below
+        )
+        expected = np.clip(sloped * (middle - below), np.minimum(whole, 0.0), np.maximum(whole, 0.0))
+        kept = _kept(left - expected, left_noise * right_noise / both, whole, depth)
+        left = expected + kept * (left - expected)
+        first = np.arange(len(low)) + np.cumsum(divided) - divided
+        low, high, total = (np.repeat(x, 1 + divided) for x in (low, high, total))
+        first = first[divided]
+        high[first], low[first + 1], total[first], total[first + 1] = middle, middle, left, whole - left
+        share, depth = np.array(0.5), depth + 1
+    return np.asarray(total.reshape(cuts, size).mean(axis=0))
+
+
+def _slopes(low: NDArray[np.intp], high: NDArray[np.intp], total: Floats, size: int) -> Floats:
+    """How much the density rises per place in each segment, by those beside it on the same line."""
+    density, centre, places = total / (high - low), (low + high) / 2, np.arange(len(low))
+    before, after = places - (low > 0), places + (high < size)
+    apart = centre[after] - centre[before]
+    # Two halves have no curve yet: what rises from one to the other is as likely to be flat within each.
+    known = (apart > 0) & (len(low) > 2 * len(FIRST_CUTS))
+    return np.divide(density[after] - density[before], apart, out=np.zeros(len(low)), where=known)
 
 
 def evened(counts: Floats, variances: Floats) -> Floats:
-    """Counts of values without an order, each shrunk towards the mean by the share of its variance that is noise.
+    """Counts of values without an order: what is expected of each if they all come from one Gamma distribution.
 
-    How much true counts differ from each other is learned from the counts themselves, and, where they are few, from
-    Jeffreys' prior (a Dirichlet of halves), which counts as much as PRIOR_VALUES of them. The sum stays.
+    How uneven they are, its shape, is learned from the counts themselves, and, where they are few, from what is usual.
+    So a count that noise took below zero is small and not negative, and one that stands out stays. The sum stays.
     """
-    size, total = counts.size, max(1.0, float(counts.sum()))
-    if size < 2:
+    total, deviations = max(1.0, float(counts.sum())), np.sqrt(variances)
+    if counts.size < 2 or deviations.sum() < NEGLIGIBLE * total:
         return counts
-    # The variance of one count n·p under p ~ Dirichlet(½, …, ½) is n²·(1/k)(1 − 1/k)/(k/2 + 1).
-    prior = total**2 * (1 - 1 / size) / (size * (size / 2 + 1))
-    seen = float(((counts - total / size) ** 2 - variances).sum())
-    spread = max((PRIOR_VALUES * prior + seen) / (PRIOR_VALUES + size - 1), SMALLEST_SPREAD * prior)
-    shrunk = total / size + (counts - total / size) * spread / (spread + variances)
-    return shrunk + (counts.sum() - shrunk.sum()) * variances / max(float(variances.sum()), 1e-300)
+    mean = total / counts.size
+    hidden = counts < CLEAR * deviations
+    points = deviations[hidden, None] * PLACES
+    nearer = (points[:, 1:] + points[:, :-1]) / 2  # the bounds of what each point stands for
+    likely = np.exp(-0.5 * ((counts[hidden, None] - points) / deviations[hidden, None]) ** 2)
+    clear, noise = np.maximum(counts[~hidden], LEAST_ROWS), variances[~hidden]
+    evidence, first = np.empty(len(SHAPES)), np.empty((len(SHAPES), counts.size))
+    for i, shape in enumerate(SHAPES):
+        below = np.pad(gammainc(shape, nearer * (shape / mean)), ((0, 0), (1, 0)))
+        weights = likely * np.diff(below, append=1.0)
+        sums = np.maximum(weights.sum(axis=1), SMALLEST_LIKELIHOOD)
+        first[i, hidden] = (weights * points).sum(axis=1) / sums
+        # Far from 0 both density and noise are about normal, so that one step of Newton's finds the mean.
+        density = shape * np.log(shape / mean) - gammaln(shape) + (shape - 1) * np.log(clear) - clear * (shape / mean)
+        slope, bend = (shape - 1) / clear - shape / mean, (shape - 1) / clear**2
+        first[i, ~hidden] = counts[~hidden] + slope / (1 / noise + bend)
+        usual = -0.5 * (np.log(shape / USUAL_SHAPE) / SHAPE_SPREAD) ** 2
+        evidence[i] = usual + np.log(sums).sum() + (density + 0.5 * np.log(2 * np.pi * noise)).sum()
+    shares = np.exp(evidence - evidence.max())
+    found = shares @ first / shares.sum()
+    return np.asarray(found + (counts.sum() - found.sum()) * variances / variances.sum())
 
 
-def _kept(difference: Floats, variance: Floats) -> Floats:
+def _kept(difference: Floats, variance: Floats, whole: Floats, depth: int) -> Floats:
     """The share of each difference that is not noise, judged by all of them together, or by its own size."""
-    # James & Stein's factor for all together; and of limited translation (Efron & Morris 1972), so that what stands out
-    # is not shrunk because the rest is noise.
+    # What counts is how uneven a split is relative to the rows it splits: so a full segment keeps more than an empty
+    # one. How much splits of this depth vary is learned from them, and from a Polya tree of parameter depth²/2 (Lavine
+    # 1992), which counts as much as one split that is known well.
+    half, usual = np.maximum(whole, 0.0) / 2 + LEAST_ROWS, 1.0 / (1.0 + (1.0 + depth) ** 2)
+    known = (usual * half**2 / (usual * half**2 + variance)) ** 2
+    seen = float((known * (difference**2 - variance) / half**2).sum())
+    spread = max((PRIOR_SPLITS * usual + seen) / (PRIOR_SPLITS + float(known.sum())), SMALLEST_SPLIT * usual)
+    typical = spread * half**2 / (spread * half**2 + variance)
+    # Of limited translation (Efron & Morris 1972), so that what stands out is not shrunk because the rest is noise.
     squares = difference**2
-    typical = max(0.0, 1.0 - float(variance.mean()) / max(float(squares.mean()), 1e-300))
     own = np.divide(squares - variance, squares, out=np.zeros_like(squares), where=squares > STANDS_OUT * variance)
     return np.maximum(typical, own)
 

@@ -65,10 +65,13 @@ class Public:
             return math.sqrt(2.0) * whole / shares
         return whole / np.sqrt(shares)
 
-    def noise_of_columns(self, amount: Amount) -> Floats:
-        """The total variation that noise puts into each column, where all of the amount goes to them."""
+    def noise_of_columns(self, amount: Amount, power: float = 1.0) -> Floats:
+        """The total variation that noise puts into each column, where all of the amount goes to them.
+
+        `power`: that of `error_weights`.
+        """
         sizes = self.sizes
-        weights = np.array(error_weights([int(s) for s in sizes], amount.pure))
+        weights = np.array(error_weights([int(s) for s in sizes], amount.pure, power))
         return np.asarray(SHARE_OF_NOISE * sizes * self.deviation(amount, weights / weights.sum()) / self.rows)
 
 

@@ -26,13 +26,13 @@ NARROW = 40
 columns is in all pairs: noise rules the sooner."""
 
 
-def error_weights(cells: Sequence[int], pure: bool) -> list[float]:
+def error_weights(cells: Sequence[int], pure: bool, power: float = 1.0) -> list[float]:
     """Shares that minimise the summed L1 error of histograms with these numbers of cells.
 
     A histogram's L1 error grows as cells × noise scale: minimising Σ cᵢ·ρᵢ^(−1/2) under Σ ρᵢ = ρ gives ρᵢ ∝ cᵢ^(2/3),
-    and minimising Σ cᵢ/εᵢ under Σ εᵢ = ε gives εᵢ ∝ cᵢ^(1/2).
+    and minimising Σ cᵢ/εᵢ under Σ εᵢ = ε gives εᵢ ∝ cᵢ^(1/2). `power`: of the cells, with which it grows instead.
     """
-    return [float(c) ** (1 / 2 if pure else 2 / 3) for c in cells]
+    return [float(c) ** (power * (1 / 2 if pure else 2 / 3)) for c in cells]
 
 
 def measure_columns(
@@ -84,10 +84,11 @@ def public_rows(curator: Queryable) -> list[Measurement]:
     return [curator.ask(Total())] if curator.public_rows else []
 
 
-def measure_each(domain: Domain, curator: Queryable, amount: Amount) -> list[Measurement]:
+def measure_each(domain: Domain, curator: Queryable, amount: Amount, power: float = 1.0) -> list[Measurement]:
     """Every one-way marginal once, with the amount shared so that their errors add up to the least."""
     sets = [(name,) for name in domain.names]
-    return curator.ask(Marginals(domain, sets, amount, error_weights([domain.cells(s) for s in sets], amount.pure)))
+    weights = error_weights([domain.cells(s) for s in sets], amount.pure, power)
+    return curator.ask(Marginals(domain, sets, amount, weights))
 
 
 def denoised(counts: NDArray[np.float64], variance: float | NDArray[np.float64], coding: Coding) -> NDArray[np.float64]:

@@ -51,7 +51,7 @@ from understudy.methods.parts.workload import PAIRS, Stated, Workload, check_tar
 from understudy.methods.rake import moments, priors
 from understudy.methods.rake.offer import offered
 from understudy.methods.rake.schedule import Schedule
-from understudy.methods.rake.single_columns import measure_columns, plan_columns
+from understudy.methods.rake.single_columns import POWER_OF_CELLS, measure_columns, plan_columns
 from understudy.methods.rake.tuning import TUNING, Tuning
 
 
@@ -561,7 +561,8 @@ def _clean(column: NoisyTable, coding: Coding) -> NDArray[np.float64]:
 def spending(public: Public) -> Spending:
     first, left = plan_columns(public)
     share = moments.share_of(public.domain, public.rows, PlannedBudget(left, public.change), TUNING)
-    return spend_by_schedule(public, first, left.part(1.0 - share), keen=True)
+    bought = spend_by_schedule(public, first, left.part(1.0 - share), keen=True)
+    return replace(bought, columns=public.noise_of_columns(first, POWER_OF_CELLS))
 
 
 def spend_by_schedule(public: Public, first: Amount, left: Amount, keen: bool) -> Spending:

@@ -23,6 +23,8 @@ SHARE_PER_ERROR, POWER_OF_ERROR = 1.8, 0.32
 """What single columns are worth in all, by the error e that the whole budget would leave in them: 1.8·e^0.32. Pairs err
 by about a multiple of e^0.68, on tables of all sizes, to which a share s of columns adds e/√s: the sum of squares is
 least at such a power."""
+POWER_OF_CELLS = 0.75
+"""Noise in many values is smoothed away in part, so that what a column errs by grows less than they do. Decision 27."""
 VALUES_OF_A_PAIR = 2.0
 """Each measured pair is news of both its columns as well, the more so the fewer values the other one has: of two
 columns with two values nearly as much as of both together."""
@@ -35,20 +37,20 @@ def measure_columns(
     """Every one-way marginal at a glance, and again with what it says that they are worth."""
     if len(domain.names) == 1:
         return measure_each(domain, curator, amount)
-    one_ways = measure_each(domain, curator, amount.part(GLANCE))
+    one_ways = measure_each(domain, curator, amount.part(GLANCE), POWER_OF_CELLS)
     # What follows reads noisy counts alone, so that it may decide what is paid next (adaptive composition).
     sets = expected_sets(estimate_total([*rows, *one_ways]), curator, len(domain.names))
     sizes = [domain.size(name) for name in domain.names]
     share = share_of_columns(error_of(one_ways, rows), sizes, sets, pure=amount.pure)
     if share <= GLANCE:
         return one_ways
-    again = measure_each(domain, curator, amount.part(share - GLANCE))
+    again = measure_each(domain, curator, amount.part(share - GLANCE), POWER_OF_CELLS)
     return [averaged(a, b) for a, b in zip(one_ways, again, strict=True)]
 
 
 def plan_columns(public: Public) -> tuple[Amount, Amount]:
     """What single columns are expected to get, and the rest."""
-    error = float(public.noise_of_columns(public.amount.part(GLANCE)).mean())
+    error = float(public.noise_of_columns(public.amount.part(GLANCE), POWER_OF_CELLS).mean())
     sizes = [int(size) for size in public.sizes]
     left = PlannedBudget(public.amount.part(1.0 - GLANCE), public.change)
     sets = expected_sets(public.rows, left, len(sizes))
