@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from understudy.boundary.schema.column import Categorical
@@ -14,7 +15,8 @@ from understudy.boundary.schema.domain import Domain, code_type
 from understudy.boundary.schema.partition import Grid
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables import counting
-from understudy.boundary.tables.counting import count_marginals, count_partitions
+from understudy.boundary.tables.counting import count_marginals, count_partitions, joined_sets
+from understudy.errors import InternalError
 
 
 def domain_of(sizes):
@@ -108,3 +110,94 @@ def test_partitions_are_counted_over_all_batches():
 @pytest.mark.parametrize(("size", "dtype"), [(1, "u1"), (256, "u1"), (257, "u2"), (65536, "u2"), (65537, "u4")])
 def test_codes_have_the_narrowest_type(size, dtype):
     assert code_type(size) == np.dtype(dtype)
+
+
+# ---------------------------------------------------------------- many rows, by the compiled loop
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch):
+    """The compiled loop for a few rows too."""
+    pytest.importorskip("numba")
+    monkeypatch.setattr(counting, "BLOCK", 7)
+
+
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=5), st.lists(st.integers(7, 30), max_size=4), st.integers(0, 99)
+)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_many_rows_are_counted_as_few(compiled, sizes, lengths, seed):
+    domain, rng = domain_of(sizes), np.random.default_rng(seed)
+    batches = batches_of(domain, lengths, rng)
+    sets = [*all_sets(domain), *(s[::-1] for s in all_sets(domain))]
+    sets = [sets[i] for i in rng.permutation(len(sets))[: rng.integers(1, len(sets) + 1)]]
+    for columns, counts in zip(sets, count_marginals(domain, sets, batches), strict=True):
+        assert counts.dtype == np.int64 and counts.shape == domain.shape(columns)
+        np.testing.assert_array_equal(counts, naive(domain, columns, batches))
+
+
+@pytest.mark.parametrize("sizes", [(256, 256), (2, 40_000), (65536, 2), (70_000, 3), (41, 41, 41), (1, 257)])
+def test_many_rows_of_large_columns_are_counted(compiled, sizes):
+    domain = domain_of(sizes)
+    rng = np.random.default_rng(0)
+    batches = batches_of(domain, [200], rng, dtype=np.int64)
+    (counts,) = count_marginals(domain, [domain.names], batches)
+    expected = np.zeros(counts.shape, dtype=np.int64)
+    np.add.at(expected, tuple(batches[0][c] for c in domain.names), 1)
+    np.testing.assert_array_equal(counts, expected)
+
+
+@given(st.lists(st.integers(1, 6), min_size=2, max_size=4), st.integers(0, 99))
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_many_rows_fall_into_the_cells_of_partitions(compiled, sizes, seed):
+    domain, rng = domain_of(sizes), np.random.default_rng(seed)
+    batches = batches_of(domain, [20, 9, 8], rng)
+    grids = []
+    for columns in [s for s in all_sets(domain) if s][::-1]:
+        groups = tuple(tuple(map(int, rng.integers(0, 3, domain.size(c)))) for c in columns)
+        grids += [Grid(columns, groups), _Apart(columns)]
+    for grid, counts in zip(grids, count_partitions(grids, batches), strict=True):
+        expected = sum(np.bincount(grid.assign(b), minlength=grid.cells) for b in batches)
+        np.testing.assert_array_equal(counts, expected)
+
+
+@dataclass(frozen=True)
+class _Apart:
+    """A partition that is not a grid."""
+
+    columns: tuple[str, ...]
+    cells: int = 2
+
+    def assign(self, codes):
+        return sum(codes[c].astype(np.intp) for c in self.columns) % 2
+
+
+def test_a_code_that_its_column_has_not_is_written_nowhere(compiled):
+    """The compiled loop checks no bounds: another's memory would be written to."""
+    domain = domain_of((3, 4))
+    batch = {"c0": np.full(50, 3, dtype=np.uint8), "c1": np.zeros(50, dtype=np.uint8)}
+    with pytest.raises(InternalError, match="a code is beyond the codes of its column"):
+        count_marginals(domain, [("c0", "c1")], [batch])
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=8), st.integers(0, 99))
+def test_each_set_is_part_of_a_joined_one_and_no_joined_one_is_larger_than_allowed(sizes, seed):
+    domain, rng = domain_of(sizes), np.random.default_rng(seed)
+    every = all_sets(domain)
+    sets = tuple(every[i] for i in rng.integers(0, len(every), 20))
+    joined = joined_sets(sets, domain.names, domain.shape(domain.names))
+    assert all(any(set(s) <= set(j) for j in joined) for s in sets) and len(joined) <= len(set(sets))
+    assert all(domain.cells(j) <= counting.MOST_JOINED_CELLS or set(j) in map(set, sets) for j in joined)
+
+
+def test_all_pairs_of_fifteen_columns_take_a_third_of_the_histograms():
+    domain = domain_of([16] * 15)
+    assert len(joined_sets(tuple(itertools.combinations(domain.names, 2)), domain.names, (16,) * 15)) <= 45
+
+
+def test_numpy_counts_many_rows_where_numba_is_missing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(counting, "_loops", lambda: None)
+    domain = domain_of((3, 4))
+    batches = batches_of(domain, [counting.BLOCK + 5], np.random.default_rng(0))
+    (counts,) = count_marginals(domain, [("c0", "c1")], batches)
+    assert counts.sum() == counting.BLOCK + 5

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import understudy as us
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables import cache
+from understudy.boundary.tables import cache, kept
 from understudy.boundary.tables.cache import CachedTable
 from understudy.boundary.tables.duck import DuckTable
 from understudy.boundary.tables.frame import FrameTable, is_plain
@@ -192,7 +192,7 @@ def test_pandas_frames_fit_like_arrow_tables() -> None:
     assert made[0].export_text() == made[1].export_text() == opened.export_text()
 
 
-def test_codes_are_read_once_and_only_if_they_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_codes_are_read_once_however_many_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     scans: list[tuple[str, ...]] = []
     honest = DuckTable._codes
     monkeypatch.setattr(DuckTable, "_codes", lambda self, d, c: scans.append(tuple(c)) or honest(self, d, c))
@@ -203,8 +203,14 @@ def test_codes_are_read_once_and_only_if_they_are_few(monkeypatch: pytest.Monkey
     fit = lambda: us.PrivateForest(50.0, depth=3, seed=1, noise_seed=1).fit(table, target="ill").export_text()  # noqa: E731
     quick, asked = fit(), len(scans)
     monkeypatch.setattr(cache, "MOST_CODE_BYTES", 10)
-    scans.clear()
-    assert fit() == quick and len(scans) > asked == 1
+    monkeypatch.setattr(kept, "MEMORY_SHARE", 1 << 60)  # all of them on disk
+    assert fit() == quick and len(scans) == 2 * asked == 2
+    monkeypatch.setattr(kept.Overflow, "write", full)
+    assert fit() == quick and len(scans) > 3  # without room on disk each question is a scan
+
+
+def full(*given: object) -> None:
+    raise OSError("the disk is full")
 
 
 def test_a_partition_of_no_column_is_counted_too() -> None:

@@ -15,7 +15,8 @@ from understudy.boundary.schema.column import Categorical, Integer
 from understudy.boundary.schema.late_imports import exp
 from understudy.boundary.schema.partition import Split, Tree
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables import cache, packing
+from understudy.boundary.tables import cache
+from understudy.boundary.tables import kept as kept_rows
 from understudy.boundary.tables.cache import CachedTable
 from understudy.boundary.tables.packing import WORD_BITS, PackedRows, Packing
 
@@ -72,7 +73,7 @@ def test_fifteen_columns_of_sixteen_codes_are_one_number():
 
 @pytest.mark.parametrize("room", [0, 1_000, 1 << 20])
 def test_rows_are_kept_in_memory_or_in_a_file_without_a_name(room: int, tmp_path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(packing, "spill_directory", lambda: str(tmp_path / "spill"))
+    monkeypatch.setattr(kept_rows, "spill_directory", lambda: str(tmp_path / "spill"))
     sizes = [9, 70_000, 300, 5, 90_000, 90_000]
     codes, domain = made(sizes, 1_000, 3), domain_of(sizes)
     layout = Packing(domain, domain.names)

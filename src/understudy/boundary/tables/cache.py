@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from understudy.boundary.schema.partition import Bundle, Grid, Partition
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.counting import CodeBatch, count_bundle, count_marginals, count_partitions
 from understudy.boundary.tables.duck import DuckTable
+from understudy.boundary.tables.kept import KeptCodes
 from understudy.boundary.tables.packing import PackedTable
 from understudy.boundary.tables.table import Table, read_codes
 from understudy.errors import InputError
@@ -30,7 +32,7 @@ MOST_GRID_COLUMNS = 3
 """The same for grids of more columns, and their counts are not remembered: such sets are seldom asked for twice."""
 
 MOST_CODE_BYTES = 1 << 27
-"""Codes of more rows than that are made again for every ask."""
+"""Codes of more rows than that are never laid side by side, but counted a batch at a time."""
 
 Key = TypeVar("Key", ColumnSet, Partition)
 
@@ -120,18 +122,18 @@ class CachedTable:
         return [counted[id(p)] for p in partitions]
 
     def _count_others(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
-        """From remembered codes where the rows are few enough; a server counts by itself."""
-        codes = self._codes.of(domain, tuple(dict.fromkeys(c for p in partitions for c in p.columns)))
-        if codes is None:
+        """From remembered codes; a server counts by itself."""
+        batches = self._codes.scanned(domain, tuple(dict.fromkeys(c for p in partitions for c in p.columns)))
+        if batches is None:
             return self._table.count_cells(domain, partitions)
-        return count_partitions(partitions, [codes])
+        return count_partitions(partitions, batches)
 
     def count_bundle(self, domain: Domain, bundle: Bundle) -> Iterator[NDArray[np.int64]]:
         """Every part of the bundle, one after the other; from remembered codes where there are any."""
         codes = self._codes.of(domain, bundle.columns)
         if codes is not None:
             return count_bundle(bundle, codes)  # faster by far: what the parts share is found once
-        counts = self._table.count_cells(domain, bundle.parts)
+        counts = self._count_others(domain, bundle.parts)
         return (n.reshape(part.shape) for n, part in zip(counts, bundle.parts, strict=True))
 
     def count_tally(self, domain: Domain, tally: GroupedSums) -> list[NDArray[np.int64]]:
@@ -173,64 +175,70 @@ class CachedTable:
         return [known[k] for k in keys]
 
 
-WITH_CODES = (DuckTable, PackedTable, EncodedTable)
-"""Tables that hand their rows to the cache as codes."""
-
-
 class _Codes:
     """The codes of the rows, read once for a strategy that asks for many trees, one after the other."""
 
     def __init__(self, table: Table) -> None:
         # A server that counts by itself hands over counts, and never the codes of a row.
-        self._table = table if isinstance(table, WITH_CODES) else None
+        self._table = table if isinstance(table, DuckTable | PackedTable | EncodedTable) else None
         self._domain: Domain | None = None
-        self._known: dict[str, NDArray[np.integer]] = {}
+        self._kept: KeptCodes | None = None
+        self._whole: dict[str, NDArray[np.integer]] = {}
 
     def of(self, domain: Domain, columns: ColumnSet) -> CodeBatch | None:
-        """The codes of these columns; None where there are too many rows to remember, or no codes to be had."""
+        """The codes of these columns, all rows of each; None where there are too many of them, or none to be had."""
         batches = self.scanned(domain, columns)
-        if batches is not None and not self._holds(columns):
+        if batches is None:
+            return None
+        if not self._holds(columns):
             for _ in batches:
                 if self._table is None:
-                    break
-        if columns and self._holds(columns):
-            return {c: self._known[c] for c in columns}
-        return None
+                    return None
+        if self._kept is None or self._kept.bytes > MOST_CODE_BYTES:
+            return None
+        absent = tuple(c for c in columns if c not in self._whole)
+        if absent:
+            parts = list(self._kept.batches(absent))
+            if not parts:
+                return None
+            # One batch need not be copied.
+            self._whole |= parts[0] if len(parts) == 1 else {c: np.concatenate([p[c] for p in parts]) for c in absent}
+        return {c: self._whole[c] for c in columns}
 
     def scanned(self, domain: Domain, columns: ColumnSet) -> Iterator[CodeBatch] | None:
-        """The same in batches; of more rows than can be remembered too, but then it is a scan each time."""
+        """The same in batches, of any number of rows."""
         # Mostly it is the same object, which needs no comparison of all codings.
         if domain is not self._domain and domain != self._domain:
-            self._domain, self._known = domain, {}
+            self._domain, self._kept, self._whole = domain, None, {}
         if not columns:
             return None  # without a column there is nothing to tell how many rows there are
-        if self._holds(columns):
-            return iter([{c: self._known[c] for c in columns}])
+        if self._kept is not None and self._holds(columns):
+            return self._kept.batches(columns)
         # All of them in one scan: two scans might give the rows in two orders.
-        asked = tuple(dict.fromkeys((*self._known, *columns)))
+        asked = tuple(dict.fromkeys((*(self._kept.columns if self._kept else ()), *columns)))
         if self._table is None:
             return None
         return self._scan(self._table, domain, asked)
 
     def _holds(self, columns: ColumnSet) -> bool:
-        return all(c in self._known for c in columns)
+        return self._kept is not None and set(columns) <= set(self._kept.columns)
 
     def _scan(
         self, table: DuckTable | PackedTable | EncodedTable, domain: Domain, columns: ColumnSet
     ) -> Iterator[CodeBatch]:
-        batches: list[CodeBatch] = []
-        room = MOST_CODE_BYTES
+        # What is in memory already, or kept by the table itself, need not be written to disk.
+        most, kept = (math.inf if isinstance(table, DuckTable) else MOST_CODE_BYTES), KeptCodes(columns)
         for batch in table._codes(domain, columns):  # of the same package
-            room -= sum(codes.nbytes for codes in batch.values())
-            if room < 0:  # never tried again: the table would be scanned in vain
-                self._table, self._known, batches = None, {}, []
-            else:
-                batches.append(batch)
+            if self._table is not None:
+                try:
+                    kept.add(batch)
+                except OSError:  # the disk is full
+                    most = -1
+                if kept.bytes > most:  # never tried again: the table would be scanned in vain
+                    self._table, self._kept, self._whole, kept = None, None, {}, KeptCodes(())
             yield batch
-        if len(batches) == 1:
-            self._known = dict(batches[0])  # as it is: one batch need not be copied
-        elif batches:
-            self._known = {c: np.concatenate([b[c] for b in batches]) for c in columns}
+        if self._table is not None:
+            self._kept, self._whole = kept, {}
 
 
 def _is_shared(domain: Domain, grid: Grid) -> bool:

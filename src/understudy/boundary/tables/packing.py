@@ -7,13 +7,10 @@ and a mask. No code is null, so that every row has every word.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,8 +20,8 @@ from understudy.boundary.schema.domain import ColumnSet, Domain, code_type
 from understudy.boundary.schema.late_imports import exp
 from understudy.boundary.schema.partition import Grid, Partition
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.connection import spill_directory
 from understudy.boundary.tables.counting import CodeBatch, count_marginals, count_partitions, group_rows
+from understudy.boundary.tables.kept import Overflow, memory_share
 from understudy.boundary.tables.sql import Expression, Source, select_codes, whole
 from understudy.boundary.tables.table import TableCard
 
@@ -32,8 +29,6 @@ WORD_BITS = 63
 """Bits of a word that are used: the 64th is a sign, and engines shift signed numbers."""
 BATCH = 1 << 17
 """Rows that are unpacked at a time: two blocks of `counting`."""
-MEMORY_SHARE = 16
-"""Words that would take more than this part of the machine's memory are kept in a file."""
 
 
 @dataclass(frozen=True)
@@ -108,11 +103,11 @@ class PackedRows:
             if left >= 0:
                 self._parts.append(part)
             else:
-                overflow = overflow or _Overflow(self.packing.words)
+                overflow = overflow or Overflow()
                 overflow.write(part)
             yield part
         if overflow is not None:
-            self._parts.append(overflow.mapped())
+            self._parts.append(overflow.mapped(np.dtype(np.int64)).reshape(-1, self.packing.words))
         self.complete = True
 
     def holds(self, columns: ColumnSet) -> bool:
@@ -122,34 +117,6 @@ class PackedRows:
         for words in self._parts:
             for first in range(0, len(words), BATCH):
                 yield self.packing.unpacked(words[first : first + BATCH], columns)
-
-
-class _Overflow:
-    """A file that only its user may read, and that is gone with its last reader, whatever happens to the process."""
-
-    def __init__(self, words: int) -> None:
-        folder = Path(spill_directory() or tempfile.gettempdir())
-        folder.mkdir(mode=0o700, exist_ok=True)
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed when it is mapped
-        self._words = words
-
-    def write(self, part: NDArray[np.int64]) -> None:
-        self._file.write(np.ascontiguousarray(part).data)
-
-    def mapped(self) -> NDArray[np.int64]:
-        self._file.flush()
-        found = np.memmap(self._file, dtype=np.int64, mode="r")
-        self._file.close()  # the mapping has a handle of its own
-        return np.asarray(found).reshape(-1, self._words)
-
-
-def memory_share() -> int:
-    """Bytes; a gigabyte's part where the system doesn't say how much memory there is."""
-    try:
-        whole_memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (ValueError, OSError, AttributeError):
-        whole_memory = 1 << 30
-    return whole_memory // MEMORY_SHARE
 
 
 def joined(parts: Sequence[bytes], words: int) -> NDArray[np.int64]:
