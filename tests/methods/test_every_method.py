@@ -39,11 +39,13 @@ CHANGED: dict[str, dict[str, Any]] = {
     "dp-ctgan": {"steps": 2, "lessons": 1, "hidden": 0, "rate": 0.2},
     "dp-gan": {"steps": 2, "lessons": 1, "hidden": 2, "pace": 0.01},
     "dp-select": {"distance": "L2", "sections": 2, "pool_share": 0.5},
+    "dualquery": {"rounds": 3, "drawn": 2},
     "generative-forest": {"trees": 3, "leaves": 8, "strength": 5.0},
     "mwem": {"rounds": 2},
     "pate-gan": {"rounds": 2, "votes": 3, "lessons": 1},
     "polya-tree": {"exponent": 1.0},
     "privbayes": {"usefulness": 0.5},
+    "privsyn": {"pairs": 2},
 }
 """Options that are not the defaults; every method that has some must be here."""
 

@@ -31,8 +31,8 @@ from understudy.parameters import one_of, suggestion
 AUTO, GROUP = "auto", "understudy.methods"
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 MethodName = Literal[
-    "auto", "aim", "dirichlet", "dp-arf", "dp-ctgan", "dp-gan", "dp-select", "generative-forest", "independent",
-    "marginals", "mst", "mwem", "pate-gan", "polya-tree", "privbayes", "rake",
+    "auto", "aim", "dirichlet", "dp-arf", "dp-ctgan", "dp-gan", "dp-select", "dualquery", "generative-forest",
+    "independent", "marginals", "mst", "mwem", "pate-gan", "polya-tree", "privbayes", "privsyn", "rake",
 ]  # fmt: skip
 """For editors, which complete it; a test holds it to `METHODS`, which is what counts."""
 PATIENCE, ROOM = 900.0, 8_000.0

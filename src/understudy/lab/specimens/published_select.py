@@ -96,7 +96,7 @@ def specimen(
     chosen, partial = printed.select(goal_of(drawn, domain, found, counted), size, wanted, delta, rng)
     facts = {"delta": delta, "epsilon_partial": partial, "pairs": [list(pair) for pair in found]}
     picked = {c: v[chosen] for c, v in drawn.items()}
-    return Specimen(SPECIMEN.name, _decoded(picked, domain, rng), printed.described(recipe) | facts)
+    return Specimen(SPECIMEN.name, decoded(picked, domain, rng), printed.described(recipe) | facts)
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ def known_schema(rows: Any, schema: Schema | None) -> Schema:
     return schema.with_columns(drafted[c.name] for c in schema.private)
 
 
-def _decoded(codes: CodeColumns, domain: Domain, rng: np.random.Generator) -> pa.Table:
+def decoded(codes: CodeColumns, domain: Domain, rng: np.random.Generator) -> pa.Table:
     values = with_rebuilt(decode(codes, domain, rng, uniform=True), domain.schema)
     rows = len(next(iter(codes.values())))
     # Identifiers are no part of the domain, but the released table has them.
