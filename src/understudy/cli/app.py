@@ -441,7 +441,7 @@ def audit(
 @app.command()
 def compare(
     data: Data,
-    methods: Annotated[str | None, _option("Methods, as in mst,aim \\[default: all].")] = None,
+    methods: Annotated[str | None, _option("Methods, as in mst,aim,arf \\[default: all with a guarantee].")] = None,
     epsilons: Annotated[str | None, _option("Budgets \\[default: 0.1,0.5,1,3,10].")] = None,
     seeds: Annotated[int, typer.Option(help="How often to repeat each of them.")] = 3,
     target: Target = None,
@@ -453,6 +453,10 @@ def compare(
         Path | None, _option("The folder of the study \\[default: DATA-study]; a study begun there goes on.")
     ] = None,
     jobs: Annotated[int, typer.Option(help="How many cases to run at a time.")] = 2,
+    attacks: Annotated[bool, _flag("--attacks", "Attack the rows of every trial, too.")] = False,
+    option: Annotated[
+        list[str] | None, _option("An option of one method, as in dp-gan.steps=50; may be repeated.")
+    ] = None,
     layout: Annotated[
         str | None,
         _option("Add the tables of a published work: adversarial-forests, selection or model-or-statistics."),
@@ -474,7 +478,7 @@ def compare(
     show_comparison(
         data, Output(json, quiet, figures=figures, figure_format=figure_format), methods=methods, epsilons=epsilons,
         schema=schema, out=out, layout=layout, seeds=seeds, delta=delta, target=target, groups=tuple(group or ()),
-        holdout=holdout, jobs=jobs,
+        holdout=holdout, jobs=jobs, attacks=attacks, options=option or (),
     )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ from understudy.lab.studies.documents.prediction_page import PredictionGrid
 from understudy.lab.studies.layout import check_layout
 from understudy.lab.studies.method_comparison import NOTICE, TrialAdvance, compare
 from understudy.lab.studies.study import Study, Summary, Trial
+from understudy.methods.params import parse_options
 from understudy.parameters import known_name, one_of
 from understudy.progress import Advance, Progress
 
@@ -54,6 +55,7 @@ def show_comparison(
     schema: Path | None,
     out: Path | None,
     layout: str | None,
+    options: Sequence[str] = (),
     **asked: Any,
 ) -> None:
     """Runs the study, or what is left of it, and writes its report.
@@ -67,6 +69,7 @@ def show_comparison(
         asked["methods"] = listed("methods", methods)
     if epsilons is not None:
         asked["epsilons"] = tuple(_number(e) for e in listed("epsilons", epsilons))
+    asked["options"] = options_by_method(options)
     known = schema_of(data, schema)
     # Before the work, and to standard error: whoever reads only the result has chosen by it already.
     if not output.silent:
@@ -87,6 +90,21 @@ def listed(name: str, text: str) -> tuple[str, ...]:
     if not all(parts):
         raise InputError(f"{name} ({text!r}) must be a list with commas between its parts", text)
     return parts
+
+
+def options_by_method(texts: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Options as they are typed, each with its method before it.
+
+    >>> options_by_method(["dp-gan.steps=50", "rake.rounds=9"])
+    {'dp-gan': {'steps': '50'}, 'rake': {'rounds': '9'}}
+    """
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        method, dot, own = text.partition(".")
+        if not dot or "=" in method:
+            raise InputError(f"option ({text!r}) must name a method and its option, as in dp-gan.steps=50", text)
+        found.setdefault(method, []).append(own)
+    return {method: parse_options(own) for method, own in found.items()}
 
 
 def _number(text: str) -> float:

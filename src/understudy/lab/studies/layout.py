@@ -17,6 +17,7 @@ from typing import Any
 
 from understudy.lab.evaluation.measure import MeasurePart, MeasureResult
 from understudy.lab.studies.study import Study, Trial, summarize
+from understudy.methods.registry import METHODS
 from understudy.parameters import one_of
 
 NOTHING = "–"
@@ -229,6 +230,12 @@ ROADMAP = (
     ("pmse", "pMSE"),
     ("pearson", "Difference of correlations"),
     ("tv1", "Difference of single columns"),
+    ("tstr-gap-groups", "Largest gap between groups in TSTR"),
+    ("parity-gap", "Error of parity between groups"),
+    ("attack-membership-distance", "Membership attack by distance: advantage"),
+    ("attack-membership-density", "Membership attack by density: advantage"),
+    ("attack-inference", "Attribute inference: advantage"),
+    ("attack-copies", "Copied rows: share above that of the hold-out"),
 )
 
 
@@ -248,6 +255,15 @@ def _roadmap_tables(study: Study) -> Iterator[TextTable]:
             yield TextTable(title, heads, tuple(rows))
     rows = [(m, study.families[m], *(_cost(study, m, e) for e in study.epsilons)) for m in study.methods]
     yield TextTable("Running time in seconds", heads, tuple(rows))
+    rows = [(m, study.families[m], _guarantee(study, m)) for m in study.methods]
+    yield TextTable("Privacy used, and how it is accounted for", ("method", "family", "guarantee"), tuple(rows))
+
+
+def _guarantee(study: Study, method: str) -> str:
+    if method not in study.guaranteed or method not in METHODS:
+        return "none, whatever ε is named"
+    spent = ", ".join(f"{e:g}" for e in study.epsilons)
+    return f"ε = {spent} at δ = {study.delta:g}: {METHODS[method].guarantee}"
 
 
 LAYOUTS: dict[str, Callable[[Study], Iterator[TextTable]]] = {
