@@ -125,7 +125,7 @@ def write(
     """The page as a file; what was found so far is read from, and added to, the file of the same name in .jsonl."""
     size, path = size or SelectionSize(), Path(path)
     trials = list(study(path.with_suffix(".jsonl"), Path(folder), schemas, seed, size, listening(progress)))
-    write_atomically(path, render(trials, sweeps(size, list(schemas)), size.swept).encode(), private=False)
+    write_atomically(path, render(trials, sweeps(size, list(schemas)), size.swept).encode(), private=True)
     return path
 
 
