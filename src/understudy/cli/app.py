@@ -453,6 +453,7 @@ def compare(
         Path | None, _option("The folder of the study \\[default: DATA-study]; a study begun there goes on.")
     ] = None,
     jobs: Annotated[int, typer.Option(help="How many cases to run at a time.")] = 2,
+    positive: Annotated[str | None, _option("A value of the target, to be told from all others.")] = None,
     attacks: Annotated[bool, _flag("--attacks", "Attack the rows of every trial, too.")] = False,
     option: Annotated[
         list[str] | None, _option("An option of one method, as in dp-gan.steps=50; may be repeated.")
@@ -478,7 +479,7 @@ def compare(
     show_comparison(
         data, Output(json, quiet, figures=figures, figure_format=figure_format), methods=methods, epsilons=epsilons,
         schema=schema, out=out, layout=layout, seeds=seeds, delta=delta, target=target, groups=tuple(group or ()),
-        holdout=holdout, jobs=jobs, attacks=attacks, options=option or (),
+        holdout=holdout, jobs=jobs, positive=positive, attacks=attacks, options=option or (),
     )  # fmt: skip
 
 
@@ -616,6 +617,49 @@ def site(
 
 
 # --- studies of public tables
+
+
+Seeds = Annotated[int, typer.Option(help="How often to repeat everything.", min=1)]
+Jobs = Annotated[int, typer.Option(help="How many cases to run at a time.")]
+MostRows = Annotated[int | None, typer.Option(help="Learn from at most so many rows of a table.", min=20)]
+
+
+@study_app.command("forests")
+def study_forests(
+    folder: PublicTables,
+    out: Annotated[Path, typer.Option(help="The folder to write to; a study begun there goes on.")] = Path("forests"),
+    tables: Tables = None,
+    seeds: Seeds = 3,
+    rows: MostRows = None,
+    no_pictures: Annotated[bool, _flag("--no-pictures", "Only the tables.")] = False,
+    jobs: Jobs = 2,
+    quiet: Quiet = False,
+) -> None:
+    """Adversarial forests, their published private form and honest methods, beside the printed figures."""
+    from understudy.cli.study_commands import show_forests
+
+    show_forests(folder, out, tables or [], seeds=seeds, rows=rows, pictures=not no_pictures, jobs=jobs, quiet=quiet)
+
+
+@study_app.command("model-or-statistics")
+def study_model_or_statistics(
+    folder: PublicTables,
+    out: Annotated[Path, typer.Option(help="The folder to write to; a study begun there goes on.")] = Path(
+        "model-or-statistics"
+    ),
+    seeds: Seeds = 3,
+    rows: Annotated[int, typer.Option(help="Learn from at most so many rows.", min=20)] = 10_000,
+    steps: Annotated[int, typer.Option(help="Steps of the networks that learn by gradients.", min=1)] = 50,
+    methods: Annotated[str | None, _option("Methods, as in rake,dp-gan \\[default: those of the document].")] = None,
+    jobs: Jobs = 2,
+    quiet: Quiet = False,
+) -> None:
+    """Networks against noisy counts at equal budgets, with attacks and figures by group."""
+    from understudy.cli.study_commands import show_model_or_statistics
+
+    show_model_or_statistics(
+        folder, out, methods=methods, seeds=seeds, rows=rows, steps=steps, jobs=jobs, quiet=quiet
+    )  # fmt: skip
 
 
 @study_app.command("nonparametric")

@@ -217,7 +217,7 @@ def test_an_option_is_part_of_the_question(beside: tuple[Path, Study]):
 
 def task() -> StudyTask:
     options = (("dp-gan", (("pace", 0.5), ("steps", 3))),)
-    return StudyTask(people(), people(20), schema(), 1e-6, "job", ("smoker",), ("tv1",), options)
+    return StudyTask(people(), people(20), schema(), 1e-6, "job", ("smoker",), ("tv1",), options, "cook")
 
 
 def test_a_task_travels_unchanged():
@@ -316,6 +316,8 @@ def test_cases_are_distinct_and_in_order():
         ({"options": {"mst": {}}, "methods": ["aim"]}, "there are options for 'mst', which takes no part"),
         ({"options": {"dp-gan": {"step": 3}}}, "option 'step' of method dp-gan is not known; did you mean 'steps'?"),
         ({"options": {"dp-gan": {"steps": 0}}}, "steps (0) must be"),
+        ({"positive": "cook"}, "name the target too"),
+        ({"positive": "judge", "target": "job"}, "'judge' is no declared value of 'job'"),
         ({"holdout": people(0)}, "the hold-out has 0 rows"),
     ],
 )

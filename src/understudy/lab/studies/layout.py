@@ -16,6 +16,7 @@ from importlib.resources import files
 from typing import Any
 
 from understudy.lab.evaluation.measure import MeasurePart, MeasureResult
+from understudy.lab.evaluation.measures.nearest_distances import numbers_without
 from understudy.lab.studies.study import Study, Trial, summarize
 from understudy.methods.registry import METHODS
 from understudy.parameters import one_of
@@ -38,6 +39,9 @@ CLASSIFIER, TREE = "logistic regression", "decision tree"
 REMARKS = {
     37: "Printed for the healthcare table, but a copy of table 4: the features are those of the insurance table.",
     39: "Printed for the healthcare table, but its features are those of the insurance table.",
+    42: "Cancer or not, as in the document: who always says “not Cancer” is right about as often.",
+    55: "Cancer or not, as in the document: who always says “not Cancer” is right about as often.",
+    80: "Cancer or not, as in the document: who always says “not Cancer” is right about as often.",
     9: "The document leaves the target among the features of the insurance table, so its figures say little.",
     19: "The document leaves the target among the features of the insurance table, so its figures say little.",
     29: "The document leaves the target among the features of the insurance table, so its figures say little.",
@@ -92,7 +96,7 @@ def _rows(
         printed = {_plain(row[0]): row[1:] for row in entry["rows"]}
     parts = _parts(study, epsilon, measure)
     # Of these two the document prints one figure for all rows, in a line without a name; ours is that of one part.
-    wholes = {"classification": CLASSIFIER, "reconstruction": f"without {LEFT_OUT.get(data, study.target)}"}
+    wholes = {"classification": CLASSIFIER, "reconstruction": numbers_without(LEFT_OUT.get(data, study.target))}
     if quantity in wholes:
         found = parts.get(wholes[quantity])
         if found is not None:

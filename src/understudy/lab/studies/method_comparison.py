@@ -13,6 +13,7 @@ from typing import Any
 
 from understudy.boundary.privacy.budget import DEFAULT_DELTA
 from understudy.boundary.schema.schema import Schema
+from understudy.errors import InputError
 from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.holdout import HoldoutSplit
 from understudy.lab.specimens.all_specimens import SPECIMENS
@@ -74,6 +75,7 @@ def compare(
     seeds: int = 3,
     delta: float = DEFAULT_DELTA,
     target: str | None = None,
+    positive: str | None = None,
     groups: Sequence[str] = (),
     holdout: Any = None,
     measures: Sequence[str] | None = None,
@@ -109,6 +111,7 @@ def compare(
         seeds: How often each of them is tried.
         delta: The δ of all of them.
         target: A column to predict.
+        positive: A declared value of it: classifiers then say whether a row has it or another, instead of which it has.
         groups: Columns that divide people.
         holdout: Real rows to measure by.
         measures: The names of some measures; by default all.
@@ -134,6 +137,7 @@ def compare(
     task = StudyTask(
         split.train, split.holdout, schema=schema, delta=delta, target=target, groups=tuple(groups), measures=wanted,
         options=stated,
+        positive=positive,
     )  # fmt: skip
     _check_columns(task)
     if not isinstance(progress, Progress):
@@ -218,10 +222,17 @@ def _question(split: HoldoutSplit, task: StudyTask, key: bytes) -> StudyQuestion
         measures=task.measures,
         version=version("understudy"),
         options=json.dumps(task.options) if task.options else "",
+        positive=task.positive,
     )
 
 
 def _check_columns(task: StudyTask) -> None:
     """Refuses a target or groups that no trial could be evaluated by, before any is run."""
     few, held = task.train.slice(0, FEW), task.holdout.slice(0, FEW)
-    Comparison.of(few, few, holdout=held, schema=task.schema, target=task.target, groups=task.groups)
+    found = Comparison.of(few, few, holdout=held, schema=task.schema, target=task.target, groups=task.groups)
+    if task.positive is not None:
+        if task.target is None:
+            raise InputError(
+                f"positive ({task.positive!r}) is a value of the target; name the target too", task.positive
+            )
+        found.one_against_rest(task.positive)

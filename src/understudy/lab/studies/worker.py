@@ -20,7 +20,7 @@ from understudy.errors import UnderstudyError, located
 from understudy.lab.attacks.attack_measures import measure_attacks
 from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.evaluation import MEASURES
-from understudy.lab.evaluation.measure import MeasureResult
+from understudy.lab.evaluation.measure import TARGET, MeasureResult
 from understudy.lab.jobs.worker_pool import Broken, WorkerPool, python_command, serve
 from understudy.lab.specimens.all_specimens import SPECIMENS, specimen
 from understudy.lab.studies.record import from_dict, to_dict
@@ -46,13 +46,15 @@ class StudyTask:
     measures: tuple[str, ...]
     options: Stated = ()
     """What single methods are told, by their names."""
+    positive: str | None = None
+    """The value of the target that classifiers are asked for, against all others; none asks for all classes."""
 
     def attempt(self, case: Case) -> Trial:
         """Time and memory are those of the rows' making; what evaluating them takes is not counted."""
         self._warm_up()
         begun = time.perf_counter()
         try:
-            synthetic = self._synthetic(case)
+            synthetic = self.synthetic(case)
         except Exception as error:
             return case.failed(sentence(error), time.perf_counter() - begun, peak_megabytes())
         # Taken here: a peak never falls, and evaluating may need more memory than the method did.
@@ -65,9 +67,9 @@ class StudyTask:
     def _warm_up(self) -> None:
         """Loads what every method uses, which may take longer than a method; if it fails, so will the method."""
         with contextlib.suppress(Exception):
-            dataclasses.replace(self, train=self.train.slice(0, FEW), target=None)._synthetic(WARM_UP)
+            dataclasses.replace(self, train=self.train.slice(0, FEW), target=None).synthetic(WARM_UP)
 
-    def _synthetic(self, case: Case) -> pa.Table:
+    def synthetic(self, case: Case) -> pa.Table:
         """Rows with seeded noise: repeatable, without a guarantee, and never kept. So a draft of a schema will do."""
         if case == BASELINE:
             return self.train
@@ -103,7 +105,11 @@ class StudyTask:
             groups=self.groups,
             seed=case.seed,
         )
-        found = {m.name: m.of(comparison) for m in MEASURES if m.name in self.measures}
+        asked = comparison
+        if self.positive is not None:
+            asked = comparison.one_against_rest(self.positive)
+        wanted = [m for m in MEASURES if m.name in self.measures]
+        found = {m.name: m.of(asked if TARGET in m.needs else comparison) for m in wanted}
         return found | measure_attacks(comparison, self.measures)
 
     def to_bytes(self) -> bytes:
@@ -111,6 +117,7 @@ class StudyTask:
         import pyarrow as pa
 
         facts: dict[str, Any] = {"delta": self.delta, "target": self.target, "groups": self.groups}
+        facts["positive"] = self.positive
         facts |= {"measures": self.measures, "options": self.options}
         sink = pa.BufferOutputStream()
         sink.write(json.dumps(facts | {"schema": self.schema.dumps()}).encode() + b"\n")
