@@ -695,9 +695,20 @@ def study_selection(
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("selection.html"),
     tables: Tables = None,
     seed: Annotated[int, typer.Option(help="Seed of the first release.", min=0)] = 0,
+    pools: Annotated[str, _option("Methods that make pools, as in mst,dp-gan.")] = "independent,privbayes,mst",
+    epsilons: Annotated[str, _option("Budgets.")] = "1,2,4,8",
+    swept: Annotated[str, _option("The pool over which parameters are varied.")] = "mst",
+    swept_epsilons: Annotated[str, _option("The budgets at which they are.")] = "2",
+    seeds: Seeds = 5,
+    swept_seeds: Annotated[int, typer.Option(help="How often to repeat what is varied.", min=0)] = 2,
+    rows: MostRows = None,
+    steps: Annotated[int | None, typer.Option(help="Steps of a network, where it is the pool.", min=1)] = None,
     quiet: Quiet = False,
 ) -> None:
     """Rows selected from pools, privately and as published, for every parameter."""
     from understudy.cli.study_commands import show_selection
 
-    show_selection(folder, out, tables or [], seed=seed, quiet=quiet)
+    show_selection(
+        folder, out, tables or [], seed=seed, quiet=quiet, pools=pools, epsilons=epsilons, swept=swept,
+        swept_epsilons=swept_epsilons, seeds=seeds, swept_seeds=swept_seeds, rows=rows, steps=steps,
+    )  # fmt: skip

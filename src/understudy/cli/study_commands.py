@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 from understudy.cli.locations import beside, schema_of
 from understudy.cli.screen import (
     Output,
@@ -33,6 +34,7 @@ from understudy.lab.studies.layout import check_layout
 from understudy.lab.studies.method_comparison import NOTICE, TrialAdvance, compare
 from understudy.lab.studies.study import Study, Summary, Trial
 from understudy.methods.params import parse_options
+from understudy.methods.registry import find_method
 from understudy.parameters import known_name, one_of
 from understudy.progress import Advance, Progress
 
@@ -106,6 +108,10 @@ def options_by_method(texts: Sequence[str]) -> dict[str, dict[str, str]]:
             raise InputError(f"option ({text!r}) must name a method and its option, as in dp-gan.steps=50", text)
         found.setdefault(method, []).append(own)
     return {method: parse_options(own) for method, own in found.items()}
+
+
+def _budget(text: str) -> float:
+    return Budget(_number(text), DEFAULT_DELTA).epsilon
 
 
 def _number(text: str) -> float:
@@ -261,14 +267,24 @@ def show_nonparametric(out: Path, seed: int, quiet: bool) -> None:
     tell(f"The page is {out}.")
 
 
-def show_selection(folder: Path, out: Path, tables: Sequence[str], seed: int, quiet: bool) -> None:
+def show_selection(
+    folder: Path, out: Path, tables: Sequence[str], seed: int, quiet: bool, *, pools: str, epsilons: str, swept: str,
+    swept_epsilons: str, **more: Any,
+) -> None:  # fmt: skip
+    """The experiments on selection; `more` are the other fields of a `SelectionSize`."""
     check_report(out, endings=(".html",), name="out")
+    size = selection.SelectionSize(
+        listed("pools", pools), tuple(map(_budget, listed("epsilons", epsilons))), swept=swept,
+        swept_epsilons=tuple(map(_budget, listed("swept-epsilons", swept_epsilons))), **more,
+    )  # fmt: skip
+    for pool in (*size.pools, swept):
+        find_method(pool)
     wanted = tuple(tables) or SELECTED
     for table in wanted:
         known_name("table", table, names())
     if not folder.is_dir():
         raise InputError(f"{str(folder)!r} must be the folder of the public tables", folder)
-    schemas, size = {t: bundled_schema(t) for t in wanted}, selection.SelectionSize()
+    schemas = {t: bundled_schema(t) for t in wanted}
     with progress(len(list(selection.cases(size, list(schemas)))), quiet) as begin:
         selection.write(out, folder, schemas, seed=seed, size=size, progress=begin)
     tell(f"The page is {out}.")
