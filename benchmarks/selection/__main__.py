@@ -28,9 +28,12 @@ from understudy.lab.studies.layout import TextTable
 
 def main() -> None:
     asked = _parser().parse_args()
-    size = SelectionSize(tuple(asked.pools), tuple(asked.epsilons), asked.seeds, asked.swept, 2.0, asked.swept_seeds)
+    size = SelectionSize(
+        tuple(asked.pools), tuple(asked.epsilons), asked.seeds, asked.swept, tuple(asked.swept_epsilons),
+        asked.swept_seeds, asked.rows, asked.steps,
+    )  # fmt: skip
     schemas = {name: schema(name) for name in asked.tables}
-    page = RAW / "selection.html"
+    page = RAW / f"{asked.page}.html"
     if not asked.report:
         selection.write(page, DATA, schemas, 0, size, lambda text: print(text, flush=True))
     with JobRecord.open(page.with_suffix(".jsonl")) as record:
@@ -65,6 +68,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--epsilons", nargs="+", type=float, default=list(usual.epsilons))
     parser.add_argument("--seeds", type=int, default=usual.seeds)
     parser.add_argument("--swept", default=usual.swept)
+    parser.add_argument("--swept-epsilons", nargs="+", type=float, default=list(usual.swept_epsilons))
+    parser.add_argument("--rows", type=int, help="at most so many rows to learn from")
+    parser.add_argument("--steps", type=int, help="of networks, where they are a pool")
+    parser.add_argument("--page", default="selection", help="the name of page and record")
     parser.add_argument("--swept-seeds", type=int, default=usual.swept_seeds)
     return parser
 

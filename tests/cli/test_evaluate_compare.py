@@ -27,7 +27,7 @@ def few_measures(monkeypatch: pytest.MonkeyPatch) -> None:
     cheap = tuple(m for m in MEASURES if m.name in ("tv1", "tv2"))
     for module in (
         "understudy.lab.evaluation.evaluation",
-        "understudy.lab.studies.method_comparison",
+        "understudy.lab.studies.study",
         "understudy.cli.evaluation_commands",
     ):
         monkeypatch.setattr(f"{module}.MEASURES", cheap)

@@ -441,7 +441,7 @@ def audit(
 @app.command()
 def compare(
     data: Data,
-    methods: Annotated[str | None, _option("Methods, as in mst,aim \\[default: all].")] = None,
+    methods: Annotated[str | None, _option("Methods, as in mst,aim,arf \\[default: all with a guarantee].")] = None,
     epsilons: Annotated[str | None, _option("Budgets \\[default: 0.1,0.5,1,3,10].")] = None,
     seeds: Annotated[int, typer.Option(help="How often to repeat each of them.")] = 3,
     target: Target = None,
@@ -453,6 +453,11 @@ def compare(
         Path | None, _option("The folder of the study \\[default: DATA-study]; a study begun there goes on.")
     ] = None,
     jobs: Annotated[int, typer.Option(help="How many cases to run at a time.")] = 2,
+    positive: Annotated[str | None, _option("A value of the target, to be told from all others.")] = None,
+    attacks: Annotated[bool, _flag("--attacks", "Attack the rows of every trial, too.")] = False,
+    option: Annotated[
+        list[str] | None, _option("An option of one method, as in dp-gan.steps=50; may be repeated.")
+    ] = None,
     layout: Annotated[
         str | None,
         _option("Add the tables of a published work: adversarial-forests, selection or model-or-statistics."),
@@ -474,7 +479,7 @@ def compare(
     show_comparison(
         data, Output(json, quiet, figures=figures, figure_format=figure_format), methods=methods, epsilons=epsilons,
         schema=schema, out=out, layout=layout, seeds=seeds, delta=delta, target=target, groups=tuple(group or ()),
-        holdout=holdout, jobs=jobs,
+        holdout=holdout, jobs=jobs, positive=positive, attacks=attacks, options=option or (),
     )  # fmt: skip
 
 
@@ -614,6 +619,49 @@ def site(
 # --- studies of public tables
 
 
+Seeds = Annotated[int, typer.Option(help="How often to repeat everything.", min=1)]
+Jobs = Annotated[int, typer.Option(help="How many cases to run at a time.")]
+MostRows = Annotated[int | None, typer.Option(help="Learn from at most so many rows of a table.", min=20)]
+
+
+@study_app.command("forests")
+def study_forests(
+    folder: PublicTables,
+    out: Annotated[Path, typer.Option(help="The folder to write to; a study begun there goes on.")] = Path("forests"),
+    tables: Tables = None,
+    seeds: Seeds = 3,
+    rows: MostRows = None,
+    no_pictures: Annotated[bool, _flag("--no-pictures", "Only the tables.")] = False,
+    jobs: Jobs = 2,
+    quiet: Quiet = False,
+) -> None:
+    """Adversarial forests, their published private form and honest methods, beside the printed figures."""
+    from understudy.cli.study_commands import show_forests
+
+    show_forests(folder, out, tables or [], seeds=seeds, rows=rows, pictures=not no_pictures, jobs=jobs, quiet=quiet)
+
+
+@study_app.command("model-or-statistics")
+def study_model_or_statistics(
+    folder: PublicTables,
+    out: Annotated[Path, typer.Option(help="The folder to write to; a study begun there goes on.")] = Path(
+        "model-or-statistics"
+    ),
+    seeds: Seeds = 3,
+    rows: Annotated[int, typer.Option(help="Learn from at most so many rows.", min=20)] = 10_000,
+    steps: Annotated[int, typer.Option(help="Steps of the networks that learn by gradients.", min=1)] = 50,
+    methods: Annotated[str | None, _option("Methods, as in rake,dp-gan \\[default: those of the document].")] = None,
+    jobs: Jobs = 2,
+    quiet: Quiet = False,
+) -> None:
+    """Networks against noisy counts at equal budgets, with attacks and figures by group."""
+    from understudy.cli.study_commands import show_model_or_statistics
+
+    show_model_or_statistics(
+        folder, out, methods=methods, seeds=seeds, rows=rows, steps=steps, jobs=jobs, quiet=quiet
+    )  # fmt: skip
+
+
 @study_app.command("nonparametric")
 def study_nonparametric(
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("nonparametric.html"),
@@ -647,9 +695,20 @@ def study_selection(
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("selection.html"),
     tables: Tables = None,
     seed: Annotated[int, typer.Option(help="Seed of the first release.", min=0)] = 0,
+    pools: Annotated[str, _option("Methods that make pools, as in mst,dp-gan.")] = "independent,privbayes,mst",
+    epsilons: Annotated[str, _option("Budgets.")] = "1,2,4,8",
+    swept: Annotated[str, _option("The pool over which parameters are varied.")] = "mst",
+    swept_epsilons: Annotated[str, _option("The budgets at which they are.")] = "2",
+    seeds: Seeds = 5,
+    swept_seeds: Annotated[int, typer.Option(help="How often to repeat what is varied.", min=0)] = 2,
+    rows: MostRows = None,
+    steps: Annotated[int | None, typer.Option(help="Steps of a network, where it is the pool.", min=1)] = None,
     quiet: Quiet = False,
 ) -> None:
     """Rows selected from pools, privately and as published, for every parameter."""
     from understudy.cli.study_commands import show_selection
 
-    show_selection(folder, out, tables or [], seed=seed, quiet=quiet)
+    show_selection(
+        folder, out, tables or [], seed=seed, quiet=quiet, pools=pools, epsilons=epsilons, swept=swept,
+        swept_epsilons=swept_epsilons, seeds=seeds, swept_seeds=swept_seeds, rows=rows, steps=steps,
+    )  # fmt: skip

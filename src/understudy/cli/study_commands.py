@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from understudy.boundary.privacy.budget import DEFAULT_DELTA, Budget
 from understudy.cli.locations import beside, schema_of
 from understudy.cli.screen import (
     Output,
@@ -25,12 +27,14 @@ from understudy.datasets import schema as bundled_schema
 from understudy.errors import InputError, ReleaseError, shown
 from understudy.lab.evaluation.evaluation import NOTICE as INTERNAL
 from understudy.lab.evaluation.measure import Measure
-from understudy.lab.studies.documents import nonparametric, prediction_grid
+from understudy.lab.studies.documents import forests, model_or_statistics, nonparametric, prediction_grid
 from understudy.lab.studies.documents import selection_study as selection
 from understudy.lab.studies.documents.prediction_page import PredictionGrid
 from understudy.lab.studies.layout import check_layout
 from understudy.lab.studies.method_comparison import NOTICE, TrialAdvance, compare
 from understudy.lab.studies.study import Study, Summary, Trial
+from understudy.methods.params import parse_options
+from understudy.methods.registry import find_method
 from understudy.parameters import known_name, one_of
 from understudy.progress import Advance, Progress
 
@@ -54,6 +58,7 @@ def show_comparison(
     schema: Path | None,
     out: Path | None,
     layout: str | None,
+    options: Sequence[str] = (),
     **asked: Any,
 ) -> None:
     """Runs the study, or what is left of it, and writes its report.
@@ -67,6 +72,7 @@ def show_comparison(
         asked["methods"] = listed("methods", methods)
     if epsilons is not None:
         asked["epsilons"] = tuple(_number(e) for e in listed("epsilons", epsilons))
+    asked["options"] = options_by_method(options)
     known = schema_of(data, schema)
     # Before the work, and to standard error: whoever reads only the result has chosen by it already.
     if not output.silent:
@@ -87,6 +93,25 @@ def listed(name: str, text: str) -> tuple[str, ...]:
     if not all(parts):
         raise InputError(f"{name} ({text!r}) must be a list with commas between its parts", text)
     return parts
+
+
+def options_by_method(texts: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Options as they are typed, each with its method before it.
+
+    >>> options_by_method(["dp-gan.steps=50", "rake.rounds=9"])
+    {'dp-gan': {'steps': '50'}, 'rake': {'rounds': '9'}}
+    """
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        method, dot, own = text.partition(".")
+        if not dot or "=" in method:
+            raise InputError(f"option ({text!r}) must name a method and its option, as in dp-gan.steps=50", text)
+        found.setdefault(method, []).append(own)
+    return {method: parse_options(own) for method, own in found.items()}
+
+
+def _budget(text: str) -> float:
+    return Budget(_number(text), DEFAULT_DELTA).epsilon
 
 
 def _number(text: str) -> float:
@@ -242,22 +267,69 @@ def show_nonparametric(out: Path, seed: int, quiet: bool) -> None:
     tell(f"The page is {out}.")
 
 
-def show_selection(folder: Path, out: Path, tables: Sequence[str], seed: int, quiet: bool) -> None:
+def show_selection(
+    folder: Path, out: Path, tables: Sequence[str], seed: int, quiet: bool, *, pools: str, epsilons: str, swept: str,
+    swept_epsilons: str, **more: Any,
+) -> None:  # fmt: skip
+    """The experiments on selection; `more` are the other fields of a `SelectionSize`."""
     check_report(out, endings=(".html",), name="out")
+    size = selection.SelectionSize(
+        listed("pools", pools), tuple(map(_budget, listed("epsilons", epsilons))), swept=swept,
+        swept_epsilons=tuple(map(_budget, listed("swept-epsilons", swept_epsilons))), **more,
+    )  # fmt: skip
+    for pool in (*size.pools, swept):
+        find_method(pool)
     wanted = tuple(tables) or SELECTED
     for table in wanted:
         known_name("table", table, names())
     if not folder.is_dir():
         raise InputError(f"{str(folder)!r} must be the folder of the public tables", folder)
-    schemas, size = {t: bundled_schema(t) for t in wanted}, selection.SelectionSize()
+    schemas = {t: bundled_schema(t) for t in wanted}
     with progress(len(list(selection.cases(size, list(schemas)))), quiet) as begin:
         selection.write(out, folder, schemas, seed=seed, size=size, progress=begin)
     tell(f"The page is {out}.")
 
 
+def show_forests(folder: Path, out: Path, tables: Sequence[str], *, quiet: bool, **size: Any) -> None:
+    """The tables and pictures of the document on adversarial forests; `size` is that of a `ForestsPlan`."""
+    wanted = _tables(folder, tables, {name: (forests.FILES.get(name, f"{name}.csv"),) for name in forests.TARGETS})
+    _make_folder(out)
+    plan = forests.ForestsPlan(**size)
+    schemas = {name: bundled_schema(name) for name in wanted}
+    with reported(out, quiet) as told:
+        drawing = None if quiet else partial(tell, error=True)
+        chapters = forests.study(folder, schemas, out, plan, told, drawing)
+    forests.write(chapters, out, plan)
+    _print_written(out / forests.PAGE, out / forests.TABLES)
+
+
+def show_model_or_statistics(
+    folder: Path, out: Path, *, methods: str | None, seeds: int, rows: int, steps: int, jobs: int, quiet: bool
+) -> None:
+    """The verdict on networks and counts."""
+    _tables(folder, [], {model_or_statistics.TABLE: model_or_statistics.FILES})
+    named = model_or_statistics.METHODS if methods is None else listed("methods", methods)
+    plan = model_or_statistics.StudyPlan(named, seeds=seeds, rows=rows, steps=steps, jobs=jobs)
+    _make_folder(out)
+    with reported(out, quiet) as told:
+        found = model_or_statistics.study(folder, bundled_schema(model_or_statistics.TABLE), out, plan, told)
+    model_or_statistics.write(found, out)
+    verdict = model_or_statistics.verdict(found)
+    if verdict.rows:
+        print_table(verdict.title, verdict.heads, verdict.rows)
+        tell(verdict.note)
+    _print_written(out / model_or_statistics.PAGE, out / model_or_statistics.VERDICT)
+
+
+def _print_written(page: Path, tables: Path) -> None:
+    tell(f"The page is {page}; its short form is {tables}.")
+    tell(INTERNAL)
+
+
 def show_prediction(folder: Path, out: Path, tables: Sequence[str], repeats: int, quick: bool, quiet: bool) -> None:
     """Runs the grid on the tables that the folder holds, and writes its page and its numbers."""
-    names = _tables(folder, tables)
+    files = {name: (prediction_grid.FILES.get(name, f"{name}.csv"),) for name in prediction_grid.TARGETS}
+    names = _tables(folder, tables, files)
     _make_folder(out)
     tried: tuple[Sequence[int], Sequence[int], Sequence[float]] = (
         prediction_grid.DEPTHS, prediction_grid.TREES, prediction_grid.EPSILONS,
@@ -275,15 +347,15 @@ def show_prediction(folder: Path, out: Path, tables: Sequence[str], repeats: int
     tell(f"The page is {out / 'prediction-grid.html'}; the numbers are beside it.")
 
 
-def _tables(folder: Path, asked: Sequence[str]) -> list[str]:
-    """Those that were asked for, or all that are there."""
+def _tables(folder: Path, asked: Sequence[str], files: Mapping[str, Sequence[str]]) -> list[str]:
+    """Those that were asked for, or all whose files are there."""
     for name in asked:
-        one_of("table", name, prediction_grid.TARGETS)
-    files = {name: prediction_grid.FILES.get(name, f"{name}.csv") for name in prediction_grid.TARGETS}
-    there = [name for name, file in files.items() if (folder / file).is_file()]
+        one_of("table", name, files)
+    lacking = {name: [f for f in some if not (folder / f).is_file()] for name, some in files.items()}
+    there = [name for name in files if not lacking[name]]
     absent = next((name for name in asked if name not in there), None)
     if absent is not None or not there:
-        missing = files[absent or "votes"]
+        missing = lacking[absent or list(files)[-1]][0]
         raise InputError(f"{str(folder)!r} has no {missing}; give the folder of the public tables", folder)
     if asked:
         return [name for name in there if name in asked]

@@ -24,7 +24,7 @@ from understudy.errors import BudgetExhausted, MethodError
 from understudy.inference.model import CodeColumns, Model
 from understudy.inference.row_selection import DISTANCES, PooledModel
 from understudy.methods.forecast.spending import Public, Spending, after_columns
-from understudy.methods.method import CHOOSES_SEVERAL, MODEL_FIRST, Calibrated, Method, Recipe, Traits, Variant
+from understudy.methods.method import CHOOSES_SEVERAL, Calibrated, Method, Recipe, Traits, Variant
 from understudy.methods.mst import Mst
 from understudy.methods.params import Params, parameter
 from understudy.methods.parts.networks import Report, Watch
@@ -270,7 +270,7 @@ METHOD = Method(
     limits="can't make what its pool lacks",
     build=lambda options, params: DpSelect(Mst(options.targets), targets=options.targets, **asdict(params)),
     params=SelectParams,
-    traits=Traits(family=MODEL_FIRST, selects=True),
+    traits=Traits(selects=True),
     spending=spending,
     variants=(Variant(mutants=CHOOSES_SEVERAL),),
 )

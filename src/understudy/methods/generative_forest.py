@@ -24,7 +24,7 @@ from understudy.inference.particles.particles import Particles
 from understudy.methods.dp_arf.dp_arf import CalibratedDpArf, DpArfState
 from understudy.methods.dp_arf.proxy_trees import CandidateTree, TrainingSample
 from understudy.methods.dp_arf.tuning import TUNING, DpArfTuning
-from understudy.methods.method import CHOOSES_SEVERAL, MODEL_FIRST, Method, Traits, Variant
+from understudy.methods.method import CHOOSES_SEVERAL, Method, Variant
 from understudy.methods.params import Params, parameter
 from understudy.methods.parts.one_ways import measure_columns, public_rows
 from understudy.methods.parts.workload import Workload
@@ -171,7 +171,6 @@ METHOD = Method(
     limits="pairs err more than those of rake, out of whose answers it is grown",
     build=lambda options, params: GenerativeForestRecipe(options.targets, params),
     params=GenerativeForestParams,
-    traits=Traits(family=MODEL_FIRST),
     spending=rake.spending,
     variants=(Variant(mutants=CHOOSES_SEVERAL),),
 )

@@ -31,7 +31,8 @@ BINS, POLYA = "bins", "polya"
 """Where numbers get their bins from, if no schema has them: of one width, or from noisy counts of halves."""
 
 STATISTICS_FIRST, MODEL_FIRST = "statistics-first", "model-first"
-"""Families: rows drawn from noisy statistics, or a model of the rows that noise is added to or that is counted anew."""
+"""Families: rows drawn from noisy counts, whatever model is fitted to them; or a network that learns by noisy gradients
+or votes."""
 
 
 class Calibrated(Protocol):

@@ -27,6 +27,8 @@ from understudy.pages.formatting import valued, written
 from understudy.pages.palette import series_style, var
 
 Point = tuple[float, float, float, float]
+MOST_MARKED = 40
+"""Points of a curve that are marked one by one, and stand in its table; of a longer one the table has every so many."""
 GAP = 14.5
 """Between the baselines of two labels."""
 
@@ -38,10 +40,15 @@ class Series:
     name: str
     points: tuple[Point, ...]
 
-    @property
-    def drawable(self) -> tuple[Point, ...]:
-        """The points that a logarithmic axis has a place for, by x; an interval that is unknown is its mean."""
-        known = [p for p in self.points if p[0] > 0 and math.isfinite(p[0]) and math.isfinite(p[1])]
+    @classmethod
+    def line(cls, name: str, across: Sequence[float], up: Sequence[float]) -> Series:
+        """A curve without intervals: both of their ends are at the value."""
+        return cls(name, tuple((x, y, y, y) for x, y in zip(across, up, strict=True)))
+
+    def drawable(self, logarithmic: bool = True) -> tuple[Point, ...]:
+        """The points that the axis has a place for, by x; an interval that is unknown is its mean."""
+        known = [p for p in self.points if math.isfinite(p[0]) and math.isfinite(p[1])]
+        known = [p for p in known if p[0] > 0 or not logarithmic]
         # A single seed has no interval: NaN would otherwise reach the coordinates.
         return tuple((x, mean, _or(low, mean), _or(high, mean)) for x, mean, low, high in sorted(known))
 
@@ -81,15 +88,16 @@ def curves(
     reference: Reference | None = None,
     note: str = "",
     width: float = 640.0,
+    logarithmic: bool = True,
 ) -> Figure:
-    """A line for each series over a logarithmic axis, with its interval as a band and its name at its end."""
-    drawn = [(i, s.name, s.drawable) for i, s in enumerate(series) if s.drawable]
+    """A line for each series, with its interval as a band and its name at its end; over a logarithmic axis, or not."""
+    drawn = [(i, s.name, s.drawable(logarithmic)) for i, s in enumerate(series) if s.drawable(logarithmic)]
     reference = _drawable(reference)
     names = [name for _, name, _ in drawn]
     labels = [*names, reference.name] if reference else names
     bottom = 44 + max(230.0, GAP * len(labels))
     room = min(max(map(width_of, labels), default=0.0), 150.0)
-    x, y = _scales(drawn, reference, width - room - 34, bottom)
+    x, y = _scales(drawn, reference, width - room - 34, bottom, logarithmic)
     marks = [heading(title, width)]
     marks += left_axis(y, x.start, x.end) + _budget_axis(drawn, x, bottom)
     marks.append(text(0, 34, up, size=SMALL, quiet=True))
@@ -104,11 +112,13 @@ def curves(
 Drawn = Sequence[tuple[int, str, tuple[Point, ...]]]
 
 
-def _scales(drawn: Drawn, reference: Reference | None, right: float, bottom: float) -> tuple[Scale, Scale]:
+def _scales(
+    drawn: Drawn, reference: Reference | None, right: float, bottom: float, logarithmic: bool
+) -> tuple[Scale, Scale]:
     values = [v for *_, points in drawn for p in points for v in p[1:]]
     if reference:
         values.append(reference.value)
-    x = Scale.over((p[0] for *_, points in drawn for p in points), 52, right, logarithmic=True)
+    x = Scale.over((p[0] for *_, points in drawn for p in points), 52, right, logarithmic=logarithmic)
     return x.widened(0.03), Scale.over(values, bottom, 46).widened(0.04)
 
 
@@ -133,6 +143,8 @@ def _line(name: str, points: Sequence[Point], x: Scale, y: Scale, index: int) ->
     marks = element("path", d=path(along), fill="none", stroke=colour, stroke_width=2, stroke_dasharray=dash or None)
     if len(points) == 1:  # no path leads through one point: its interval is drawn in place of a band
         marks = line(along[0][0], y(points[0][2]), along[0][0], y(points[0][3]), colour, 1.5)
+    if len(points) > MOST_MARKED:
+        return marks
     for (place, height), (at, mean, low, high) in zip(along, points, strict=True):
         dot = element("circle", cx=place, cy=height, r=3, fill=colour)
         marks += tip(dot, f"{name} at {written(at)}: {mean:.4g} ({low:.4g} to {high:.4g})")
@@ -165,7 +177,7 @@ def _numbers(drawn: Drawn, reference: Reference | None, across: str) -> Numbers:
     rows = [
         (name, written(at), *(f"{v:.4g}" for v in (mean, low, high)))
         for _, name, points in drawn
-        for at, mean, low, high in points
+        for at, mean, low, high in points[:: -(-len(points) // MOST_MARKED)]
     ]
     rows += [(reference.name, "any", f"{reference.value:.4g}", "", "")] if reference else []
     return Numbers(("name", across, "mean", "low", "high"), tuple(rows))

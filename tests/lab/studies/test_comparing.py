@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,7 @@ from understudy.lab.jobs.worker_pool import Broken, WorkerPool, python_command
 from understudy.lab.studies import worker
 from understudy.lab.studies.method_comparison import TrialAdvance, compare
 from understudy.lab.studies.record import FILE, KEY
-from understudy.lab.studies.study import BASELINE, Case, Study, cases
+from understudy.lab.studies.study import BASELINE, TRIAL_MEASURES, WITHOUT_GUARANTEE, Case, Study, cases
 from understudy.lab.studies.worker import StudyTask, peak_megabytes, sentence, trials
 from understudy.methods.method import STATISTICS_FIRST
 
@@ -163,8 +164,60 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path):
     assert not list(study.failures()) and (out / "results.csv").exists()
 
 
+@pytest.fixture(scope="module")
+def beside(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Study]:
+    """A method beside one without a guarantee, attacked, with an option."""
+    out = tmp_path_factory.mktemp("beside")
+    wish: dict[str, Any] = FAST | {"epsilons": [1, 5], "measures": ["tv1"], "target": "job"}
+    options = {"arf": {"num_trees": "3"}}
+    return out, compare(
+        people(), schema(), methods=["arf", "independent"], attacks=True, options=options, out=out, **wish
+    )
+
+
+def test_a_specimen_takes_part_and_never_wins(beside: tuple[Path, Study]):
+    study = beside[1]
+    assert not list(study.failures()) and study.families["arf"] == WITHOUT_GUARANTEE
+    assert study.methods == ("arf", "independent") and study.guaranteed == ("independent",)
+    (tv1,) = (m for m in study.measures if m.name == "tv1")
+    assert {study.best(e, tv1)[0] for e in (1.0, 5.0)} == {"independent"}  # type: ignore[index]
+    assert {r.method for r in study.ranking(1.0)} == {"independent"}
+
+
+def test_what_knows_no_epsilon_is_run_once(beside: tuple[Path, Study]):
+    """Its seconds are the same to the last digit, which no second run would have."""
+    out, study = beside
+    (first,), (second,) = study.of("arf", 1.0), study.of("arf", 5.0)
+    assert (first.epsilon, second.epsilon) == (1.0, 5.0)
+    assert first.figures == second.figures and first.seconds == second.seconds
+    ours = [study.of("independent", e)[0].seconds for e in (1.0, 5.0)]
+    assert ours[0] != ours[1]
+    # Another ε asked for later is known, too; only the other method is run.
+    steps: list[TrialAdvance] = []
+    wish: dict[str, Any] = FAST | {"epsilons": [2], "measures": ["tv1"], "target": "job"}
+    compare(
+        people(), schema(), methods=["arf"], attacks=True, options={"arf": {"num_trees": 3}}, out=out,
+        progress=steps.append, **wish,
+    )  # fmt: skip
+    assert [(s.done, s.total, s.recorded) for s in steps] == [(2, 2, 2)]
+
+
+def test_every_trial_is_attacked(beside: tuple[Path, Study]):
+    attacked = {m.name for m in TRIAL_MEASURES if m.name.startswith("attack-")}
+    assert all(attacked < set(t.figures) for t in beside[1].trials)
+    copied = beside[1].baseline["attack-copies"]
+    assert len(attacked) == 7 and copied.value is not None
+
+
+def test_an_option_is_part_of_the_question(beside: tuple[Path, Study]):
+    wish: dict[str, Any] = FAST | {"epsilons": [1], "measures": ["tv1"], "target": "job"}
+    with pytest.raises(us.ReleaseError, match="the options changed"):
+        compare(people(), schema(), methods=["arf"], attacks=True, out=beside[0], **wish)
+
+
 def task() -> StudyTask:
-    return StudyTask(people(), people(20), schema(), 1e-6, "job", ("smoker",), ("tv1",))
+    options = (("dp-gan", (("pace", 0.5), ("steps", 3))),)
+    return StudyTask(people(), people(20), schema(), 1e-6, "job", ("smoker",), ("tv1",), options, "cook")
 
 
 def test_a_task_travels_unchanged():
@@ -260,6 +313,11 @@ def test_cases_are_distinct_and_in_order():
         ({"groups": ["age"]}, "the group 'age' is a number"),
         ({"measures": ["tv9"]}, "measure 'tv9' is not known; the measures are tv1, tv2"),
         ({"measures": []}, "at least one measure"),
+        ({"options": {"mst": {}}, "methods": ["aim"]}, "there are options for 'mst', which takes no part"),
+        ({"options": {"dp-gan": {"step": 3}}}, "option 'step' of method dp-gan is not known; did you mean 'steps'?"),
+        ({"options": {"dp-gan": {"steps": 0}}}, "steps (0) must be"),
+        ({"positive": "cook"}, "name the target too"),
+        ({"positive": "judge", "target": "job"}, "'judge' is no declared value of 'job'"),
         ({"holdout": people(0)}, "the hold-out has 0 rows"),
     ],
 )

@@ -25,7 +25,12 @@ from understudy.lab.studies.documents.nonparametric import (
     worst_pair,
     write,
 )
-from understudy.lab.studies.documents.nonparametric_page import NonparametricStudy, pictures, render
+from understudy.lab.studies.documents.nonparametric_page import (
+    NonparametricStudy,
+    RatioCloud,
+    pictures,
+    render,
+)
 from understudy.lab.studies.layout import TextTable
 from understudy.pages.curves import Box
 
@@ -135,3 +140,38 @@ def test_real_columns_have_a_table_of_their_own(small: NonparametricStudy) -> No
     columns = TextTable("Distances of real columns", ("column", "by noise"), (("charges", "3.2"),), "Lower is better.")
     page = render(dataclasses.replace(small, columns=columns))
     assert "On real columns" in page and "charges" in page and "On real columns" not in render(small)
+
+
+def test_posterior_draws_are_densities_and_their_mean_is_theirs(small: NonparametricStudy) -> None:
+    for found in small.draws.values():
+        draws = np.array(found.draws)
+        assert len(draws) == 30
+        assert draws.mean(axis=1) == pytest.approx(np.ones(30)) and np.mean(found.histogram) == pytest.approx(1.0)
+        assert np.array(found.mean) == pytest.approx(draws.mean(axis=0))
+        assert np.mean(found.predictive) == pytest.approx(1.0)
+    assert set(small.draws) == {law.name for law in LAWS}
+
+
+def test_a_cloud_counts_what_lies_above_its_line() -> None:
+    cloud = RatioCloud("t", 1.0, (0.5, 1.5, math.inf, -math.inf), "note")
+    assert cloud.above == 0.5
+    drawn = next(f for f in pictures(dataclasses.replace(study(1, SMALL), clouds=[cloud])) if f.title == "t")
+    assert "50.0% of 4 runs lie above the line, 25.0% at infinity" in drawn.standalone()
+
+
+def test_clouds_are_of_the_very_runs_that_give_delta(small: NonparametricStudy) -> None:
+    """Where all values are apart, a run is above every line as soon as the redrawn row was copied."""
+    tree, shared, apart = small.clouds
+    assert len(tree.ratios) == len(shared.ratios) == SMALL.runs
+    assert all(math.isfinite(r) for r in tree.ratios)
+    assert {r for r in apart.ratios if not math.isfinite(r)} <= {math.inf}
+
+
+def test_a_larger_exponent_is_cheaper(small: NonparametricStudy) -> None:
+    price = small.exponent_price
+    assert price is not None and list(price.exact) == sorted(price.exact, reverse=True)
+    trees = [PolyaPrior(10.0, SMALL.depth, p) for p in price.at]
+    assert price.exact == tuple(t.log_ratio_limit(50) for t in trees)
+    assert all(seen <= exact + 1e-9 for seen, exact in zip(price.simulated, price.exact, strict=True))
+    assert len(small.exponents) == 2 * len(LAWS)
+    assert "The exponent p" in render(small)

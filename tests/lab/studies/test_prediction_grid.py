@@ -24,6 +24,7 @@ from understudy.lab.studies.documents.prediction_grid import (
     PredictionData,
     grouped_education,
     prediction_grid,
+    repeated_counts,
     save,
     town,
 )
@@ -33,8 +34,14 @@ from understudy.lab.studies.documents.prediction_page import (
     PRIVATE_FOREST,
     PRIVATE_TREE,
     TREE,
+    Id3Result,
+    PredictionGrid,
+    PredictionOutcome,
     heat,
+    id3_rows,
     render,
+    repeated,
+    single_figures,
 )
 from understudy.predictors.classifiers import PrivateForest, PrivateGreedyTree
 from understudy.predictors.tree_picture import tree_figure
@@ -73,8 +80,10 @@ def test_every_size_is_there_once(folder: Path, tmp_path: Path) -> None:
     save(grid, tmp_path)
     page = (tmp_path / "prediction-grid.html").read_text()
     assert (
-        page == render(grid) and page.count("<svg") == 2 * 3 + 2 * 2
-    )  # mean and variance of three predictors, and of forests at each ε
+        page == render(grid) and page.count("<svg") == 2 * 3 + 2 * 2 + 1 + 7
+    )  # mean and variance of three predictors, and of forests at each ε; ID3; the single figures
+    assert (tmp_path / "prediction-grid.html").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "prediction-grid.json").stat().st_mode & 0o777 == 0o600
     body = json.loads((tmp_path / "prediction-grid.json").read_text())
     assert len(body["outcomes"]) == len(grid.outcomes) and 0.5 <= body["baselines"]["votes"] < 0.6
 
@@ -148,3 +157,53 @@ def test_a_large_tree_is_cut_short_and_says_so() -> None:
     assert "more branches" in tree_figure(forest, 1).svg
     with pytest.raises(InputError, match="must be from 0 to 1"):
         tree_figure(forest, 2)
+
+
+def test_a_count_that_is_asked_again_and_again(folder: Path) -> None:
+    """The share's spread is that of Laplace noise: of 1,000 answers all but a few within a tenth, at a large ε."""
+    data = PredictionData.read("votes", folder, schema("votes"))
+    found = repeated_counts(data, epsilon=1.0)
+    republicans = float(np.mean(data.codes["Class"] == 1))
+    assert found.value == "republican" and found.exact == pytest.approx(republicans)
+    shares = np.array(found.shares)
+    assert len(shares) == 1_000 and len(np.unique(shares)) > 10
+    # Of n rows the share moves by about b/n·√2 (b = 1 here, n = 300), so a tenth is more than twenty deviations.
+    assert np.abs(shares - found.exact).max() < 0.1
+    drowned = repeated_counts(data, epsilon=0.001)
+    assert 0.0 <= min(drowned.shares) < 0.1 and 0.9 < max(drowned.shares) <= 1.0
+    ElementTree.fromstring(repeated(found).standalone())
+
+
+def made(**figures: float) -> PredictionGrid:
+    outcomes = [
+        PredictionOutcome("votes", method, depth, trees, epsilon, (0.1 * depth + 0.001 * trees,))
+        for method, epsilon in ((TREE, None), (FOREST, None), (PRIVATE_FOREST, 0.01), (PRIVATE_FOREST, 1.0))
+        for depth in (1, 3)
+        for trees in ((1,) if method == TREE else (1, 100))
+    ]
+    id3 = (Id3Result("votes", (0.9, 0.7), {0.5: (0.6, 0.5)}),)
+    return PredictionGrid(tuple(outcomes), {"votes": 0.6}, {"votes": 300}, 1, town(repeats=20), id3=id3)
+
+
+def test_depth_and_trees_each_by_itself_are_means_over_the_other() -> None:
+    drawn = {f.title: f for f in single_figures(made(), "votes")}
+    assert list(drawn) == [
+        f"votes: {TREE}, by depth",
+        f"votes: {FOREST}, by depth",
+        f"votes: {FOREST}, by trees",
+        f"votes: {PRIVATE_FOREST}, by depth",
+        f"votes: {PRIVATE_FOREST}, by trees",
+        f"votes: {PRIVATE_FOREST}, ε = 0.01, by trees",
+    ]
+    # Depth 1, over 1 and 100 trees: (0.101 + 0.200) / 2; 100 trees, over depth 1 and 3: (0.2 + 0.4) / 2.
+    by_depth, by_trees = drawn[f"votes: {FOREST}, by depth"], drawn[f"votes: {FOREST}, by trees"]
+    assert ("forest", "1", "0.1505", "0.1505", "0.1505") in by_depth.numbers.rows
+    assert ("forest", "100", "0.3", "0.3", "0.3") in by_trees.numbers.rows
+    small = drawn[f"votes: {PRIVATE_FOREST}, ε = 0.01, by trees"]
+    assert {row[0] for row in small.numbers.rows} == {"depth 1", "depth 3", "commonest class"}
+
+
+def test_id3_stands_beside_what_was_printed() -> None:
+    assert id3_rows(made()) == [("votes", "0.800", "0.600", "0.550", "0.40")]
+    page = render(made())
+    assert "ID3, plain and private" in page and "votes: private ID3" in page

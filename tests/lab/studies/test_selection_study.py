@@ -58,7 +58,7 @@ min = 0
 max = 1
 """
 )
-SMALL = SelectionSize(("independent",), (2.0,), 1, "independent", 2.0, 1)
+SMALL = SelectionSize(("independent",), (2.0,), 1, "independent", (2.0,), 1)
 
 
 def table(rows: int, seed: int) -> pa.Table:
@@ -103,13 +103,55 @@ def test_selection_finds_what_its_pool_does_not_know(folder: Path) -> None:
 
 
 def test_the_plan_of_a_study() -> None:
-    size = SelectionSize(("independent", "mst"), (1.0, 8.0), 3, "mst", 2.0, 1)
+    size = SelectionSize(("independent", "mst"), (1.0, 8.0), 3, "mst", (2.0,), 1)
     planned = list(cases(size, ["adult", "covertype"]))
     assert len(list(compared(size, "adult"))) == 2 * 2 * 3
     assert {c.seed for c in planned} == {0, 1, 2}
     assert {c.epsilon for c in planned if c.seed} == {1.0, 8.0}  # sweeps have one seed
     names = {(s.method, s.parameter) for s in sweeps(size, ["adult"])}
     assert names == {(m, p) for m in (SELECT, PUBLISHED) for p in ("ε-ratio", "pool size", "distance", "sections")}
+
+
+def test_sweeps_are_measured_against_their_own_pool_at_every_epsilon() -> None:
+    size = SelectionSize(("independent",), (1.0,), 1, "mst", (2.0, 8.0), 1, rows=50, steps=7)
+    planned = list(dict.fromkeys(cases(size, ["adult"])))
+    assert all((c.rows, c.steps) == (50, 7) for c in planned)
+    for sweep in sweeps(size, ["adult"]):
+        for case in sweep.cases.values():
+            assert case.epsilon == sweep.epsilon and case.pool == "mst"
+            assert planned.index(case.pool_alone) < planned.index(case)
+    assert {s.epsilon for s in sweeps(size, ["adult"])} == {2.0, 8.0}
+
+
+def test_steps_are_those_of_a_pool_that_learns_by_them() -> None:
+    case = SelectionCase("adult", POOL, "dp-gan", 1.0, steps=7)
+    assert selection.pool_of(case, "income").config.steps == 7  # type: ignore[attr-defined]
+    assert selection.pool_of(replace(case, pool="mst"), "income") == selection.pool_of(
+        replace(case, pool="mst", steps=0), "income"
+    )
+
+
+def test_acc_diff_is_taken_seed_by_seed() -> None:
+    """0.9 less 0.8 and 0.5 less 0.6 are 0.1 and −0.1; a seed without its pool does not count."""
+    pool, ours = SelectionCase("adult", POOL, "mst", 1.0), selection.honest("adult", "mst", 1.0)
+    found = SelectionResults(
+        [
+            replace(trial(replace(case, seed=seed), 0.0, 0.0), accuracy=accuracy)
+            for case, seed, accuracy in ((pool, 0, 0.8), (pool, 1, 0.6), (ours, 0, 0.9), (ours, 1, 0.5), (ours, 2, 0.1))
+        ]
+    )
+    gain = found.gain(ours)
+    assert gain is not None and gain.seeds == 2 and gain.mean == pytest.approx(0.0)
+    assert gain.high > 0.1 and found.gain(replace(ours, epsilon=2.0)) is None
+
+
+def test_a_page_has_acc_diff_over_epsilon_and_by_parameter() -> None:
+    size = SelectionSize(("mst",), (1.0, 2.0), 1, "mst", (1.0, 2.0), 1)
+    trials = [trial(case, 0.05, 0.8) for case in dict.fromkeys(cases(size, ["adult"]))]
+    page = render(trials, sweeps(size, ["adult"]), "mst")
+    assert "adult, pool mst: acc-diff" in page and "Accuracy of a tree of depth 10" in page
+    assert "dp-select: ε-ratio, ε = 1" in page and "as printed: sections, ε = 2" in page
+    assert "acc-diff, points" in page
 
 
 def test_unknown_tables_and_pools_are_refused(folder: Path) -> None:

@@ -13,7 +13,7 @@ from understudy.errors import InputError
 from understudy.lab.evaluation.measure import MeasurePart, MeasureResult
 from understudy.lab.studies.layout import LAYOUTS, lay_out
 from understudy.lab.studies.report import pictures, render, render_brief
-from understudy.lab.studies.study import Trial, summarize
+from understudy.lab.studies.study import WITHOUT_GUARANTEE, Trial, summarize
 from understudy.methods.method import MODEL_FIRST, STATISTICS_FIRST
 
 
@@ -38,6 +38,16 @@ def test_two_families_are_set_against_each_other():
     page = render(study(families=families))
     assert "the best of each family" in page and "nothing to set against them" not in page
     assert study(families=families).best(1.0, study().measures[0], MODEL_FIRST)[0] == EVIL  # type: ignore[index]
+
+
+def test_what_has_no_guarantee_is_marked_and_wins_nothing():
+    families = {"rake": WITHOUT_GUARANTEE, "mst": STATISTICS_FIRST, EVIL: MODEL_FIRST}
+    found = study(families=families)
+    assert found.best(1.0, found.measures[0])[0] == "mst"  # type: ignore[index]
+    assert "rake" not in {r.method for r in found.ranking(1.0)}
+    page = render(found, "model-or-statistics")
+    assert "rake (no guarantee)" in page and "mst (no guarantee)" not in page
+    assert "none, whatever ε is named" in page
 
 
 def test_pictures_are_drawn_and_saved(tmp_path: Path):
@@ -104,7 +114,7 @@ def test_the_second_document_prints_trees():
 
 def test_the_third_document_prints_nothing():
     titles = [g.title for g in lay_out(study(), "model-or-statistics")]
-    assert titles[:2] == ["TSTR accuracy", "TSTR AUC"] and titles[-1] == "Running time in seconds"
+    assert titles[:2] == ["TSTR accuracy", "TSTR AUC"] and titles[-2] == "Running time in seconds"
     assert lay_out(study(), "model-or-statistics")[1].rows[-1][:2] == ("real rows", "–")
 
 

@@ -100,12 +100,26 @@ def simulated_delta(
 
     It is that of typical rows and a typical change: an estimate of an average, and no bound.
     """
-    above = 0
-    for _ in range(runs):
+    ratios = simulated_ratios(rows, draws, theta=theta, sigma=sigma, sample=sample, runs=runs, rng=rng)
+    return float((ratios > epsilon).mean())
+
+
+def simulated_ratios(
+    rows: int,
+    draws: int,
+    theta: float,
+    sigma: float,
+    sample: Callable[[int, np.random.Generator], Floats],
+    runs: int,
+    rng: np.random.Generator,
+) -> Floats:
+    """Of each run, ln of how much likelier z is from x than from x with one row redrawn; it may be infinite."""
+    found = np.empty(runs)
+    for run in range(runs):
         x = sample(rows, rng)
         y = x.copy()
         y[rng.integers(rows)] = sample(1, rng)[0]
         values, counts = np.unique(x, return_counts=True)
         picked = urn(counts, draws, theta, sigma, rng)
-        above += log_ratio(x, y, np.concatenate([values, rng.random(draws)])[picked], theta, sigma) > epsilon
-    return above / runs
+        found[run] = log_ratio(x, y, np.concatenate([values, rng.random(draws)])[picked], theta, sigma)
+    return found

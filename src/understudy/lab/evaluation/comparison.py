@@ -319,6 +319,28 @@ class Comparison:
             seed=seed,
         )
 
+    def one_against_rest(self, value: str) -> Comparison:
+        """The same tables with a target of two classes: this value of it, and any other."""
+        assert self.target is not None
+        variable = self[self.target]
+        check_positive(variable.column, value)
+        # A declared value that no table holds is a class without rows.
+        place = variable.labels.index(value) if value in variable.labels else -1
+        two = dataclasses.replace(variable, labels=(f"not {value}", value))
+
+        def merged(sample: RowSample) -> RowSample:
+            codes = sample.codes[variable.name]
+            known = np.where(codes == len(variable.labels), 2, (codes == place).astype(np.int64))
+            return dataclasses.replace(sample, codes={**sample.codes, variable.name: known})
+
+        return dataclasses.replace(
+            self,
+            variables=tuple(two if v is variable else v for v in self.variables),
+            real=merged(self.real),
+            synthetic=merged(self.synthetic),
+            holdout=None if self.holdout is None else merged(self.holdout),
+        )
+
     def has(self, need: str) -> bool:
         return {
             HOLDOUT: self.holdout is not None,
@@ -358,6 +380,16 @@ class Comparison:
         """Real rows to test a classifier on: the hold-out."""
         assert self.holdout is not None
         return self.holdout
+
+
+def check_positive(column: Column, value: str) -> None:
+    """Refuses what is no declared value of the target: whether a row holds it would be told by the answer."""
+    declared = [str(v) for v in _declared(column)]
+    if not declared:
+        raise InputError(f"{column.name!r} has no declared values to be one against the rest; declare them", column)
+    if value not in declared:
+        listing = ", ".join(declared[:8])
+        raise InputError(f"{value!r} is no declared value of {column.name!r}; they are {listing}", value)
 
 
 def _is_in(column: Column, rows: Rows) -> bool:

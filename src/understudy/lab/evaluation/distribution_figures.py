@@ -197,13 +197,12 @@ def _place(curve: DensityPicture, index: int, found: Sequence[tuple[float, float
     return f"{way} of the way from {curve.labels[0]} to {curve.labels[-1]}"
 
 
-def scatter(cloud: ScatterPicture) -> Figure:
+def scatter(cloud: ScatterPicture, title: str = "Rows of both tables") -> Figure:
     """Real rows as dots, synthetic ones as rings, on the two axes along which the real rows vary most."""
     width, size = 560.0, 400.0
     rows = [(x, y) for x, y in (*cloud.real, *cloud.synthetic) if math.isfinite(x) and math.isfinite(y)]
     across = Scale.over((x for x, _ in rows), 44, width - 8).widened(0.03)
     up = Scale.over((y for _, y in rows), HEAD + size - 40, HEAD).widened(0.03)
-    title = "Rows of both tables"
     first, second = (f"{percent(share)} of the variance" for share in cloud.explained)
     marks = head(title, width=width)
     marks.append(element("rect", x=44, y=HEAD, width=width - 52, height=size - 40, fill="none", stroke=var("rule")))

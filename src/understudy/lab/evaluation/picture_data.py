@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +38,18 @@ class DensityPicture:
     real: tuple[float, ...]
     synthetic: tuple[float, ...]
     distance: float
+
+
+@dataclass(frozen=True)
+class OverlayPicture:
+    """A column of numbers in the real table and in those of several methods, over the same points."""
+
+    column: str
+    points: tuple[float, ...]
+    curves: dict[str, tuple[float, ...]]
+    """By name, the real rows first."""
+    cumulative: bool
+    """Shares of the rows up to each point, where a density would hide heavy values."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +165,30 @@ def _density(variable: Variable, real: Numbers, synthetic: Numbers, distance: fl
     # Three labels, which fit under any picture; where the points are numbers, the axis has round ones instead.
     labels = tuple(_tick(variable, float(points[i]), float(np.ptp(points))) for i in (0, POINTS // 2, -1))
     return DensityPicture(variable.name, tuple(map(float, points)), labels, curve, other, distance)
+
+
+REAL_ROWS = "real"
+
+
+def overlay(comparisons: Mapping[str, Comparison], name: str) -> OverlayPicture:
+    """One column of all tables; the comparisons share their real rows."""
+    some = next(iter(comparisons.values()))
+    tables = {REAL_ROWS: some.real, **{method: c.synthetic for method, c in comparisons.items()}}
+    values = {table: s.values[name][np.isfinite(s.values[name])] for table, s in tables.items()}
+    values = {table: v for table, v in values.items() if len(v)}
+    if not values:
+        return OverlayPicture(name, (), {}, cumulative=False)
+    ends = [np.quantile(v, [TAIL, 1 - TAIL]) for v in values.values()]
+    points = np.linspace(min(e[0] for e in ends), max(e[1] for e in ends), POINTS)
+    cumulative = not all(_has_curve(v) for v in values.values()) or points[0] == points[-1]
+    if cumulative:
+        curves = {t: np.searchsorted(np.sort(v), points, side="right") / len(v) for t, v in values.items()}
+        found = {table: tuple(map(float, heights)) for table, heights in curves.items()}
+    else:
+        bounds = min(float(v.min()) for v in values.values()), max(float(v.max()) for v in values.values())
+        width = _bandwidth(values.get(REAL_ROWS, next(iter(values.values()))), float(points[1] - points[0]))
+        found = {table: _smoothed(v, points, bounds, width) for table, v in values.items()}
+    return OverlayPicture(name, tuple(map(float, points)), found, cumulative)
 
 
 def _bandwidth(values: Numbers, step: float) -> float:

@@ -16,7 +16,9 @@ from importlib.resources import files
 from typing import Any
 
 from understudy.lab.evaluation.measure import MeasurePart, MeasureResult
+from understudy.lab.evaluation.measures.nearest_distances import numbers_without
 from understudy.lab.studies.study import Study, Trial, summarize
+from understudy.methods.registry import METHODS
 from understudy.parameters import one_of
 
 NOTHING = "–"
@@ -37,6 +39,9 @@ CLASSIFIER, TREE = "logistic regression", "decision tree"
 REMARKS = {
     37: "Printed for the healthcare table, but a copy of table 4: the features are those of the insurance table.",
     39: "Printed for the healthcare table, but its features are those of the insurance table.",
+    42: "Cancer or not, as in the document: who always says “not Cancer” is right about as often.",
+    55: "Cancer or not, as in the document: who always says “not Cancer” is right about as often.",
+    80: "Cancer or not, as in the document: who always says “not Cancer” is right about as often.",
     9: "The document leaves the target among the features of the insurance table, so its figures say little.",
     19: "The document leaves the target among the features of the insurance table, so its figures say little.",
     29: "The document leaves the target among the features of the insurance table, so its figures say little.",
@@ -91,7 +96,7 @@ def _rows(
         printed = {_plain(row[0]): row[1:] for row in entry["rows"]}
     parts = _parts(study, epsilon, measure)
     # Of these two the document prints one figure for all rows, in a line without a name; ours is that of one part.
-    wholes = {"classification": CLASSIFIER, "reconstruction": f"without {LEFT_OUT.get(data, study.target)}"}
+    wholes = {"classification": CLASSIFIER, "reconstruction": numbers_without(LEFT_OUT.get(data, study.target))}
     if quantity in wholes:
         found = parts.get(wholes[quantity])
         if found is not None:
@@ -229,6 +234,12 @@ ROADMAP = (
     ("pmse", "pMSE"),
     ("pearson", "Difference of correlations"),
     ("tv1", "Difference of single columns"),
+    ("tstr-gap-groups", "Largest gap between groups in TSTR"),
+    ("parity-gap", "Error of parity between groups"),
+    ("attack-membership-distance", "Membership attack by distance: advantage"),
+    ("attack-membership-density", "Membership attack by density: advantage"),
+    ("attack-inference", "Attribute inference: advantage"),
+    ("attack-copies", "Copied rows: share above that of the hold-out"),
 )
 
 
@@ -248,6 +259,15 @@ def _roadmap_tables(study: Study) -> Iterator[TextTable]:
             yield TextTable(title, heads, tuple(rows))
     rows = [(m, study.families[m], *(_cost(study, m, e) for e in study.epsilons)) for m in study.methods]
     yield TextTable("Running time in seconds", heads, tuple(rows))
+    rows = [(m, study.families[m], _guarantee(study, m)) for m in study.methods]
+    yield TextTable("Privacy used, and how it is accounted for", ("method", "family", "guarantee"), tuple(rows))
+
+
+def _guarantee(study: Study, method: str) -> str:
+    if method not in study.guaranteed or method not in METHODS:
+        return "none, whatever ε is named"
+    spent = ", ".join(f"{e:g}" for e in study.epsilons)
+    return f"ε = {spent} at δ = {study.delta:g}: {METHODS[method].guarantee}"
 
 
 LAYOUTS: dict[str, Callable[[Study], Iterator[TextTable]]] = {

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -14,11 +15,20 @@ from understudy.boundary.privacy.budget import DEFAULT_DELTA
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.evaluation.evaluation import MEASURES, chosen
 from understudy.lab.evaluation.holdout import HoldoutSplit
+from understudy.lab.specimens.all_specimens import SPECIMENS
 from understudy.lab.studies import record as table
 from understudy.lab.studies.record import StudyQuestion, StudyRecord, study_key
-from understudy.lab.studies.study import BASELINE, Case, Study, Trial, cases
+from understudy.lab.studies.study import (
+    BASELINE,
+    WITHOUT_GUARANTEE,
+    Case,
+    Study,
+    Trial,
+    cases,
+    measures_of,
+    stated_options,
+)
 from understudy.lab.studies.worker import StudyTask, trials
 from understudy.methods.registry import METHODS
 from understudy.parameters import whole_number
@@ -65,9 +75,12 @@ def compare(
     seeds: int = 3,
     delta: float = DEFAULT_DELTA,
     target: str | None = None,
+    positive: str | None = None,
     groups: Sequence[str] = (),
     holdout: Any = None,
     measures: Sequence[str] | None = None,
+    attacks: bool = False,
+    options: Mapping[str, Mapping[str, object]] | None = None,
     out: str | Path,
     jobs: int = 2,
     progress: Progress | Callable[[TrialAdvance], None] | None = None,
@@ -92,14 +105,18 @@ def compare(
     Args:
         data: The rows: a frame or a path.
         schema: The public facts about them, or their file.
-        methods: The names of methods; by default all that make private rows here.
+        methods: The names of methods; by default all that make private rows here. Methods without a guarantee, such as
+            "arf", may be named too: they are shown beside the others, and never win.
         epsilons: The privacy losses to try.
         seeds: How often each of them is tried.
         delta: The δ of all of them.
         target: A column to predict.
+        positive: A declared value of it: classifiers then say whether a row has it or another, instead of which it has.
         groups: Columns that divide people.
         holdout: Real rows to measure by.
         measures: The names of some measures; by default all.
+        attacks: Whether every trial is attacked as `understudy.attack` does it, too; the secret is the target.
+        options: What single methods are told, such as `{"dp-gan": {"steps": 50}}`.
         out: The folder of the study.
         jobs: How many cases run at a time, each in a process and on a core of its own.
         progress: A function of every case that is done, or an `understudy.progress.Progress`.
@@ -114,11 +131,14 @@ def compare(
     planned = cases(methods, epsilons, seeds, delta)
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     whole_number("jobs", jobs, 1, MOST_JOBS)
-    wanted = _wanted(measures)
+    wanted = measures_of(measures, attacks)
+    stated = stated_options(options or {}, {case.method for case in planned})
     split = HoldoutSplit.of(data, schema, holdout)
     task = StudyTask(
-        split.train, split.holdout, schema=schema, delta=delta, target=target, groups=tuple(groups), measures=wanted
-    )
+        split.train, split.holdout, schema=schema, delta=delta, target=target, groups=tuple(groups), measures=wanted,
+        options=stated,
+        positive=positive,
+    )  # fmt: skip
     _check_columns(task)
     if not isinstance(progress, Progress):
         progress = _Function(progress)
@@ -131,17 +151,44 @@ def compare(
 
 def _run(record: StudyRecord, task: StudyTask, planned: Sequence[Case], jobs: int, progress: Progress) -> None:
     """What is not on record yet. Whatever stops it, finished trials stay recorded."""
-    left = [case for case in planned if case.key not in record.trials]
-    known = done = len(planned) - len(left)
+    for trial in _known_without_epsilon(record, planned):
+        record.add(trial)
+    left = [case for case in planned if case.key not in record.trials and not _is_repeated(case, planned)]
+    known = done = sum(case.key in record.trials for case in planned)
     progress.advance(TrialAdvance("trial", done, len(planned), recorded=known))
     if not left:
         return
     # Closed by whatever stops this loop, an interrupt too: else workers would go on without anybody to record them.
     with closing(trials(task, left, jobs)) as found:
         for trial in found:
-            record.add(trial)
-            done += 1
-            progress.advance(TrialAdvance("trial", done, len(planned), recorded=known, trial=trial))
+            for same in (trial, *_at_every_epsilon(trial, planned)):
+                record.add(same)
+                done += 1
+                progress.advance(TrialAdvance("trial", done, len(planned), recorded=known, trial=same))
+
+
+def _knows_epsilon(method: str) -> bool:
+    return method not in SPECIMENS or SPECIMENS[method].claims
+
+
+def _is_repeated(case: Case, planned: Sequence[Case]) -> bool:
+    """Whether an earlier case makes the same rows: what claims no ε is the same at each."""
+    if _knows_epsilon(case.method):
+        return False
+    return case != next(c for c in planned if (c.method, c.seed) == (case.method, case.seed))
+
+
+def _at_every_epsilon(trial: Trial, planned: Sequence[Case]) -> Iterator[Trial]:
+    if _knows_epsilon(trial.method):
+        return
+    same = (c for c in planned if (c.method, c.seed) == (trial.method, trial.seed) and c.epsilon != trial.epsilon)
+    yield from (replace(trial, epsilon=c.epsilon) for c in same)
+
+
+def _known_without_epsilon(record: StudyRecord, planned: Sequence[Case]) -> list[Trial]:
+    """Where a later call asks for more ε: the trials on record, at those."""
+    found = [t for trial in record.trials.values() for t in _at_every_epsilon(trial, planned)]
+    return list({t.key: t for t in found if t.key not in record.trials}.values())
 
 
 def _study(split: HoldoutSplit, task: StudyTask, record: StudyRecord, planned: Sequence[Case]) -> Study:
@@ -154,8 +201,12 @@ def _study(split: HoldoutSplit, task: StudyTask, record: StudyRecord, planned: S
         target=task.target,
         trials=tuple(record.trials[c.key] for c in planned),
         baseline=record.trials[BASELINE.key].figures,
-        families={c.method: METHODS[c.method].traits.family for c in planned},
+        families={c.method: _family(c.method) for c in planned},
     )
+
+
+def _family(method: str) -> str:
+    return WITHOUT_GUARANTEE if method in SPECIMENS else METHODS[method].traits.family
 
 
 def _question(split: HoldoutSplit, task: StudyTask, key: bytes) -> StudyQuestion:
@@ -170,17 +221,18 @@ def _question(split: HoldoutSplit, task: StudyTask, key: bytes) -> StudyQuestion
         groups=task.groups,
         measures=task.measures,
         version=version("understudy"),
+        options=json.dumps(task.options) if task.options else "",
+        positive=task.positive,
     )
-
-
-def _wanted(measures: Sequence[str] | None) -> tuple[str, ...]:
-    if measures is not None and not measures:
-        known = ", ".join(m.name for m in MEASURES)
-        raise InputError(f"a study needs at least one measure; the measures are {known}", measures)
-    return tuple(m.name for m in chosen(measures))
 
 
 def _check_columns(task: StudyTask) -> None:
     """Refuses a target or groups that no trial could be evaluated by, before any is run."""
     few, held = task.train.slice(0, FEW), task.holdout.slice(0, FEW)
-    Comparison.of(few, few, holdout=held, schema=task.schema, target=task.target, groups=task.groups)
+    found = Comparison.of(few, few, holdout=held, schema=task.schema, target=task.target, groups=task.groups)
+    if task.positive is not None:
+        if task.target is None:
+            raise InputError(
+                f"positive ({task.positive!r}) is a value of the target; name the target too", task.positive
+            )
+        found.one_against_rest(task.positive)

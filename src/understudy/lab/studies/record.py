@@ -52,6 +52,9 @@ class StudyQuestion:
     measures: tuple[str, ...]
     version: str
     """Another version may draw other rows from the same seed, and so can't add to a study."""
+    options: str = ""
+    """What single methods are told, as JSON; empty in studies in which none was told anything."""
+    positive: str | None = None
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> StudyQuestion:
@@ -73,6 +76,8 @@ SPOKEN = {
     "groups": "the groups",
     "measures": "the measures",
     "version": "the version of understudy",
+    "options": "the options",
+    "positive": "the value asked for",
 }
 
 

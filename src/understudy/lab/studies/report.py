@@ -17,7 +17,7 @@ from understudy.pages.page import fill
 
 DRAWN = (
     "tv1", "tv2", "tv3", "query-error", "association", "wasserstein-1", "tstr-auc", "tstr-r2", "propensity-auc",
-    "pca-overlap",
+    "pca-overlap", "attack-membership-density", "attack-inference",
 )  # fmt: skip
 """The measures that are drawn over ε; all others are in the tables."""
 CEILINGS = ("tstr-auc", "tstr-accuracy", "tstr-f1", "tstr-r2")
@@ -79,7 +79,7 @@ def _over_budgets(study: Study, measure: Measure) -> Figure:
     series = []
     for method in study.methods:
         found = [(e, study.summary(method, e, measure.name)) for e in study.epsilons]
-        series.append(Series(method, tuple(_point(e, s, measure) for e, s in found if s)))
+        series.append(Series(_label(study, method), tuple(_point(e, s, measure) for e, s in found if s)))
     return curves(
         series,
         title=measure.title,
@@ -89,6 +89,10 @@ def _over_budgets(study: Study, measure: Measure) -> Figure:
         note=measure.explanation,
         width=WIDTH,
     )
+
+
+def _label(study: Study, method: str) -> str:
+    return method if method in study.guaranteed else f"{method} (no guarantee)"
 
 
 def _point(epsilon: float, summary: Summary, measure: Measure) -> tuple[float, float, float, float]:
@@ -123,7 +127,7 @@ def _ranking(study: Study, epsilon: float) -> Figure | None:
 
 def _families(study: Study, measures: Sequence[Measure]) -> list[Figure]:
     """The best method of each family over ε; nothing where only one family took part."""
-    if {study.families[m] for m in study.methods} != {MODEL_FIRST, STATISTICS_FIRST}:
+    if {study.families[m] for m in study.guaranteed} != {MODEL_FIRST, STATISTICS_FIRST}:
         return []
     return [_family_curves(study, m) for m in measures if m.name in HEADLINES]
 
@@ -155,7 +159,7 @@ def _table(study: Study, measure: Measure) -> TextTable:
     rows = []
     for method in study.methods:
         found = (study.summary(method, e, measure.name) for e in study.epsilons)
-        rows.append((method, *(NOTHING if s is None else s.written(valued) for s in found)))
+        rows.append((_label(study, method), *(NOTHING if s is None else s.written(valued) for s in found)))
     baseline = study.baseline.get(measure.name)
     if baseline is not None and baseline.value is not None:
         rows.append(("real rows", *[valued(baseline.value)] * len(study.epsilons)))

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from understudy.boundary.privacy.budget import Budget
 from understudy.errors import InputError
 from understudy.files import write_atomically
+from understudy.lab.attacks.attack_measures import ATTACK_MEASURES
 from understudy.lab.evaluation.evaluation import MEASURES
 from understudy.lab.evaluation.measure import LOWER, Measure, MeasureResult
+from understudy.lab.specimens.all_specimens import SPECIMENS
 from understudy.methods.registry import METHODS, find_method
 from understudy.pages.page import Rendered, Report, report_writer
 from understudy.parameters import whole_number
+
+TRIAL_MEASURES: tuple[Measure, ...] = (*MEASURES, *ATTACK_MEASURES)
+"""All that a trial may be measured by, attacks last."""
+WITHOUT_GUARANTEE = "without a guarantee"
+"""The family of specimens: they are shown beside the methods, and never win."""
 
 # `js`, `hellinger` and `ks`, say, see what `tv1` and `wasserstein-1` see.
 RANKED = (
@@ -81,7 +89,7 @@ class Study(Rendered):
     baseline: dict[str, MeasureResult]
     """The figures of the real training rows in place of synthetic ones: what no release can beat by more than luck."""
     families: dict[str, str]
-    """Of every method: model-first or statistics-first."""
+    """Of every method: model-first, statistics-first, or without a guarantee."""
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -95,7 +103,12 @@ class Study(Rendered):
     def measures(self) -> tuple[Measure, ...]:
         """Those that some trial has a figure of."""
         known = {name for t in self.trials for name, f in t.figures.items() if f.value is not None}
-        return tuple(m for m in MEASURES if m.name in known)
+        return tuple(m for m in TRIAL_MEASURES if m.name in known)
+
+    @property
+    def guaranteed(self) -> tuple[str, ...]:
+        """The methods that a steward may choose among: all but specimens."""
+        return tuple(m for m in self.methods if self.families.get(m) != WITHOUT_GUARANTEE)
 
     def of(self, method: str, epsilon: float) -> tuple[Trial, ...]:
         return tuple(t for t in self.trials if (t.method, t.epsilon) == (method, epsilon) and not t.failed)
@@ -113,9 +126,11 @@ class Study(Rendered):
     def ranking(self, epsilon: float) -> list[MethodRank]:
         """Best first; only methods that have a figure of every measure that some method has one of."""
         wanted = [m for m in self.measures if m.name in RANKED]
-        found = {m.name: {k: s.mean for k in self.methods if (s := self.summary(k, epsilon, m.name))} for m in wanted}
+        found = {
+            m.name: {k: s.mean for k in self.guaranteed if (s := self.summary(k, epsilon, m.name))} for m in wanted
+        }
         # A method without some figure would be ranked by the others alone, which may be what it is good at.
-        complete = [k for k in self.methods if wanted and all(k in found[m.name] for m in wanted if found[m.name])]
+        complete = [k for k in self.guaranteed if wanted and all(k in found[m.name] for m in wanted if found[m.name])]
         ranks: dict[str, list[float]] = {k: [] for k in complete}
         for measure in wanted:
             sign = _sign(measure)
@@ -130,8 +145,8 @@ class Study(Rendered):
         return sorted(known, key=lambda r: r.mean)
 
     def best(self, epsilon: float, measure: Measure, family: str | None = None) -> tuple[str, Summary] | None:
-        """The method with the best mean, of all or of one family."""
-        methods = [m for m in self.methods if family in (None, self.families[m])]
+        """The method with the best mean, of one family or of all that have a guarantee."""
+        methods = [m for m in self.guaranteed if family in (None, self.families[m])]
         found = [(m, s) for m in methods if (s := self.summary(m, epsilon, measure.name))]
         sign = _sign(measure)
         return min(found, key=lambda pair: sign * pair[1].mean, default=None)
@@ -211,6 +226,7 @@ def cases(methods: Sequence[str] | None, epsilons: Sequence[float], seeds: int, 
     >>> [case.key for case in cases(["mst"], [1, 3], 2, 1e-6)]
     [('mst', 1.0, 0), ('mst', 3.0, 0), ('mst', 1.0, 1), ('mst', 3.0, 1)]
     """
+    # By default no specimen: what has no guarantee takes part only where somebody names it.
     names = tuple(dict.fromkeys(METHODS if methods is None else methods))
     _check(names, epsilons, seeds, delta)
     budgets = dict.fromkeys(float(e) for e in epsilons)
@@ -221,7 +237,38 @@ def _check(methods: Sequence[str], epsilons: Sequence[float], seeds: int, delta:
     if not methods or not epsilons:
         raise InputError("a study needs at least one method and one epsilon", methods)
     for name in methods:
-        find_method(name)
+        if name not in SPECIMENS:
+            find_method(name, beside=tuple(SPECIMENS))
     for epsilon in epsilons:
         Budget(epsilon, delta)  # which refuses what is no budget, before anything is run
     whole_number("seeds", seeds, 1, MOST_SEEDS)
+
+
+def measures_of(names: Sequence[str] | None, attacks: bool) -> tuple[str, ...]:
+    """The names of what trials are measured by, in order; with `attacks` those of all attacks too."""
+    known = tuple(m.name for m in TRIAL_MEASURES)
+    if names is not None and not names:
+        raise InputError(f"a study needs at least one measure; the measures are {', '.join(known)}", names)
+    strange = next((n for n in names or () if n not in known), None)
+    if strange is not None:
+        raise InputError(f"measure {strange!r} is not known; the measures are {', '.join(known)}", strange)
+    wanted = {m.name for m in MEASURES} if names is None else set(names)
+    if attacks:
+        wanted |= {m.name for m in ATTACK_MEASURES}
+    return tuple(name for name in known if name in wanted)
+
+
+Stated = tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]
+"""Options by method, then by name; sorted, so that equal wishes are equal."""
+
+
+def stated_options(options: Mapping[str, Mapping[str, object]], methods: Iterable[str]) -> Stated:
+    """The options of each method, read by the method's own rules; refuses those of a method that takes no part."""
+    taking_part, found = set(methods), []
+    for name, own in sorted(options.items()):
+        if name not in taking_part:
+            listing = ", ".join(sorted(taking_part))
+            raise InputError(f"there are options for {name!r}, which takes no part; the methods are {listing}", name)
+        kind = SPECIMENS[name] if name in SPECIMENS else METHODS[name]
+        found.append((name, tuple(sorted(kind.params.of(name, own).changed().items()))))
+    return tuple((name, own) for name, own in found if own)

@@ -17,12 +17,14 @@ from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.rows import Rows
 from understudy.boundary.tables.sources import open as open_table
 from understudy.errors import UnderstudyError, located
+from understudy.lab.attacks.attack_measures import measure_attacks
 from understudy.lab.evaluation.comparison import Comparison
-from understudy.lab.evaluation.evaluation import chosen
-from understudy.lab.evaluation.measure import MeasureResult
+from understudy.lab.evaluation.evaluation import MEASURES
+from understudy.lab.evaluation.measure import TARGET, MeasureResult
 from understudy.lab.jobs.worker_pool import Broken, WorkerPool, python_command, serve
+from understudy.lab.specimens.all_specimens import SPECIMENS, specimen
 from understudy.lab.studies.record import from_dict, to_dict
-from understudy.lab.studies.study import BASELINE, Case, Trial
+from understudy.lab.studies.study import BASELINE, Case, Stated, Trial
 from understudy.releases.synthesis import synthesize
 
 if TYPE_CHECKING:
@@ -42,13 +44,17 @@ class StudyTask:
     target: str | None
     groups: tuple[str, ...]
     measures: tuple[str, ...]
+    options: Stated = ()
+    """What single methods are told, by their names."""
+    positive: str | None = None
+    """The value of the target that classifiers are asked for, against all others; none asks for all classes."""
 
     def attempt(self, case: Case) -> Trial:
         """Time and memory are those of the rows' making; what evaluating them takes is not counted."""
         self._warm_up()
         begun = time.perf_counter()
         try:
-            synthetic = self._synthetic(case)
+            synthetic = self.synthetic(case)
         except Exception as error:
             return case.failed(sentence(error), time.perf_counter() - begun, peak_megabytes())
         # Taken here: a peak never falls, and evaluating may need more memory than the method did.
@@ -61,12 +67,17 @@ class StudyTask:
     def _warm_up(self) -> None:
         """Loads what every method uses, which may take longer than a method; if it fails, so will the method."""
         with contextlib.suppress(Exception):
-            dataclasses.replace(self, train=self.train.slice(0, FEW), target=None)._synthetic(WARM_UP)
+            dataclasses.replace(self, train=self.train.slice(0, FEW), target=None).synthetic(WARM_UP)
 
-    def _synthetic(self, case: Case) -> pa.Table:
+    def synthetic(self, case: Case) -> pa.Table:
         """Rows with seeded noise: repeatable, without a guarantee, and never kept. So a draft of a schema will do."""
         if case == BASELINE:
             return self.train
+        own = {name: dict(stated) for name, stated in self.options}.get(case.method, {})
+        if case.method in SPECIMENS:
+            return specimen(
+                self.train, self.schema, method=case.method, epsilon=case.epsilon, seed=case.seed, options=own
+            ).arrow
         table = open_table(self.train, self.schema)
         # The database would take all cores, which it has to share with other cases: seconds would depend on `jobs`.
         Rows.of(table).connection.execute("SET threads = 1")
@@ -79,6 +90,7 @@ class StudyTask:
             seed=case.seed,
             test_only_noise_seed=case.seed,
             accept_draft_as_public=True,
+            options=own,
             ledger=False,
             progress=False,
         ).arrow
@@ -93,13 +105,20 @@ class StudyTask:
             groups=self.groups,
             seed=case.seed,
         )
-        return {m.name: m.of(comparison) for m in chosen(self.measures)}
+        asked = comparison
+        if self.positive is not None:
+            asked = comparison.one_against_rest(self.positive)
+        wanted = [m for m in MEASURES if m.name in self.measures]
+        found = {m.name: m.of(asked if TARGET in m.needs else comparison) for m in wanted}
+        return found | measure_attacks(comparison, self.measures)
 
     def to_bytes(self) -> bytes:
         """A line of JSON, and both tables as Arrow writes them."""
         import pyarrow as pa
 
-        facts = {"delta": self.delta, "target": self.target, "groups": self.groups, "measures": self.measures}
+        facts: dict[str, Any] = {"delta": self.delta, "target": self.target, "groups": self.groups}
+        facts["positive"] = self.positive
+        facts |= {"measures": self.measures, "options": self.options}
         sink = pa.BufferOutputStream()
         sink.write(json.dumps(facts | {"schema": self.schema.dumps()}).encode() + b"\n")
         for table in (self.train, self.holdout):
@@ -113,7 +132,8 @@ class StudyTask:
 
         line, _, rest = content.partition(b"\n")
         facts = json.loads(line)
-        lists = {name: tuple(facts[name]) for name in ("groups", "measures")}
+        lists: dict[str, Any] = {name: tuple(facts[name]) for name in ("groups", "measures")}
+        lists["options"] = tuple((name, tuple((k, v) for k, v in own)) for name, own in facts["options"])
         source = pa.BufferReader(rest)
         # A stream says where it ends, so that the other table is read from there.
         train, holdout = (pa.ipc.open_stream(source).read_all() for _ in range(2))

@@ -29,7 +29,7 @@ from understudy.inference.structural_zeros import structural_zeros
 from understudy.methods.dp_arf.first_tree import ColumnEstimates, grow_directly
 from understudy.methods.dp_arf.proxy_trees import CandidateTree, PrunedTree, TrainingSample
 from understudy.methods.dp_arf.tuning import TUNING, DpArfTuning
-from understudy.methods.method import CHOOSES_SEVERAL, MODEL_FIRST, Method, Traits, Variant
+from understudy.methods.method import CHOOSES_SEVERAL, Method, Traits, Variant
 from understudy.methods.params import Params, parameter
 from understudy.methods.parts.one_ways import measure_columns, public_rows
 from understudy.methods.parts.workload import Workload
@@ -279,7 +279,7 @@ METHOD = Method(
     limits="about twice the time of rake",
     build=lambda options, params: DpArf(options.targets, params),
     params=DpArfParams,
-    traits=Traits(family=MODEL_FIRST, buys_bins=True),
+    traits=Traits(buys_bins=True),
     spending=rake.spending,
     variants=(Variant(mutants=CHOOSES_SEVERAL),),
 )

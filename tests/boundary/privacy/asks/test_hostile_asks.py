@@ -329,3 +329,18 @@ def test_rows_outside_of_a_grid_do_not_show_in_a_training(kind: Any) -> None:
         curator.ask(ask)
     outside = group_rows(grid, [{"a": np.array([0, 9]), "b": np.array([0, 3])}])
     assert outside.tolist() == [[0, 0], [0, 3]]
+
+
+def test_a_learner_may_have_more_cells_than_could_be_counted() -> None:
+    """It meets each column's groups by themselves: a table of twenty columns has no marginal of all of them."""
+    known = us.Schema.loads("".join(f'[columns.c{i}]\ntype = "integer"\nmin = 0\nmax = 9\n' for i in range(20)))
+    wide = Domain.of(known)
+    grid = Grid(wide.names, (tuple(range(10)),) * 20)
+    curator = Curator.on(us.open(pa.table({c: [1, 2] for c in wide.names}), known), Budget(1.0, 1e-6))
+    curator.reserve(0.6, 0.5)
+    train = Train(wide, grid, GradientShape(grid.shape), Course(0.1, 2.6, 20), {}, ["pairs"], lambda t: [])
+    assert len(curator.price(train).spends) == 1
+    consult = Consult(wide, grid, 2, 5, curator.remaining(), {}, ["votes"], lambda t: [])
+    assert len(curator.price(consult).spends) == 1
+    with pytest.raises(MethodError, match="cells and may have at most"):
+        curator.price(Partitions(wide, [grid], curator.remaining()))

@@ -8,6 +8,7 @@ import pytest
 from scipy.spatial.distance import cdist
 from tables import compared, people
 
+from understudy.boundary.schema.schema import Schema
 from understudy.lab.evaluation.comparison import Comparison
 from understudy.lab.evaluation.measures import nearest_distances as reconstruction
 from understudy.lab.evaluation.measures.nearest_distances import MEASURES, nearest
@@ -70,3 +71,24 @@ def test_large_tables_are_drawn_from(monkeypatch: pytest.MonkeyPatch):
 def test_the_target_alone_has_a_reason():
     only = compared(people(5).select(["rich"]), people(5), groups=())
     assert "no column beside 'rich'" in PLAIN(only).reason
+
+
+def test_numbers_alone_leave_text_and_dates_out():
+    """Real rows lie at 0 and 10, synthetic ones at 1: one away and nine, whatever their text says."""
+    real = pa.table({"x": [0.0, 10.0], "wide": [0.0, 1e6], "text": ["a", "b"]})
+    synthetic = pa.table({"x": [1.0, 1.0, 1.0], "wide": [0.0, 1e6, 5e5], "text": ["c", "c", "c"]})
+    known = Schema.loads(
+        '[columns.x]\ntype = "number"\nmin = 0\nmax = 99\n[columns.wide]\ntype = "number"\nmin = 0\nmax = 1_000_000\n'
+        '[columns.text]\ntype = "categorical"\nvalues = ["a", "b", "c"]\n'
+    )
+    found = Comparison.of(real, synthetic, schema=known)
+    parts = {p.name: p.value for p in PLAIN(found).parts}
+    assert parts["numbers without wide"] == pytest.approx((1 + 9) / 2)
+    assert parts["without wide"] > parts["numbers without wide"]
+    assert parts["all numbers"] > 1e5
+    assert not [p for p in SCALED(found).parts if "numbers" in p.name]
+
+
+def test_numbers_alone_need_some():
+    real = pa.table({"text": ["a", "b"], "x": pa.array([None, None], pa.float64())})
+    assert not [p for p in PLAIN(Comparison.of(real, real)).parts if "number" in p.name]

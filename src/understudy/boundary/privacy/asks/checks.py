@@ -64,6 +64,13 @@ def check_kinds(*values: object) -> None:
 
 
 def check_partition(domain: Domain, partition: Partition | Bundle) -> None:
+    """Refuses one of another domain, or of more cells than can be counted."""
+    check_fit(domain, partition)
+    for part in partition.parts if isinstance(partition, Bundle) else (partition,):
+        check_cells(part.columns, part.cells)
+
+
+def check_fit(domain: Domain, partition: Partition | Bundle) -> None:
     """Refuses one of another domain: that some row is in none of its cells would show, unpaid, in an error."""
     check_kinds(partition)
     if not partition.fits(domain):
@@ -71,8 +78,6 @@ def check_partition(domain: Domain, partition: Partition | Bundle) -> None:
         raise InternalError(f"a partition over {columns} must have a cell for each of the domain's codes.", columns)
     if hasattr(partition, "base"):
         check_partition(domain, partition.base)
-    for part in partition.parts if isinstance(partition, Bundle) else (partition,):
-        check_cells(part.columns, part.cells)
 
 
 def check_scale(asked: str, scale: float, cells: int = 1) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from understudy.boundary.privacy.asks.ask import Arrays, Ask, Codes, Description, Price, Question
-from understudy.boundary.privacy.asks.checks import check_partition, check_scale
+from understudy.boundary.privacy.asks.checks import check_fit, check_scale
 from understudy.boundary.privacy.budget import Amount, Spend
 from understudy.boundary.privacy.facts import PublicFacts
 from understudy.boundary.privacy.mechanisms.randomness import Randomness
@@ -59,7 +59,7 @@ class Train(Ask[Arrays]):
             raise InternalError(
                 "a training must be of the schema's own neighbours, and of the grid's own groups.", self.grid
             )
-        check_partition(self.domain, self.grid)
+        check_fit(self.domain, self.grid)  # of any size: the cells of all columns together are never counted
         return [gradients_spend(self.course, facts.training.delta, self.shape.cells, self.grid.columns)]
 
     def questions(self, price: Price) -> list[Question]:
@@ -121,7 +121,7 @@ class Consult(Ask[Arrays]):
 
     def spends(self, facts: PublicFacts) -> list[Spend]:
         check_trainable(self.amount.pure, facts.schema)
-        check_partition(self.domain, self.grid)
+        check_fit(self.domain, self.grid)  # of any size: the cells of all columns together are never counted
         scale = self.amount.noise_scale(votes_sensitivity(self.votes))
         check_scale(f"{self.votes:,} votes", scale)
         return [votes_spend(self.votes, scale, self.teachers, self.amount.mechanism)]

@@ -16,20 +16,50 @@ SECTION = "Reconstruction"
 NEAREST = 3
 MOST_REAL, MOST_SYNTHETIC = 2_000, 10_000
 """Rows; more are drawn from by the seed."""
+LARGEST = 1e150
+"""Of a number whose square can be computed."""
+MOST_NUMBERS = 100_000
+"""Synthetic rows of which numbers alone are looked at: few columns are quick, and fewer rows would lie further off."""
 
 
 def reconstruction(comparison: Comparison, scaled: bool) -> MeasureResult:
-    """On all columns but the target; and, as a part, on all but the number that spreads widest, which outweighs all."""
+    """On all columns but the target; and, as a part, on all but the number that spreads widest, which outweighs all.
+
+    In their own units there are parts on numbers alone, too, as the printed figure has lost the columns of text.
+    """
     left_out = [comparison.target]
     if not scaled:
         left_out += _widest(comparison)
-    found = {name: _distance(comparison, name, scaled) for name in dict.fromkeys(left_out)}
+    left_out = list(dict.fromkeys(left_out))
+    found = {name: _distance(comparison, name, scaled) for name in left_out}
     value = found[comparison.target]
     if value is None:
         return MeasureResult.undefined(f"there is no column beside {comparison.target!r} to measure a distance on")
     parts = tuple(MeasurePart(f"without {n}" if n else "all columns", v) for n, v in found.items() if v is not None)
+    if not scaled:
+        alone = {name: _distance_of_numbers(comparison, name) for name in left_out}
+        parts += tuple(MeasurePart(numbers_without(n), v) for n, v in alone.items() if v is not None)
     real, synthetic = (min(s.rows, most) for s, most in _drawn_from(comparison))
     return MeasureResult(value, parts=parts, note=f"{real:,} real rows against {synthetic:,} synthetic ones")
+
+
+def numbers_without(name: str | None) -> str:
+    """What the part on numbers alone is called."""
+    return f"numbers without {name}" if name else "all numbers"
+
+
+def _distance_of_numbers(comparison: Comparison, without: str | None) -> float | None:
+    """Of rows in which no number is missing."""
+    names = [v.name for v in comparison.on_line if not v.is_date and v.name != without]
+    if not names:
+        return None
+    drawn_from = ((comparison.real, MOST_REAL), (comparison.synthetic, MOST_NUMBERS))
+    samples = (draw(sample, most, comparison.seed) for sample, most in drawn_from)
+    real, synthetic = (np.column_stack([s.values[n] for n in names]) for s in samples)
+    real, synthetic = (rows[np.isfinite(rows).all(axis=1)] for rows in (real, synthetic))
+    if not len(real) or not len(synthetic) or max(np.abs(real).max(), np.abs(synthetic).max()) > LARGEST:
+        return None
+    return float(nearest(real, synthetic, min(NEAREST, len(synthetic))).mean())
 
 
 def _widest(comparison: Comparison) -> list[str]:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from understudy.lab.evaluation.distribution_figures import bars, density, scatter
+from understudy.lab.evaluation.distribution_figures import scatter
 from understudy.lab.evaluation.evaluation import NOTICE
-from understudy.lab.evaluation.picture_data import Pictures, SharesPicture
+from understudy.lab.evaluation.picture_data import OverlayPicture, Pictures
 from understudy.lab.studies.layout import TextTable
+from understudy.pages.curves import Series, curves
 from understudy.pages.figure import Figure
 from understudy.pages.page import fill
+
+WIDTH = 520
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """What all methods make of the numbers and of the rows, at one ε."""
+
+    epsilon: float
+    overlays: tuple[Figure, ...]
+    clouds: tuple[Figure, ...]
 
 
 @dataclass(frozen=True)
@@ -20,41 +32,26 @@ class ForestsChapter:
     title: str
     facts: str
     """How many rows, which target, how many seeds."""
-    numbers: tuple[str, ...]
-    """The columns that the document draws: those of numbers."""
     grids: tuple[TextTable, ...]
-    pictures: Mapping[tuple[float, str], Pictures]
-    """By ε and method; ε is 0 for a method that knows none."""
-
-
-@dataclass(frozen=True)
-class Gallery:
-    """What one method makes of the numbers and of the rows, at one ε."""
-
-    epsilon: float
-    method: str
-    figures: tuple[Figure, ...]
+    galleries: tuple[Gallery, ...] = ()
 
 
 def render(chapters: Sequence[ForestsChapter], remarks: Sequence[str] = ()) -> str:
     """One self-contained page; same input, same bytes."""
-    galleries = [list(_galleries(chapter)) for chapter in chapters]
-    return fill("forests.html.j2", notice=NOTICE, remarks=remarks, chapters=list(zip(chapters, galleries, strict=True)))
+    return fill("forests.html.j2", notice=NOTICE, remarks=remarks, chapters=chapters)
 
 
-def _galleries(chapter: ForestsChapter) -> Iterator[Gallery]:
-    for (epsilon, method), pictures in sorted(chapter.pictures.items(), key=lambda item: item[0][0]):
-        yield Gallery(epsilon, method, tuple(_figures(chapter, pictures)))
+def overlaid(found: OverlayPicture) -> Figure:
+    """Real rows and every method in one picture, as the document draws them."""
+    series = [Series.line(name, found.points, heights) for name, heights in found.curves.items()]
+    up, what = "density", "Density"
+    if found.cumulative:
+        up, what = "share of the rows up to the value", "Distribution"
+    return curves(series, title=f"{what} of {found.column}", across=found.column, up=up, width=WIDTH, logarithmic=False)
 
 
-def _figures(chapter: ForestsChapter, pictures: Pictures) -> Iterator[Figure]:
-    """In the order of the table, so that two methods are compared picture by picture."""
-    known = {column.column: column for column in pictures.columns}
-    for name in chapter.numbers:
-        column = known[name]
-        if isinstance(column, SharesPicture):  # a number with few values, or heavy ones: a curve would hide them
-            yield bars(column)
-        else:
-            yield density(column)
-    if pictures.cloud:
-        yield scatter(pictures.cloud)
+def cloud_of(pictures: Pictures, method: str) -> Figure | None:
+    """Rows of a method over real ones."""
+    if pictures.cloud is None:
+        return None
+    return scatter(pictures.cloud, f"Real rows and those of {method}")

@@ -24,9 +24,16 @@ from numpy.typing import NDArray
 
 from understudy.boundary.privacy.mechanisms.posterior import least_concentration
 from understudy.files import write_atomically
-from understudy.inference.polya.pitman_yor import least_delta, simulated_delta
+from understudy.inference.polya.pitman_yor import least_delta, simulated_delta, simulated_ratios
 from understudy.inference.polya.polya_prior import PolyaPosterior, PolyaPrior
-from understudy.lab.studies.documents.nonparametric_page import Failures, NonparametricStudy, Supremum, render
+from understudy.lab.studies.documents.nonparametric_page import (
+    Failures,
+    NonparametricStudy,
+    PosteriorDraws,
+    RatioCloud,
+    Supremum,
+    render,
+)
 from understudy.pages.curves import Band, Box
 
 Floats = NDArray[np.float64]
@@ -138,6 +145,8 @@ def study(seed: int = 0, size: NonparametricSize | None = None) -> Nonparametric
     size = size or NonparametricSize()
     rng = np.random.Generator(np.random.PCG64(seed))
     suprema = list(_suprema(size, rng))
+    # With a generator of its own: the other figures stay what they were.
+    more = np.random.Generator(np.random.PCG64([seed, 1]))
     return NonparametricStudy(
         bands={law.name: [(c, learned(law, c, size, rng)) for c in SHOWN] for law in LAWS},
         distances=dict(_distances(size, rng)),
@@ -145,6 +154,10 @@ def study(seed: int = 0, size: NonparametricSize | None = None) -> Nonparametric
         failures=[_tree_failures(size, rng), _urn_failures(size, rng)],
         prices=[(e, d, least_concentration(e, 10_000, d) / 10_000) for e in (0.1, 1.0, 3.0) for d in (4, 12, 20)],
         missed=missed(suprema),
+        draws={law.name: drawn(law, SHOWN_DRAWS, size, more) for law in LAWS},
+        clouds=[_tree_cloud(size, more), *_urn_clouds(size, more)],
+        exponents=[*_over_exponents(size, more)],
+        exponent_price=_price_of_exponents(size, more),
         rows=size.rows,
         depth=size.depth,
     )
@@ -168,6 +181,74 @@ def learned(law: SampledDistribution, c: float, size: NonparametricSize, rng: Ge
     middles = (np.arange(points) + 0.5) / points
     mean = _coarse(posterior.predictive()[None, :], points)[0]
     return Band(*(tuple(map(float, v)) for v in (middles, mean, low, high, law.density(middles))))
+
+
+SHOWN_DRAWS = 10.0
+"""The document's c, of its picture of posterior draws."""
+COARSE = 64
+"""Pieces of the line in that picture: a draw of a thousand leaves would be a thousand spikes."""
+
+
+def drawn(law: SampledDistribution, c: float, size: NonparametricSize, rng: Generator) -> PosteriorDraws:
+    """Thirty distributions from the posterior, their mean, the predictive one, and the rows themselves."""
+    rows = law.sample(size.rows, rng)
+    posterior = PolyaPrior(c, size.depth).posterior(rows)
+    points = min(COARSE, posterior.tree.leaves)
+    draws = _coarse(posterior.measures(30, rng), points)
+    counts, _ = np.histogram(rows, points, (0.0, 1.0))
+    return PosteriorDraws(
+        c,
+        tuple(map(float, (np.arange(points) + 0.5) / points)),
+        draws=tuple(tuple(map(float, d)) for d in draws),
+        mean=tuple(map(float, draws.mean(axis=0))),
+        predictive=tuple(map(float, _coarse(posterior.predictive()[None, :], points)[0])),
+        histogram=tuple(map(float, counts * points / len(rows))),
+    )
+
+
+EXPONENTS = (0.5, 1.0, 1.5, 2.0, 3.0)
+
+
+def _over_exponents(size: NonparametricSize, rng: Generator) -> Iterator[tuple[str, list[Box]]]:
+    """The other parameter of α = c·j^p: how far posterior draws are from the truth, at c = 10."""
+    for law in LAWS:
+        rows = law.sample(size.rows, rng)
+        trees = {p: PolyaPrior(SHOWN_DRAWS, size.depth, p).posterior(rows) for p in EXPONENTS}
+        found = {p: densities_apart(law, tree, size, rng) for p, tree in trees.items()}
+        for i, quantity in enumerate(("L1 distance", "Hellinger distance")):
+            yield f"{quantity} | {law.name} | p", [Box.of(p, list(pair[i])) for p, pair in found.items()]
+
+
+def _price_of_exponents(size: NonparametricSize, rng: Generator) -> Supremum:
+    rows, draws = 100, 50
+    trees = [PolyaPrior(SHOWN_DRAWS, size.depth, p) for p in EXPONENTS]
+    exact = tuple(tree.log_ratio_limit(draws) for tree in trees)
+    seen = tuple(simulated_supremum(tree, rows, draws, size.neighbours, rng) for tree in trees)
+    setting = f"c = {SHOWN_DRAWS:g}, n = {rows}, m = {draws}, depth = {size.depth}; {size.neighbours} random neighbours"
+    return Supremum("p", EXPONENTS, exact, seen, setting)
+
+
+CLOUD_EPSILON = 1.0
+
+
+def _tree_cloud(size: NonparametricSize, rng: Generator) -> RatioCloud:
+    """The same small tree as that of δ over ε."""
+    tree, rows, draws = PolyaPrior(1.0, 4), 20, 20
+    losses = tuple(_random_loss(tree, rows, draws, rng) for _ in range(size.runs))
+    return RatioCloud("Polya tree, c = 1, depth 4", CLOUD_EPSILON, losses, f"n = {rows} random rows, m = {draws} draws")
+
+
+def _urn_clouds(size: NonparametricSize, rng: Generator) -> Iterator[RatioCloud]:
+    rows, theta, sigma = 50, 1.0, 0.25
+    laws: dict[str, Callable[[int, Generator], Floats]] = {
+        "8 shared values": lambda n, r: r.integers(0, 8, n) / 8,
+        "all values apart": lambda n, r: r.random(n),
+    }
+    for name, law in laws.items():
+        ratios = simulated_ratios(rows, rows, theta=theta, sigma=sigma, sample=law, runs=size.runs, rng=rng)
+        yield RatioCloud(
+            f"Pitman–Yor urn, {name}", CLOUD_EPSILON, tuple(map(float, ratios)), f"θ = 1, σ = 0.25, n = m = {rows}"
+        )
 
 
 def _coarse(masses: Floats, points: int) -> Floats:

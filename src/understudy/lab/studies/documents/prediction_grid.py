@@ -31,7 +31,7 @@ from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.noise import SeededEntropy, discrete_laplace
 from understudy.boundary.privacy.mechanisms.randomness import ExactRandomness
-from understudy.boundary.schema.column import Integer
+from understudy.boundary.schema.column import Categorical, Integer
 from understudy.boundary.schema.domain import Domain
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.cache import EncodedTable
@@ -44,9 +44,11 @@ from understudy.lab.studies.documents.prediction_page import (
     PRIVATE_FOREST,
     PRIVATE_TREE,
     TREE,
+    Id3Result,
     IncomeExample,
     PredictionGrid,
     PredictionOutcome,
+    RepeatedCounts,
     render,
 )
 from understudy.parameters import one_of
@@ -127,7 +129,7 @@ def prediction_grid(
 ) -> PredictionGrid:
     """Every predictor of every size on every table that has a schema, `repeats` splits each."""
     told, outcomes = listening(progress), list[PredictionOutcome]()
-    baselines, rows = {}, {}
+    baselines, rows, trees_of_noise, counts = {}, {}, list[Id3Result](), list[RepeatedCounts]()
     for name, schema in schemas.items():
         one_of("table", name, TARGETS)
         data = PredictionData.read(name, Path(folder), schema)
@@ -136,7 +138,11 @@ def prediction_grid(
         for outcome in _outcomes(name, splits, depths, trees, epsilons):
             outcomes.append(outcome)
             told(f"{name}: {outcome.method}, depth {outcome.depth}, {outcome.trees} trees: {outcome.mean:.4f}")
-    return PredictionGrid(tuple(outcomes), baselines, rows, repeats, town())
+        trees_of_noise.append(_id3(name, splits))
+        counts.append(repeated_counts(data))
+    return PredictionGrid(
+        tuple(outcomes), baselines, rows, repeats, town(), id3=tuple(trees_of_noise), counts=tuple(counts)
+    )
 
 
 def sizes(depths: Sequence[int], trees: Sequence[int], epsilons: Sequence[float]) -> int:
@@ -166,6 +172,43 @@ def _outcomes(
         for count in trees:
             many = _private(splits, partial(_printed_forest, epsilon, depth, count))
             yield PredictionOutcome(name, PRIVATE_FOREST, depth, count, epsilon, many)
+
+
+ID3_EPSILONS = (0.01, 0.05, 0.1, 0.5, 1.0, 2.0)
+"""1/ε from ½ to 100; with that of figure 5."""
+
+
+def _id3(name: str, splits: Sequence[tuple[PredictionData, PredictionData]]) -> Id3Result:
+    """Figures 5 and 6: ID3 with noisy counts, as deep as there are columns if the budget lets it."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    found = {e: _private(splits, partial(PrivateGreedyTree, e, splits="noisy")) for e in ID3_EPSILONS}
+    # Entropy is ID3's; scikit-learn's splits have two sides each, on one value against the others.
+    plain = [
+        float(DecisionTreeClassifier(criterion="entropy", random_state=seed).fit(a.matrix(), a.codes[a.target]).score(
+            b.matrix(), b.codes[b.target]))
+        for seed, (a, b) in enumerate(splits)
+    ]  # fmt: skip
+    return Id3Result(name, tuple(plain), found)
+
+
+COUNTED_EPSILON, COUNTED = 0.001, 1_000
+
+
+def repeated_counts(data: PredictionData, epsilon: float = COUNTED_EPSILON, repeats: int = COUNTED) -> RepeatedCounts:
+    """Figure 9: the share of the last class out of two noisy counts, each asked anew with the whole ε."""
+    column = data.domain.schema[data.target]
+    assert isinstance(column, Categorical)
+    value = str(column.labels[-1])
+    # Codes are places in the list of declared values.
+    of_class = int((data.codes[data.target] == len(column.labels) - 1).sum())
+    others = data.rows - of_class
+    # The classes have no row in common, so both counts cost one ε together; one row moves one of them by one.
+    noise = [discrete_laplace(1 / epsilon, repeats, SeededEntropy(seed)) for seed in (0, 1)]
+    noisy, rest = of_class + noise[0], others + noise[1]
+    # Noise may carry a small table's counts below 0, where no share lies.
+    shares = tuple(float(s) for s in np.clip(noisy / np.maximum(noisy + rest, 1), 0.0, 1.0))
+    return RepeatedCounts(data.name, value, epsilon, of_class / data.rows, shares)
 
 
 def _printed_forest(epsilon: float, depth: int, trees: int) -> PrivateForest:
@@ -206,10 +249,11 @@ def _plain(splits: Sequence[tuple[PredictionData, PredictionData]], depth: int, 
 def save(grid: PredictionGrid, folder: Path) -> None:
     """The page, and the numbers behind it."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / "prediction-grid.html", render(grid).encode(), private=False)
+    write_atomically(folder / "prediction-grid.html", render(grid).encode(), private=True)
     numbers = [asdict(o) | {"mean": o.mean, "variance": o.variance} for o in grid.outcomes]
     body = {"baselines": grid.baselines, "rows": grid.rows, "outcomes": numbers, "town": asdict(grid.town)}
-    write_atomically(folder / "prediction-grid.json", (json.dumps(body, indent=1) + "\n").encode(), private=False)
+    body |= {"id3": [asdict(r) for r in grid.id3], "counts": [asdict(c) for c in grid.counts]}
+    write_atomically(folder / "prediction-grid.json", (json.dumps(body, indent=1) + "\n").encode(), private=True)
 
 
 # The names of the levels are those of the document; which schooling is in which is not printed, and ours.

@@ -33,10 +33,19 @@ class SelectionCase:
     distance: str = ""
     sections: int = 1
     seed: int = 0
+    rows: int = 0
+    """At most so many rows to learn from; 0 is all."""
+    steps: int = 0
+    """Of a network's training; 0 is its default."""
 
     @property
     def of_any_seed(self) -> SelectionCase:
         return replace(self, seed=0)
+
+    @property
+    def pool_alone(self) -> SelectionCase:
+        """Its pool with the whole budget."""
+        return replace(self, method=POOL, ratio=1.0, factor=1.0, distance="", sections=1)
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,10 @@ class Sweep:
     parameter: str
     cases: Mapping[str, SelectionCase]
 
+    @property
+    def epsilon(self) -> float:
+        return next(iter(self.cases.values())).epsilon
+
 
 @dataclass(frozen=True)
 class Quantity:
@@ -112,6 +125,13 @@ class SelectionResults:
         """Over all seeds; none where there is no trial."""
         wanted = case.of_any_seed
         return summarize([quantity.of(t) for t in self.trials if t.case.of_any_seed == wanted])
+
+    def gain(self, case: SelectionCase) -> Summary | None:
+        """The document's acc-diff: accuracy of the case less that of its pool alone, seed by seed."""
+        wanted, alone = case.of_any_seed, case.pool_alone.of_any_seed
+        of_pool = {t.case.seed: t.accuracy for t in self.trials if t.case.of_any_seed == alone}
+        ours = [t for t in self.trials if t.case.of_any_seed == wanted and t.case.seed in of_pool]
+        return summarize([t.accuracy - of_pool[t.case.seed] for t in ours])
 
     def compared(self, table: str) -> list[SelectionCase]:
         """The cases of the comparison: of each method, pool and ε the first, which comes before all sweeps."""
@@ -196,13 +216,26 @@ def _printed(name: str, epsilons: Sequence[float]) -> tuple[str, ...]:
 
 def _curves(results: SelectionResults, cases: Sequence[SelectionCase], table: str) -> Iterator[Figure]:
     for pool in dict.fromkeys(c.pool for c in cases):
-        for quantity in (PAIRS, AUC):
+        for quantity in (PAIRS, AUC, ACCURACY):
             series = []
             for method in METHODS:
                 own = (c for c in cases if (c.pool, c.method) == (pool, method))
                 found = ((c.epsilon, results.summary(c, quantity)) for c in own)
-                series.append(Series(_name(method), tuple((e, s.mean, s.low, s.high) for e, s in found if s)))
+                scale = quantity.scale
+                points = ((e, scale * s.mean, scale * s.low, scale * s.high) for e, s in found if s)
+                series.append(Series(_name(method), tuple(points)))
             yield curves(series, title=f"{table}, pool {pool}", across="ε", up=quantity.title, width=WIDTH)
+        if gained := _gains(results, [c for c in cases if c.pool == pool and c.method != POOL]):
+            title, up = f"{table}, pool {pool}: acc-diff", "accuracy less that of the pool alone, in points"
+            yield curves(gained, title=title, across="ε", up=up, reference=Reference("pool alone", 0.0), width=WIDTH)
+
+
+def _gains(results: SelectionResults, cases: Sequence[SelectionCase]) -> list[Series]:
+    found: dict[str, list[tuple[float, float, float, float]]] = {}
+    for case in cases:
+        if (s := results.gain(case)) is not None:
+            found.setdefault(case.method, []).append((case.epsilon, 100 * s.mean, 100 * s.low, 100 * s.high))
+    return [Series(_name(method), tuple(points)) for method, points in found.items()]
 
 
 def _name(method: str) -> str:
@@ -216,21 +249,29 @@ def _swept(results: SelectionResults, sweeps: Sequence[Sweep]) -> Iterator[tuple
 
 
 def _dots(results: SelectionResults, sweep: Sweep) -> Figure:
-    """Accuracy as the document has it; for sections their running time stands in the table below."""
+    """acc-diff as the document has it; for sections their running time stands in the table below."""
+    title = f"{_name(sweep.method)}: {sweep.parameter}, ε = {sweep.epsilon:g}"
+    gained = {value: results.gain(case) for value, case in sweep.cases.items()}
+    if any(gained.values()):
+        shown = [Dot(value, 100 * s.mean, 100 * s.low, 100 * s.high) for value, s in gained.items() if s]
+        across, reference = "acc-diff: accuracy less that of the pool alone, in points", Reference("pool alone", 0.0)
+        return dots(shown, title=title, across=across, reference=reference, width=WIDTH)
     found = {value: results.summary(case, ACCURACY) for value, case in sweep.cases.items()}
     shown = [Dot(value, s.mean, s.low, s.high) for value, s in found.items() if s]
-    case = next(iter(sweep.cases.values()))
-    pool = results.summary(SelectionCase(case.table, POOL, case.pool, case.epsilon), ACCURACY)
-    reference = Reference("pool alone", pool.mean) if pool else None
-    title = f"{_name(sweep.method)}: {sweep.parameter}"
-    return dots(shown, title=title, across="accuracy of a tree of depth 10", reference=reference, width=WIDTH)
+    return dots(shown, title=title, across="accuracy of a tree of depth 10", width=WIDTH)
 
 
 def _sweep_grid(results: SelectionResults, parameter: str, sweeps: Sequence[Sweep]) -> TextTable:
     rows = [
-        (_name(s.method), value, *(q.written(results.summary(case, q)) for q in QUANTITIES))
+        (
+            _name(s.method),
+            f"{s.epsilon:g}",
+            value,
+            *(q.written(results.summary(case, q)) for q in QUANTITIES),
+            NOTHING if (gain := results.gain(case)) is None else gain.written(lambda v: f"{100 * v:.2f}"),
+        )
         for s in sweeps
         for value, case in s.cases.items()
     ]
-    heads = ("rows", parameter, *(q.short for q in QUANTITIES))
+    heads = ("rows", "ε", parameter, *(q.short for q in QUANTITIES), "acc-diff, points")
     return TextTable(f"All figures by {parameter}", heads, tuple(rows))

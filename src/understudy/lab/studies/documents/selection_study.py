@@ -63,16 +63,22 @@ PRINTED_RATIO, PRINTED_FACTOR, PRINTED_SECTIONS = 0.2, 20.0, 5
 
 @dataclass(frozen=True)
 class SelectionSize:
-    """How much is tried: tables, pools and ε, seeds of the comparison and of the sweeps, and the ε of the sweeps."""
+    """How much is tried: tables, pools and ε, seeds of the comparison and of the sweeps, and their ε."""
 
     pools: tuple[str, ...] = (independent.METHOD.name, privbayes.METHOD.name, mst.METHOD.name)
     epsilons: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0)
     seeds: int = 5
     swept: str = mst.METHOD.name
-    swept_epsilon: float = 2.0
+    swept_epsilons: tuple[float, ...] = (2.0,)
     swept_seeds: int = 2
     rows: int | None = None
     """At most so many training rows."""
+    steps: int | None = None
+    """Of networks that learn by gradients, where they are a pool."""
+
+    def sized(self, case: SelectionCase) -> SelectionCase:
+        """The case with what holds for all of them, so that a record tells small studies from large ones."""
+        return replace(case, rows=self.rows or 0, steps=self.steps or 0)
 
 
 @dataclass(frozen=True)
@@ -125,7 +131,7 @@ def write(
     """The page as a file; what was found so far is read from, and added to, the file of the same name in .jsonl."""
     size, path = size or SelectionSize(), Path(path)
     trials = list(study(path.with_suffix(".jsonl"), Path(folder), schemas, seed, size, listening(progress)))
-    write_atomically(path, render(trials, sweeps(size, list(schemas)), size.swept).encode(), private=False)
+    write_atomically(path, render(trials, sweeps(size, list(schemas)), size.swept).encode(), private=True)
     return path
 
 
@@ -156,15 +162,18 @@ def cases(size: SelectionSize, tables: Sequence[str]) -> Iterator[SelectionCase]
         for table in tables:
             yield from (replace(c, seed=seed) for c in compared(size, table))
             if seed < size.swept_seeds:
+                # What sweeps are measured against, before them: their pool alone, and both selections as they are.
+                base = replace(size, pools=(size.swept,), epsilons=size.swept_epsilons)
+                yield from (replace(c, seed=seed) for c in compared(base, table))
                 yield from (replace(c, seed=seed) for s in sweeps(size, [table]) for c in s.cases.values())
 
 
 def compared(size: SelectionSize, table: str) -> Iterator[SelectionCase]:
     """Each pool with all of the budget, and both selections out of a pool with a part of it."""
     for epsilon, pool in itertools.product(size.epsilons, size.pools):
-        yield SelectionCase(table, POOL, pool, epsilon)
-        yield honest(table, pool, epsilon)
-        yield printed(table, pool, epsilon)
+        yield size.sized(SelectionCase(table, POOL, pool, epsilon))
+        yield size.sized(honest(table, pool, epsilon))
+        yield size.sized(printed(table, pool, epsilon))
 
 
 def honest(table: str, pool: str, epsilon: float) -> SelectionCase:
@@ -188,8 +197,8 @@ def printed(table: str, pool: str, epsilon: float) -> SelectionCase:
 def sweeps(size: SelectionSize, tables: Sequence[str]) -> list[Sweep]:
     """§5.2.2 to §5.2.5: one parameter is varied, the others stay; sections are for rows that are chosen one by one."""
     found = []
-    for table, make in itertools.product(tables, (honest, printed)):
-        base = make(table, size.swept, size.swept_epsilon)
+    for table, make, epsilon in itertools.product(tables, (honest, printed), size.swept_epsilons):
+        base = size.sized(make(table, size.swept, epsilon))
         one_by_one = replace(base, distance="L1")
         grids: dict[str, dict[str, SelectionCase]] = {
             "ε-ratio": {f"{r:g}": replace(base, ratio=r) for r in RATIOS},
@@ -220,7 +229,10 @@ def attempt(data: SelectionData, case: SelectionCase, tuning: SelectTuning = TUN
 def pool_of(case: SelectionCase, target: str) -> Recipe:
     """The recipe of the pool; it is told the target, where it can be."""
     one_of("pool", case.pool, METHODS)
-    return METHODS[case.pool].recipe(Options((target,)))
+    method, own = METHODS[case.pool], dict[str, object]()
+    if case.steps and "steps" in method.params.declared():
+        own["steps"] = case.steps
+    return method.recipe(Options((target,), own=own))
 
 
 def learned(data: SelectionData, case: SelectionCase, tuning: SelectTuning = TUNING) -> CodeColumns:
