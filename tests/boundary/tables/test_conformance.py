@@ -193,6 +193,8 @@ SCHEMA = Schema(
     ),
     missing_values=TOKENS,
 )
+PRIVATE_FEW = SCHEMA.edit(few={"values": "private"})
+"""The values of a column are counted where they are private; a site refuses any other column."""
 DOMAIN = Domain.of(SCHEMA)
 SHORTEST, LONGEST = len(NASTY), len(SCHEMA["many"].values)
 
@@ -304,7 +306,7 @@ def test_partitions_merge_cells_of_the_marginal(kind, opened):
 
 def test_values_are_counted_as_trimmed_texts_without_the_missing(kind, opened):
     rows = text_table()
-    values, counts = opened(kind, rows, SCHEMA).count_values("few")
+    values, counts = opened(kind, rows, PRIVATE_FEW).count_values("few")
     texts = [v.strip(ZS) for v in TEXT_ROWS["few"] if v is not None]
     kept = [t for t in texts if t and t not in TOKENS]
     assert dict(zip(values, counts.tolist(), strict=True)) == {t: kept.count(t) for t in kept}
@@ -321,8 +323,10 @@ def test_rows_are_counted(kind, opened):
 
 
 def test_a_table_without_rows_counts_nothing(kind, opened):
-    table = opened(kind, text_table().slice(0, 0), SCHEMA)
-    assert table.count_rows() == 0 and not table.has_rows(1) and table.count_values("few")[0] == []
+    rows = text_table().slice(0, 0)
+    assert opened(kind, rows, PRIVATE_FEW).count_values("few")[0] == []
+    table = opened(kind, rows, SCHEMA)
+    assert table.count_rows() == 0 and not table.has_rows(1)
     (counts, total) = table.count_by(DOMAIN, [("flag", "sure"), ()])
     assert counts.shape == (3, 2) and not counts.any() and total == 0
 

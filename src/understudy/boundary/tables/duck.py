@@ -16,9 +16,9 @@ from understudy.boundary.schema.column import Datetime, Identifier
 from understudy.boundary.schema.domain import ColumnSet, Domain, code_type
 from understudy.boundary.schema.grouped_sums import GroupedSums
 from understudy.boundary.schema.late_imports import duckdb, exp
-from understudy.boundary.schema.partition import Grid, Partition
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.counting import CodeBatch, count_marginals, count_partitions, group_rows
+from understudy.boundary.tables.counted_here import CountedHere
+from understudy.boundary.tables.counting import CodeBatch
 from understudy.boundary.tables.sql import (
     Source,
     Storage,
@@ -29,7 +29,6 @@ from understudy.boundary.tables.sql import (
     select_values,
 )
 from understudy.boundary.tables.sums_sql import dense, select_sums
-from understudy.boundary.tables.table import TableCard
 from understudy.errors import TableError
 from understudy.parameters import close_names
 
@@ -41,7 +40,7 @@ _TYPE_NAMES = {np.uint8: "UTINYINT", np.uint16: "USMALLINT", np.uint32: "UINT"}
 Stamp = tuple[int, int, int]
 
 
-class DuckTable(TableCard):
+class DuckTable(CountedHere):
     """A table behind a DuckDB connection; implements `tables.table.Table`."""
 
     identity: str | None = None
@@ -86,25 +85,9 @@ class DuckTable(TableCard):
                 self.name,
             )
 
-    def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
-        if not sets:
-            return []
-        # For the total alone some column is read too: without one, a batch would not tell how many rows it has.
-        columns = tuple(dict.fromkeys(c for s in sets for c in s)) or domain.names[:1]
-        return count_marginals(domain, sets, self._codes(domain, columns))
-
-    def count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
-        if not partitions:
-            return []
-        columns = tuple(dict.fromkeys(c for p in partitions for c in p.columns))
-        return count_partitions(partitions, self._codes(domain, columns))
-
     def count_tally(self, domain: Domain, tally: GroupedSums) -> list[NDArray[np.int64]]:
         found = self._fetch(select_sums(self._source, self.schema, domain, tally, "UINT"))
         return dense(found, domain.shape(tally.by), len(tally.summands))
-
-    def read_codes(self, domain: Domain, grid: Grid) -> NDArray[np.integer[Any]]:
-        return group_rows(grid, self._codes(domain, grid.columns))
 
     def count_values(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
         pairs = self._fetch(select_values(self._source, self.schema.unit, column, self.schema.missing_texts_of(column)))

@@ -11,19 +11,17 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.boundary.schema.domain import ColumnSet, Domain, code_type
 from understudy.boundary.schema.late_imports import exp
-from understudy.boundary.schema.partition import Grid, Partition
 from understudy.boundary.schema.schema import Schema
-from understudy.boundary.tables.counting import CodeBatch, count_marginals, count_partitions, group_rows
+from understudy.boundary.tables.counted_here import CountedHere
+from understudy.boundary.tables.counting import CodeBatch
 from understudy.boundary.tables.kept import Overflow, memory_share
 from understudy.boundary.tables.sql import Expression, Source, select_codes, whole
-from understudy.boundary.tables.table import TableCard
 
 WORD_BITS = 63
 """Bits of a word that are used: the 64th is a sign, and engines shift signed numbers."""
@@ -124,7 +122,7 @@ def joined(parts: Sequence[bytes], words: int) -> NDArray[np.int64]:
     return np.frombuffer(b"".join(parts), dtype=">i8").astype(np.int64).reshape(-1, words)
 
 
-class PackedTable(TableCard):
+class PackedTable(CountedHere):
     """A table whose engine computes codes, and whose rows come here packed to be counted.
 
     A snapshot keeps them, so that a release of many rounds reads the table once or twice: what is asked first is read
@@ -140,22 +138,6 @@ class PackedTable(TableCard):
     @abstractmethod
     def _words(self, query: Expression, words: int) -> Iterator[NDArray[np.int64]]:
         """The answer to a query of this many columns of 64-bit numbers, as arrays of that width."""
-
-    def count_by(self, domain: Domain, sets: Sequence[ColumnSet]) -> list[NDArray[np.int64]]:
-        if not sets:
-            return []
-        # For the total alone some column is read too: without one, a batch would not tell how many rows it has.
-        columns = tuple(dict.fromkeys(c for s in sets for c in s)) or domain.names[:1]
-        return count_marginals(domain, sets, self._codes(domain, columns))
-
-    def count_cells(self, domain: Domain, partitions: Sequence[Partition]) -> list[NDArray[np.int64]]:
-        if not partitions:
-            return []
-        columns = tuple(dict.fromkeys(c for p in partitions for c in p.columns))
-        return count_partitions(partitions, self._codes(domain, columns))
-
-    def read_codes(self, domain: Domain, grid: Grid) -> NDArray[np.integer[Any]]:
-        return group_rows(grid, self._codes(domain, grid.columns))
 
     def _codes(self, domain: Domain, columns: ColumnSet) -> Iterator[CodeBatch]:
         """The rows as codes, a batch at a time."""
