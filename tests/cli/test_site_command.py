@@ -157,8 +157,9 @@ def test_a_site_without_a_limit_answers_no_aggregator_that_is_not_trusted(tmp_pa
     path = sites.files(tmp_path)[0]
     with pytest.raises(us.InputError, match="has no limit"):
         run_site(
-            str(path), "127.0.0.1:9", schema=None, name=None, trusts=(trust,), ledger=None, certificate=None, quiet=True
-        )
+            str(path), "127.0.0.1:9", schema=None, name=None, trusts=(trust,), honest=1, ledger=None, certificate=None,
+            quiet=True,
+        )  # fmt: skip
     assert not Path(f"{path}.ledger.sqlite").exists()
 
 

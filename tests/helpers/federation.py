@@ -121,7 +121,8 @@ class SiteProcess:
         arguments = ["site", "--data", str(self.data), "--coordinator", f"127.0.0.1:{self.port}", "--name", self.name]
         trusts = [word for trust in self.trusts for word in ("--trust", trust)]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "understudy", *arguments, *trusts, "--quiet"], stdout=subprocess.DEVNULL
+            [sys.executable, "-m", "understudy", *arguments, *trusts, "--honest", "2", "--quiet"],
+            stdout=subprocess.DEVNULL,
         )
         return self
 

@@ -603,6 +603,10 @@ def site(
             "\\[default: nobody]."
         ),
     ] = None,
+    honest: Annotated[
+        int,
+        typer.Option(help="In a secure sum, how many sites' noise this one relies on, at most; itself is one.", min=1),
+    ] = 1,
     ledger: LedgerPath = None,
     certificate: Annotated[Path | None, _option("The certificate that the aggregator's must be signed by.")] = None,
     quiet: Quiet = False,
@@ -611,8 +615,8 @@ def site(
     from understudy.cli.site_command import run_site
 
     run_site(
-        data, coordinator, schema=schema, name=name, trusts=tuple(trust or ()), ledger=ledger, certificate=certificate,
-        quiet=quiet,
+        data, coordinator, schema=schema, name=name, trusts=tuple(trust or ()), honest=honest, ledger=ledger,
+        certificate=certificate, quiet=quiet,
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ def run_site(
     schema: Path | None,
     name: str | None,
     trusts: tuple[str, ...],
+    honest: int,
     ledger: Path | None,
     certificate: Path | None,
     quiet: bool,
@@ -33,7 +34,7 @@ def run_site(
     table = open_table(data, schema_of(data, schema))
     paying, trusts = ledger_of(data, ledger), trusts or (NOBODY,)
     _demand_limit(paying, trusts)
-    settings = SiteSettings(name or table.name, trusts, ledger=paying, records=_records(data, ledger))
+    settings = SiteSettings(name or table.name, trusts, paying, _records(data, ledger), honest)
     if not quiet:
         agreed = " or ".join(settings.trusts)
         tell(f"site {settings.name!r} answers {coordinator}, trusting {agreed}; stop it with Ctrl-C", error=True)

@@ -1,20 +1,18 @@
 """A query whose names have been looked up: what is asked, with types, in one form however it was written.
 
-A condition whose arithmetic could overflow or underflow is refused, from the schema's bounds alone. Some engines raise
-an error when a product of doubles leaves their range, and an error that depends on a row would tell of that row: so
-what could raise one on any row of the declared domain is refused before anything is read.
+A condition whose arithmetic could overflow or underflow is refused, from the schema's bounds alone, here and again by
+the boundary (`schema.magnitude`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 from understudy.boundary.schema.column import Categorical, Column, Datetime, Integer, Number
 from understudy.boundary.schema.domain import ColumnSet
 from understudy.boundary.schema.expression import Predicate, parse
-from understudy.boundary.schema.grouped_sums import NEGLIGIBLE
+from understudy.boundary.schema.magnitude import check_range
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InputError
 from understudy.inference.declared import check_declared
@@ -23,10 +21,6 @@ from understudy.queries.grammar import ALLOWED, SelectItem, SelectStatement, quo
 COUNT, PERSONS, SUM, AVERAGE, QUANTILE = "count", "persons", "sum", "avg", "quantile"
 ANY_TABLE = "data"
 """A name that stands for the table that was opened, whichever it is."""
-# Doubles reach from 2.2e-308 to 1.8e308; these bounds keep clear of both ends.
-LARGEST, SMALLEST = 1e300, 1e-300
-ROUNDING = 2.0**-54
-"""A difference of two doubles is a multiple of the last place of the smaller one."""
 
 
 @dataclass(frozen=True)
@@ -180,61 +174,9 @@ def _check_measured(item: SelectItem, column: Column, statement: SelectStatement
         raise InputError(f"{item.function}({column.name}) can't be grouped by {column.name} itself", column)
 
 
-@dataclass(frozen=True)
-class Magnitude:
-    """Bounds of |x|: at most `most`, and at least `least` unless x is zero."""
-
-    most: float
-    least: float
-
-    @property
-    def safe(self) -> bool:
-        return self.most <= LARGEST and self.least >= SMALLEST
-
-
 def _check_condition(condition: Predicate, schema: Schema) -> None:
     """Refuses a column whose bounds are private, and arithmetic that may leave the range of doubles."""
     for name in sorted(condition.columns):
         if schema[name].private and not isinstance(schema[name], Categorical):
             raise InputError(f"column {name!r} can't stand in WHERE, since its bounds are private; declare them", name)
-    for node in condition.sql().walk():
-        # Dates are moved by whole days, which can't leave any range.
-        computes = node.key in ("add", "sub", "mul") and node.expression.key != "interval"
-        if computes and not _magnitude(node, schema).safe:
-            raise InputError(
-                f"the arithmetic of «{condition.text[:60]}» may leave the range from 1e-300 to 1e300 within the bounds "
-                "of its columns; declare decimals for them, or multiply fewer of them",
-                condition,
-            )
-
-
-def _magnitude(node: Any, schema: Schema) -> Magnitude:
-    node = node.unnest()
-    if node.key in ("cast", "neg"):
-        return _magnitude(node.this, schema)
-    if node.key == "column":
-        return _of_column(schema[node.name])
-    if node.key == "literal":
-        size = abs(float(node.this))
-        # Zero can't underflow, so its bound from below may be anything that is safe.
-        return Magnitude(size, size or 1.0)
-    left, right = _magnitude(node.this, schema), _magnitude(node.expression, schema)
-    if node.key == "mul":
-        return Magnitude(left.most * right.most, left.least * right.least)
-    return Magnitude(left.most + right.most, min(left.least, right.least) * ROUNDING)
-
-
-def _of_column(column: Column) -> Magnitude:
-    match column:
-        case Integer(minimum=int(low), maximum=int(high)):
-            return Magnitude(max(abs(low), abs(high)), 1.0)
-        case Number(minimum=float() | int() as low, maximum=float() | int() as high):
-            least = NEGLIGIBLE
-            if column.decimals is not None:
-                least = 10.0**-column.decimals
-            return Magnitude(max(abs(low), abs(high)), least)
-        case Categorical(values=tuple() as labels):
-            return Magnitude(max(abs(float(v)) for v in labels), 1.0)
-    raise InputError(
-        f"column {column.name!r} can't be computed with, since its bounds are private; declare them", column
-    )
+    check_range(condition, schema)

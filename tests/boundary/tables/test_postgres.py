@@ -229,6 +229,16 @@ def test_types_of_the_server(columns: str, values: str, toml: str, expected: lis
     assert counts_of(made(postgres, name, columns, values), toml) == expected
 
 
+@pytest.mark.parametrize("pushdown", [False, True])
+def test_no_number_is_so_small_that_the_server_raises_on_it(postgres: str, pushdown: bool):
+    """The server raises where a product of doubles underflows; a refusal would tell of the one row that has it."""
+    schema = us.Schema.loads('[columns.x]\ntype = "number"\nmin = 0\nmax = 100000')
+    rows = pa.table({"x": [5e-324, 1e-310, 1e-101, 3.0]})
+    table = us.open(load(postgres, f"tiny {pushdown}", rows), schema, pushdown=pushdown)
+    for asked in ("median(x)", "sum(x)", "avg(x)"):
+        us.query(table, f"SELECT {asked} FROM data", epsilon=1.0, ledger=False)
+
+
 def test_a_view_has_no_order_to_cap_by(postgres: str):
     import psycopg
 

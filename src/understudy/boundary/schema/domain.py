@@ -27,6 +27,8 @@ from understudy.boundary.schema.column import (
 from understudy.boundary.schema.schema import Schema
 from understudy.errors import InternalError, SchemaError
 
+LARGEST_WIDTH = 1e307
+
 ColumnSet: TypeAlias = tuple[str, ...]
 
 
@@ -101,10 +103,18 @@ class Coding:
         return default
 
 
+@dataclass(frozen=True)
 class EvenCoding(Coding):
     """Thousands of bins of one width, found by a division: a value within a rounding error of an edge may be on either
     side of it. Good enough for ranks, where a comparison with every edge would be slow.
     """
+
+    def __post_init__(self) -> None:
+        # How far a value is from the first edge must be a number on every engine, whatever the value is.
+        if self.edges is not None and not self.edges[-1] - self.edges[0] <= LARGEST_WIDTH:
+            raise SchemaError(
+                f"column {self.name!r}: its bounds are more than {LARGEST_WIDTH:g} apart; declare closer ones", self
+            )
 
 
 @dataclass(frozen=True)

@@ -578,8 +578,10 @@ def _even_bin(coding: Coding, position: Expression) -> Expression:
     edges = coding.edges or ()
     inside = clamped(position, edges[0], edges[-1])
     offset = exp.Paren(this=exp.Sub(this=inside, expression=double(edges[0])))
-    scale = double(coding.levels / (edges[-1] - edges[0]))
-    place = exp.Floor(this=exp.Mul(this=offset, expression=scale))
+    scale = coding.levels / (edges[-1] - edges[0])
+    # Near the lower end it is the first bin in any case: some engines raise an error where such a product underflows.
+    counted = case([(exp.LT(this=offset, expression=double(0.5 / scale)), double(0.0))], offset.copy())
+    place = exp.Floor(this=exp.Mul(this=counted, expression=double(scale)))
     return exp.Least(this=place, expressions=[double(coding.levels - 1)], ignore_nulls=True)
 
 

@@ -19,7 +19,7 @@ from understudy.boundary.privacy.asks import Marginals, Select, Tally, Total
 from understudy.boundary.privacy.budget import Budget
 from understudy.boundary.privacy.curator import Curator
 from understudy.boundary.privacy.mechanisms.score import Candidate
-from understudy.boundary.privacy.sites.site import Site
+from understudy.boundary.privacy.sites.site import Site, SiteSettings
 from understudy.boundary.schema.domain import Coding, Domain
 from understudy.boundary.schema.federation import TRUSTS, Bill, Federation
 from understudy.boundary.schema.grouped_sums import GroupedSums, PersonCount, ValueSum
@@ -206,6 +206,27 @@ def test_a_site_that_is_started_again_for_less_goes_on_with_no_session_of_before
     again = sites.site_of(path, SCHEMA, trusts=("aggregator",), **options)
     reply = Message.read(again.handle(packed(header, ask)), "a site")
     assert "agreed to trust aggregator" in reply.header["refused"][1]
+
+
+def test_a_site_relies_on_no_more_sites_than_it_was_started_for():
+    """Each adds that part of the noise: of a thousand sites that are not there, a site would add next to nothing."""
+    table = us.open(sites.adult_rows(), SCHEMA)
+    site = Site(table, SiteSettings("a", ("secure-sum",), honest=2))
+    begun = {"op": "prepare", "session": ""}
+    request(site.link(), begun | {"bill": bill("secure-sum").to_dict()})
+    many = replace(bill("secure-sum"), federation=Federation("secure-sum", 1000, honest=1000))
+    with pytest.raises(us.SiteError, match="counts on the noise of 2 sites, and not of 1000"):
+        request(site.link(), begun | {"bill": many.to_dict()})
+
+
+def test_a_refusal_does_not_tell_how_many_rows_stand_before_a_damaged_line(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("smoker\n" + "true\n" * 40 + "true,false\n")
+    schema = us.Schema.loads('[columns.smoker]\ntype = "boolean"')
+    paid = replace(bill("nobody"), schema=schema.digest)
+    with pytest.raises(us.TableError, match="another number of fields") as refused:
+        request(sites.site_of(path, schema).link(), {"op": "prepare", "session": "", "bill": paid.to_dict()})
+    assert not any(character.isdigit() for character in str(refused.value))
 
 
 def test_values_that_are_not_private_in_the_schema_leave_no_site():

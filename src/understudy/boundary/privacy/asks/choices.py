@@ -28,6 +28,7 @@ from understudy.boundary.privacy.mechanisms.score import Rank, Scored, rank_expo
 from understudy.boundary.privacy.mechanisms.training import Keep, at_once
 from understudy.boundary.schema.domain import Coding, Domain
 from understudy.boundary.schema.grouped_sums import GroupedSums, RowCount
+from understudy.boundary.schema.magnitude import check_tally
 from understudy.boundary.schema.partition import Bundle, shape_of
 from understudy.boundary.tables.cache import CachedTable
 from understudy.boundary.tables.table import Table
@@ -230,6 +231,7 @@ class Ranks(Ask[list[Counts]]):
     def spends(self, facts: PublicFacts) -> list[Spend]:
         *groups, column = self.sums.by
         check_kinds(*self.ranks, *filter(None, [self.sums.where]))
+        check_tally(self.sums, facts.schema)
         if any(type(summand) is not RowCount for summand in self.sums.summands):
             raise InternalError(f"a rank of {column!r} must be one of rows: others move it further.", column)
         # One spend for all groups of a rank, by parallel composition: what a person moves in each is added up in Δ.

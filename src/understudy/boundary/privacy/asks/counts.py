@@ -35,6 +35,7 @@ from understudy.boundary.schema.column import Categorical
 from understudy.boundary.schema.domain import ColumnSet, Domain
 from understudy.boundary.schema.federation import SECURE_SUM
 from understudy.boundary.schema.grouped_sums import GroupedSums, Summand, SumNeighbours
+from understudy.boundary.schema.magnitude import check_tally
 from understudy.boundary.schema.moment import CellSums
 from understudy.boundary.schema.partition import Partition
 from understudy.boundary.tables.table import Table
@@ -245,6 +246,7 @@ class Tally(NoisyCounts[list[Measurement]]):
         check_cells(self.sums.by, self.domain.cells(self.sums.by))
         summands = self.sums.summands
         check_kinds(*summands, *filter(None, [self.sums.where]))
+        check_tally(self.sums, facts.schema)
         # Each site would count them, and its count has another sensitivity than one of rows has.
         if facts.federation is not None and facts.federation.places > 1 and self.sums.persons:
             raise MethodError("persons who may be at several sites can't be counted once each; count rows", self)

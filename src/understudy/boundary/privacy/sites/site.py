@@ -53,13 +53,15 @@ class SiteSettings:
     """What a steward starts a site with.
 
     `trusts` are the trust models that the site agrees to; `records` is the folder for what it keeps of sessions, None
-    for a site that lives as long as its process.
+    for a site that lives as long as its process. `honest` is how many sites' noise it relies on in a secure sum, at
+    most: the aggregator, who says how many there are, could name more than there are. None leaves it to the aggregator.
     """
 
     name: str
     trusts: tuple[str, ...]
     ledger: Ledger | Path | None = None
     records: Path | None = None
+    honest: int | None = None
 
 
 class Site:
@@ -144,6 +146,14 @@ class Site:
             raise SiteError(
                 f"it agreed to trust {agreed}, and not to {trust}; start it with --trust {trust}, or ask it otherwise",
                 trust,
+            )
+
+        most = self._settings.honest
+        if trust == SECURE_SUM and most is not None and bill.federation.honest > most:
+            raise SiteError(
+                f"it counts on the noise of {most} sites, and not of {bill.federation.honest}; start it with --honest "
+                f"{bill.federation.honest}, or ask with fewer",
+                bill.federation.honest,
             )
 
     def _begin(self, message: Message) -> Reply:

@@ -5,6 +5,7 @@ Flower carries them between machines (`tables.sites.flower`); a site in the same
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ HELLO, PREPARE, BEGIN, MEET, COUNT, ANSWER, FINISH = "hello", "prepare", "begin"
 """What a site may be asked: who it is; whether a release could begin; to debit and begin it; to take the others' keys;
 for exact counts; for noisy ones; to close the release."""
 MOST_WORDS = 2000
+_LINE = re.compile(r" at line [0-9,]+")
 T = TypeVar("T")
 
 
@@ -60,7 +62,8 @@ def request(link: SiteLink, header: dict[str, Any], *content: Any) -> Message:
 
 def refused(number: Any, error: UnderstudyError) -> bytes:
     """The reply of a site that refuses, by the kind of its error and by its sentence."""
-    return packed({"id": number, "refused": [type(error).__name__, str(error)]})
+    # The place of a damaged line tells how many rows are before it.
+    return packed({"id": number, "refused": [type(error).__name__, _LINE.sub("", str(error))]})
 
 
 def _refusal(name: str, said: Any) -> UnderstudyError:
