@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from understudy.boundary.schema.column import Identifier
 from understudy.boundary.schema.schema import DRAFT
 from understudy.boundary.tables.sources import open as open_table
 from understudy.cli.locations import schema_of
@@ -26,7 +27,8 @@ def show_check(data: str, schema: Path | None, output: Output) -> None:
     if output.as_json:
         print_json(json.loads(found.to_json()))
     else:
-        _print(found, draft=table.schema.status == DRAFT)
+        left_out = sum(isinstance(c, Identifier) for c in table.schema.columns)
+        _print(found, draft=table.schema.status == DRAFT, left_out=left_out)
         output.print_paths()
     if found.to_mend:
         raise CheckFailed(
@@ -34,8 +36,9 @@ def show_check(data: str, schema: Path | None, output: Output) -> None:
         )
 
 
-def _print(found: Check, *, draft: bool) -> None:
-    tell(f"INTERNAL. {found.table}: {counted(found.rows, 'row')}, {counted(len(found.columns), 'column')}")
+def _print(found: Check, *, draft: bool, left_out: int) -> None:
+    columns = counted(len(found.columns), "column") + (f" and {counted(left_out, 'identifier')}" if left_out else "")
+    tell(f"INTERNAL. {found.table}: {counted(found.rows, 'row')}, {columns}")
     if found.issues:
         rows = [("mend" if i.mend else "look", i.sentence) for i in found.issues]
         print_table("What was found", ("", "what"), rows)

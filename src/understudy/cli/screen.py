@@ -64,7 +64,8 @@ def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]])
 
     table = Table(title=cell(title), title_justify="left")
     for i, head in enumerate(heads):
-        table.add_column(cell(head), no_wrap=i == 0)
+        # A name or a question that is wider than its column goes on in the next line, and is not cut off.
+        table.add_column(cell(head), no_wrap=i == 0, overflow="ellipsis" if i == 0 else "fold")
     for row in rows:
         table.add_row(*map(cell, row))
     Console().print(table)

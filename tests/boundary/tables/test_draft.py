@@ -422,6 +422,9 @@ def test_a_step_is_drafted_where_all_values_have_it() -> None:
     draft = draft_schema(pa.table({"all": incomes, "most": np.where(np.arange(400) % 9, incomes, incomes + 7)}))
     assert draft["all"].step == 100 and draft["most"].step is None
     assert "all values that were seen are multiples of 100" in draft.commented
+    # Cuts of a skewed column leave no bin without a multiple, which other values would have to fill.
+    skewed = draft_schema(pa.table({"gain": np.where(np.arange(400) % 4, 0, incomes), "n": list(range(400))}))["gain"]
+    assert skewed.step == 100 and skewed.cuts and all(cut % 100 == 0 for cut in skewed.cuts)
     assert Schema.loads(draft.commented)["all"] == draft["all"]
 
 

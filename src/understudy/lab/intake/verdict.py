@@ -126,9 +126,10 @@ def _people(check: Check) -> Iterator[Issue]:
         yield Issue(place, words, share, mend=share >= LOST)
     lost = person.stated.rows_lost / check.rows
     if lost >= LOST:
+        first = "the first" if person.max_rows == 1 else f"their first {person.max_rows}"
         words = (
             f"max_rows = {person.max_rows} loses {percent(lost)} of the rows, those of "
-            f"{counted(person.stated.persons_cut, 'person', 'persons')} beyond their first {person.max_rows}"
+            f"{counted(person.stated.persons_cut, 'person', 'persons')} beyond {first}"
         )
         yield Issue(place, words, lost, mend=False)
     elif person.max_rows > max(1, person.most):

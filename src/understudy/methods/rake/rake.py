@@ -576,7 +576,7 @@ METHOD = Method(
     name="rake",
     guarantee="pure ε with delta = 0, else Gaussian differential privacy",
     good_for="the best table: pairs at the resolution that their noise allows, and prediction of a target",
-    limits="some ten seconds; half a minute with 120 columns, minutes with 500",
+    limits="takes some ten seconds; half a minute with 120 columns, minutes with 500",
     build=lambda options, params: Rake(options.targets, options.weights, options.workload, prior=options.prior),
     # A forecast is that of a typical table, and two of them differ by chance. This method erred least in nearly all
     # measured releases (`scripts/bench marginals`), so another one must be expected to err less by a quarter.

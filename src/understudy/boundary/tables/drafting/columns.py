@@ -289,7 +289,7 @@ def _whole_line(
     step = common_step(values)
     cuts: tuple[float, ...] | None = None
     if high - low >= SINGLE_VALUE_BINS and is_skewed(values, low, high):
-        cuts = tuple(int(c) for c in round_cuts(values, low, high, smallest=1.0)) or None
+        cuts = tuple(int(c) for c in round_cuts(values, low, high, smallest=float(step or 1))) or None
     column = Integer(facts.name, minimum=low, maximum=high, cuts=cuts, step=step, **_beside(Integer, facts, marked))
     line = _line_notes(values, (low, high), cuts, wide=high - low >= SINGLE_VALUE_BINS, step=step)
     return Drafted(column, (*notes, *line))
