@@ -1,4 +1,4 @@
-"""What a case may use: seconds on the wall, and memory beyond what the imports took."""
+"""What a case may use: seconds of the processor, and memory beyond what the imports took."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ GRACE = 3.0
 """Seconds after which a case that does not even let Python raise is ended with its worker."""
 PATIENCE = float(os.environ.get("UNDERSTUDY_FUZZ_PATIENCE", "1"))
 """By how much all limits of time are stretched: a test on a busy machine must not fail by its clock."""
+WAITING = 12
+"""Times as many seconds may pass on the wall, since others use the machine too; who waits for a lock uses no processor."""
 HARD = resource.getrlimit(resource.RLIMIT_DATA)[1]
 
 
@@ -39,15 +41,19 @@ def limited(seconds: float) -> Iterator[None]:
         raise TooLong
 
     seconds *= PATIENCE
-    faulthandler.dump_traceback_later(seconds + GRACE, exit=True)
-    before = signal.signal(signal.SIGALRM, raise_it)
-    # Again and again: the first may fall into code that lets no exception out.
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)
+    faulthandler.dump_traceback_later(WAITING * seconds + GRACE, exit=True)
+    clocks = {signal.ITIMER_PROF: (signal.SIGPROF, seconds), signal.ITIMER_REAL: (signal.SIGALRM, WAITING * seconds)}
+    before = {ends: signal.signal(ends, raise_it) for ends, _ in clocks.values()}
+    for clock, (_, limit) in clocks.items():
+        # Again and again: the first may fall into code that lets no exception out.
+        signal.setitimer(clock, limit, 0.5)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for clock in clocks:
+            signal.setitimer(clock, 0)
+        for ends, handler in before.items():
+            signal.signal(ends, handler)
         faulthandler.cancel_dump_traceback_later()
 
 

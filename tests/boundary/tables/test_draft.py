@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime
+from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -332,6 +334,17 @@ def test_a_label_with_an_odd_line_break_leaves_the_draft_readable(odd: str) -> N
 def test_days_that_no_calendar_has_are_no_dates() -> None:
     draft = draft_schema(pa.table({"when": ["8926-13-07", "2020-02-31"] * 20, "age": list(range(40))}))
     assert not isinstance(draft["when"], Datetime)
+
+
+def test_a_time_after_the_last_year_of_python_is_a_bound_that_python_has(tmp_path: Path) -> None:
+    path = tmp_path / "times.parquet"
+    far = "TIMESTAMP '294246-01-01'"
+    rows = f"SELECT if(i = 7, {far}, TIMESTAMP '2024-03-05' + to_days(i)) AS seen FROM range(60) AS t(i)"
+    duckdb.sql(
+        f"COPY (SELECT seen, i::INTEGER % 5 AS many FROM ({rows}), range(1) AS u(i)) TO '{path}' (FORMAT parquet)"
+    )
+    drafted = draft_schema(path)["seen"]
+    assert isinstance(drafted, Datetime) and drafted.minimum.year == 2024 and drafted.maximum.year >= 9998
 
 
 def test_a_number_inside_the_others_is_no_marker() -> None:

@@ -162,7 +162,9 @@ def _aggregates(i: int, facts: Facts) -> list[str]:
             fine = f"FILTER (isfinite({v}))"
             flags = f"[count({v}) {fine}, count({v}) FILTER ({v} = date_trunc('day', {v}))]"
             strays = f"approx_top_k({t}, {STRAYS}) FILTER ({t} IS NOT NULL AND {v} IS NULL)"
-            return [*basis, f"min({v}) {fine}", f"max({v}) {fine}", flags, strays]
+            # Python has no dates beyond these, and would be handed texts.
+            kept = f"least(greatest({v}, TIMESTAMP '0001-01-01'), TIMESTAMP '9999-12-31')"
+            return [*basis, f"min({kept}) {fine}", f"max({kept}) {fine}", flags, strays]
     return [*basis, *["NULL"] * 4]
 
 
