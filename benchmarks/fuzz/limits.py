@@ -19,7 +19,7 @@ GRACE = 3.0
 PATIENCE = float(os.environ.get("UNDERSTUDY_FUZZ_PATIENCE", "1"))
 """By how much all limits of time are stretched: a test on a busy machine must not fail by its clock."""
 WAITING = 12
-"""Times as many seconds may pass on the wall, since others use the machine too; who waits for a lock uses no processor."""
+"""Times as many seconds may pass on the wall, since others use the machine; who waits for a lock uses no processor."""
 HARD = resource.getrlimit(resource.RLIMIT_DATA)[1]
 
 
