@@ -134,6 +134,96 @@ def count_pairs(engine: str, path: str, rounds: int) -> dict[str, Any]:
     return {"cpu": statistics.median(c for c, _ in warm), "wall": statistics.median(w for _, w in warm), "is": digest}
 
 
+def ways(engine: str, path: str, rounds: int) -> dict[str, Any]:
+    """Processor seconds of parts of the way from Parquet to Python, and of another one, each by itself and warm."""
+    import pyarrow as pa
+
+    _, _, session = opened(engine, path)
+    frame = session.read.parquet(path)
+    names = frame.columns
+    nulls = " + ".join(f"CASE WHEN isnull({c}) THEN {1 << i}L ELSE 0L END" for i, c in enumerate(names))
+    every, hashed = ", ".join(names), "xxhash64({}) AS digest"
+    truths = ", ".join(f"isnull({c})" for c in names)
+    selected = {
+        "one column handed to Python": [names[0]],
+        "a digest of each row, with a truth value for each null": [hashed.format(f"{every}, {truths}")],
+        "a digest of each row, with a bit for each null": [hashed.format(f"{every}, {nulls}")],
+        "all columns handed to Python": names,
+        "all columns and the digest": [*names, hashed.format(f"{every}, {nulls}")],
+        "the same in batches of 100,000 rows": [*names, hashed.format(f"{every}, {nulls}")],
+        "codes that the engine packs into three numbers, and the digest": [
+            *packed_by_engine(),
+            hashed.format(f"{every}, {nulls}"),
+        ],
+        "the same by comparisons alone, and the texts that are no label": [
+            *packed_by_comparisons(),
+            hashed.format(f"{every}, {nulls}"),
+        ],
+    }
+
+    def passed(batches: Iterator[Any]) -> Iterator[Any]:
+        yield pa.record_batch({"rows": [sum(batch.num_rows for batch in batches)]})
+
+    found = {}
+    for name, expressions in selected.items():
+        taken, batch = [], 100_000 if "100,000" in name else 10_000
+        session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", batch)  # 10,000 if nobody sets it
+        for _ in range(rounds + 2):
+            before = processor_time()
+            frame.selectExpr(*expressions).mapInArrow(passed, "rows long").toArrow()
+            taken.append(processor_time() - before)
+        found[name] = statistics.median(taken[2:])
+    return found
+
+
+def packed_by_comparisons() -> list[str]:
+    """With edges of bins and with labels, as an encoder that is proved equal to ours would have to compare."""
+
+    def bisected(number: str, cuts: list[float], first: int) -> str:
+        if not cuts:
+            return f"{first}L"
+        middle = len(cuts) // 2
+        below = bisected(number, cuts[:middle], first)
+        above = bisected(number, cuts[middle + 1 :], first + middle + 1)
+        return f"CASE WHEN {number} < {cuts[middle]!r}D THEN {below} ELSE {above} END"
+
+    def compared(text: str, count: int) -> str:
+        found = " ".join(f"WHEN {text} = 'label {k}' THEN {k}L" for k in range(count))
+        return f"CASE {found} ELSE 0L END"
+
+    def left(text: str, count: int) -> str:
+        labels = ", ".join(f"'label {k}'" for k in range(count))
+        return f"CASE WHEN {text} IN ({labels}) THEN NULL ELSE {text} END AS {text}"
+
+    codes = {f"whole{i}": bisected(f"CAST(whole{i} AS DOUBLE)", [*range(1, 10 + 4 * i)], 0) for i in range(5)}
+    codes |= {f"real{i}": bisected(f"real{i}", [6.25 * k for k in range(1, 16)], 0) for i in range(5)}
+    codes |= {f"text{i}": compared(f"text{i}", 3 + 3 * i) for i in range(5)}
+    words = [
+        " + ".join(
+            f"CASE WHEN isnull({c}) THEN 31L ELSE {code} END * {1 << 5 * i}L" for i, (c, code) in enumerate(part)
+        )
+        for part in (list(codes.items())[:10], list(codes.items())[10:])
+    ]
+    return [*(f"{word} AS word{i}" for i, word in enumerate(words)), *(left(f"text{i}", 3 + 3 * i) for i in range(5))]
+
+
+def packed_by_engine() -> list[str]:
+    """Without what texts with spaces around them would need, and by an arithmetic that was not proved equal."""
+    whole = [f"least(greatest(whole{i}, 0), {9 + 4 * i})" for i in range(5)]
+    real = [f"least(CAST(least(greatest(real{i}, 0D), 100D) * 0.16D AS INT), 15)" for i in range(5)]
+    labels = [", ".join(f"'label {k}'" for k in range(3 + 3 * i)) for i in range(5)]
+    text = [f"array_position(array({labels[i]}), text{i})" for i in range(5)]
+    kinds = {"whole": whole, "real": real, "text": text}
+    return [
+        " + ".join(
+            f"CASE WHEN isnull({kind}{i}) THEN 31L ELSE CAST({code} AS BIGINT) END * {1 << 5 * i}L"
+            for i, code in enumerate(codes)
+        )
+        + f" AS {kind}"
+        for kind, codes in kinds.items()
+    ]
+
+
 def release(engine: str, path: str, rounds: int) -> dict[str, Any]:
     del rounds
     from understudy.boundary.privacy.budget import Budget
@@ -200,7 +290,7 @@ def failing_once(marker: str, engine: str) -> Any:
     return step
 
 
-WORK = {"pairs": count_pairs, "release": release, "killed": killed}
+WORK = {"pairs": count_pairs, "ways": ways, "release": release, "killed": killed}
 
 # ---------------------------------------------------------------- what is written
 
@@ -229,6 +319,13 @@ def pairs_section(path: Path, rows: int, rounds: int) -> str:
     pairs = COLUMNS * (COLUMNS - 1) // 2
     text = f"All {pairs} pairs of {COLUMNS} columns × {rows:,} rows of Parquet, warm, median of {rounds}:"
     return f"{text}\n\n{table_of(head, lines)}\n"
+
+
+def ways_section(path: Path, rounds: int) -> str:
+    found = measured("ways", "spark", path, rounds)
+    lines = [[name, f"{seconds:.2f}"] for name, seconds in found.items()]
+    text = "Where Spark's processor time goes, each part by itself (Python drops what it is given), warm:"
+    return f"{text}\n\n{table_of(['from Parquet', 'processor seconds'], lines)}\n"
 
 
 def release_section(path: Path, rows: int) -> str:
@@ -273,7 +370,8 @@ def main() -> None:
             write("spark-release", release_section(path, given.rows))
         else:
             made(path, 1_000_000)
-            write("spark", pairs_section(path, 1_000_000, given.rounds), killed_section(path))
+            pairs = pairs_section(path, 1_000_000, given.rounds)
+            write("spark", pairs, ways_section(path, given.rounds), killed_section(path))
 
 
 def write(name: str, *sections: str) -> None:

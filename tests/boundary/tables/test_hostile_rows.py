@@ -119,7 +119,7 @@ def expected(rows: pa.Table, schema: us.Schema, opened) -> list[np.ndarray]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["csv", "duckdb", "postgresql", "postgresql-pushdown", "sqlite"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "duckdb", "postgresql", "postgresql-pushdown", "sqlite"])
 def test_every_engine_reads_hostile_rows_alike(kind: str, rows, schema: us.Schema, expected, opened):
     table = opened(kind, rows, schema)
     for pair, found, wanted in zip(
