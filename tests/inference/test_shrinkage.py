@@ -63,6 +63,28 @@ def test_a_slope_is_estimated_better_than_by_its_counts():
     assert ((found - truth) ** 2).mean() < 0.5 * ((counts - truth) ** 2).mean()
 
 
+def test_a_line_of_few_values_is_shrunk_as_well():
+    """Means over 300 tables; even splits of the sum, which know no slope, are the mutant."""
+    rng = np.random.default_rng(7)
+    truth = np.array([300.0, 240.0, 180.0, 120.0, 60.0])
+    counts = truth + rng.normal(0, 100, (300, 5))
+    found = np.array([smoothed(c, flat(5, 1e4)) for c in counts])
+    assert np.abs(found - truth).mean() < 0.85 * np.abs(counts - truth).mean()
+    even = np.repeat(counts.mean(axis=1, keepdims=True), 5, axis=1)
+    assert np.abs(found - truth).mean() < np.abs(even - truth).mean()
+
+
+def test_a_full_segment_keeps_more_than_an_empty_one():
+    """A hill of 8 values in 64, no row elsewhere: what noise says of the empty part is taken away; the hill stays."""
+    rng, hill = np.random.default_rng(8), np.arange(64) // 8 == 3
+    truth = np.where(hill, 1000.0, 0.0)
+    counts = truth + rng.normal(0, 100, (40, 64))
+    off = np.abs(np.array([smoothed(c, flat(64, 1e4)) for c in counts]) - truth).mean(axis=0)
+    noise = np.abs(counts - truth).mean(axis=0)
+    assert off[~hill].mean() < 0.6 * noise[~hill].mean()
+    assert off[hill].mean() < 1.1 * noise[hill].mean()
+
+
 def test_of_two_parts_the_noisier_takes_the_difference():
     """The first four values are known. Shrinking the halves moves the sum above them, and must not move them."""
     counts = np.concatenate([flat(4, 10.0), [200.0, 180.0, 220.0, 190.0], flat(8, 150.0)])
@@ -175,3 +197,18 @@ def test_a_concentrated_column_is_hardly_shrunk_and_one_of_noise_alone_is():
     assert kept > 0.99e5
     spread = np.mean([evened(even + n, flat(100, 500.0**2)).std() for n in noise])
     assert spread < 0.3 * 500
+
+
+def test_an_uneven_column_keeps_its_large_values_and_loses_the_noise_of_the_small_ones(monkeypatch: pytest.MonkeyPatch):
+    rng = np.random.default_rng(9)
+    truth = 1000.0 * 0.5 ** np.arange(1, 11)
+    counts = truth + rng.normal(0, 60, (200, 10))
+
+    def error() -> float:
+        found = np.array([evened(c, flat(10, 3600.0)) for c in counts])
+        return float(np.abs(found - truth).mean() / np.abs(counts - truth).mean())
+
+    assert error() < 0.75
+    # The mutant that takes all columns to be nearly even.
+    monkeypatch.setattr(shrinkage, "SHAPES", (20.0,))
+    assert error() > 0.9

@@ -121,9 +121,10 @@ def test_a_column_of_three_thousand_values(silent, method: str):
     release = silent(frame, schema, method)
     assert max(a.value.size for a in release.record if a.question["ask"] == "partition") < 50_000
     made = np.array([int(v[1:]) for v in release.table.column("many").to_pylist()])
-    # The noise is silent but believed: cells are still shrunk a little towards independence, where this would be .5.
+    # The noise is silent but believed: values that it would hide are shrunk (half of this), and cells a little towards
+    # independence, where this would be .5.
     off = np.bincount(made, minlength=3000) / len(made) - np.bincount(many, minlength=3000) / ROWS
-    assert np.abs(off).sum() / 2 < 0.03
+    assert np.abs(off).sum() / 2 < 0.1
     assert np.mean(np.array(release.table.column("flag").to_pylist()) == (made < 3)) > 0.95
 
 
