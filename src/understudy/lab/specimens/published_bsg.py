@@ -21,17 +21,16 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.boundary.schema.derived import Derived
 from understudy.boundary.schema.domain import Domain
-from understudy.boundary.schema.partition import Grid
+from understudy.boundary.schema.encoding import codes_of_column, codes_of_derived
 from understudy.boundary.schema.schema import Schema
 from understudy.boundary.tables.rows import Rows
-from understudy.boundary.tables.sources import open as open_table
-from understudy.boundary.tables.table import read_codes
 from understudy.errors import InputError
 from understudy.inference.model import CodeColumns
 from understudy.inference.network import Family
@@ -40,6 +39,9 @@ from understudy.lab.specimens.published_jtree import sensitivity
 from understudy.lab.specimens.published_select import decoded, known_schema, mutual_information
 from understudy.lab.specimens.specimen_result import Specimen, SpecimenKind
 from understudy.methods.params import Params, parameter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 TRIES = 20
 """Seeds for each wanted row, at most."""
@@ -85,11 +87,15 @@ def specimen(
     return Specimen(SPECIMEN.name, decoded({c: made[c] for c in domain.names}, domain, rng), facts)
 
 
-def codes_of(table: Any, domain: Domain) -> Codes:
+def codes_of(table: pa.Table, domain: Domain) -> Codes:
     """All rows, code by code."""
-    grid = Grid(domain.names, tuple(tuple(range(domain.size(c))) for c in domain.names))
-    read = read_codes(open_table(table, domain.schema), domain, grid)
-    return {c: read[:, i] for i, c in enumerate(domain.names)}
+    missing, found = domain.schema.missing_texts, {}
+    for coding in domain:
+        if isinstance(coding.column, Derived):
+            found[coding.name] = codes_of_derived(coding, table, missing)
+        else:
+            found[coding.name] = codes_of_column(coding, table.column(coding.name), missing)
+    return {c: np.asarray(v, dtype=np.intp) for c, v in found.items()}
 
 
 def odds(epsilon: float, gamma: float) -> int:
