@@ -8,6 +8,7 @@ from understudy.lab.evaluation.evaluation import MEASURES, Evaluation, Evaluatio
 from understudy.lab.evaluation.measure import Measure, MeasurePart, MeasureResult
 from understudy.lab.evaluation.picture_data import (
     AssociationPicture,
+    Column,
     CumulativePicture,
     DensityPicture,
     Pictures,
@@ -84,7 +85,7 @@ def pictures() -> Pictures:
         CumulativePicture(name, (0.0, 1.0), ("0", "1"), (0.1, 1.0), (0.3, 1.0), 0.2) for name in (EVIL, "age")
     )
     rows = RowsPicture((EVIL, QUOTES), ((EVIL, None), (CONTROL, "1")), ((QUOTES, EVIL),))
-    columns = (evil, density(), dates, shares(QUOTES, 24), *more)
+    columns: tuple[Column, ...] = (evil, density(), dates, shares(QUOTES, 24), *more)
     return Pictures(columns, matrix(NAMES), cloud(), cumulative=curves, rows=rows)
 
 
