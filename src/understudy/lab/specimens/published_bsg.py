@@ -43,6 +43,8 @@ from understudy.methods.params import Params, parameter
 if TYPE_CHECKING:
     import pyarrow as pa
 
+MOST_ALIKE = 50
+"""k as in print; of a small table a tenth of the seeds, or nothing at all would pass."""
 TRIES = 20
 """Seeds for each wanted row, at most."""
 
@@ -54,7 +56,7 @@ def specimen(
     schema: Schema | None = None,
     epsilon: float = 1.0,
     *,
-    k: int = 50,
+    k: int | None = None,
     gamma: float = 4.0,
     drawn: float = 0.75,
     n: int | None = None,
@@ -73,6 +75,8 @@ def specimen(
     codes = codes_of(table, domain)
     order = rng.permutation(table.num_rows)
     learned, seeds = ({c: v[part] for c, v in codes.items()} for part in np.array_split(order, 2))
+    if k is None:
+        k = max(1, min(MOST_ALIKE, len(order) // 2 // 10))
     network = learn(learned, domain, epsilon, rng)
     kept = network[: len(network) - max(1, round(drawn * len(network)))]
     wanted = table.num_rows if n is None else n
@@ -164,7 +168,9 @@ def _parents(made: CodeColumns, family: Family, rows: int, domain: Domain) -> ND
 class BsgParams(Params):
     """The options of the printed method."""
 
-    k: int = parameter(50, "private rows that could be the seed of a released one", low=1, high=1_000_000)
+    k: int | None = parameter(
+        None, "private rows that could be the seed of a released one, at least", kind=int, low=1, high=1_000_000
+    )
     gamma: float = parameter(4.0, "the factor within which they could", low=1.0, high=1_000.0, open_low=True)
     drawn: float = parameter(0.75, "the part of the columns that are drawn anew", low=0.0, high=1.0)
 
