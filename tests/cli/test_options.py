@@ -54,7 +54,7 @@ def test_a_wrong_option_is_one_sentence_and_leaves_nothing(
 def test_an_interrupted_release_goes_on_with_its_own_options_only(
     desk: Path, understudy: Command, monkeypatch: pytest.MonkeyPatch
 ):
-    def interrupt(*anything: object) -> None:
+    def interrupt(*anything: object, **named: object) -> None:
         raise KeyboardInterrupt
 
     release = ("synth", "people.csv", "--epsilon", 1, "--method", "mwem", "--option", "rounds=2")

@@ -8,8 +8,11 @@ from understudy.lab.evaluation.evaluation import MEASURES, Evaluation, Evaluatio
 from understudy.lab.evaluation.measure import Measure, MeasurePart, MeasureResult
 from understudy.lab.evaluation.picture_data import (
     AssociationPicture,
+    Column,
+    CumulativePicture,
     DensityPicture,
     Pictures,
+    RowsPicture,
     ScatterPicture,
     SharesPicture,
 )
@@ -78,7 +81,12 @@ def pictures() -> Pictures:
     evil = SharesPicture(EVIL, (QUOTES, EVIL, CONTROL), (0.5, 0.3, 0.2), (0.4, 0.4, 0.2), 0.3)
     dates = density("admitted", ("2019-01-01", "2021-07-02", "2024-12-31"))
     more = tuple(shares(f"column {i}", 3 + i) for i in range(12))
-    return Pictures((evil, density(), dates, shares(QUOTES, 24), *more), matrix(NAMES), cloud())
+    curves = tuple(
+        CumulativePicture(name, (0.0, 1.0), ("0", "1"), (0.1, 1.0), (0.3, 1.0), 0.2) for name in (EVIL, "age")
+    )
+    rows = RowsPicture((EVIL, QUOTES), ((EVIL, None), (CONTROL, "1")), ((QUOTES, EVIL),))
+    columns: tuple[Column, ...] = (evil, density(), dates, shares(QUOTES, 24), *more)
+    return Pictures(columns, matrix(NAMES), cloud(), cumulative=curves, rows=rows)
 
 
 def evaluation(**changes: object) -> Evaluation:

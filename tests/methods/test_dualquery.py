@@ -75,8 +75,8 @@ def test_relations_appear_without_noise(silent):
     original = along(TREE, SIZES)
     release = silent(original, schema_of(SIZES), "dualquery")
     unrelated = silent(original, schema_of(SIZES), "independent")
-    # A game of fifty rounds comes part of the way.
-    assert mean_distance(original, release.table) < 0.85 * mean_distance(original, unrelated.table)
+    # Relations as strong as these come part of the way in a hundred rounds.
+    assert mean_distance(original, release.table) < 0.95 * mean_distance(original, unrelated.table)
 
 
 @pytest.mark.slow
@@ -86,7 +86,7 @@ def test_mutant_unrelated_rows_are_told_apart(silent):
     shuffled = pa.table({c: rng.permutation(original[c].to_numpy()) for c in SIZES})
     release = silent(shuffled, schema_of(SIZES), "dualquery")
     unrelated = silent(original, schema_of(SIZES), "independent")
-    assert mean_distance(original, release.table) > 0.9 * mean_distance(original, unrelated.table)
+    assert mean_distance(original, release.table) > 0.97 * mean_distance(original, unrelated.table)
 
 
 @pytest.mark.parametrize("columns", [1, 2])

@@ -193,7 +193,7 @@ def test_an_interrupted_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(os, "fsync", fsync)
     with pytest.raises(KeyboardInterrupt):
-        write_folder(tmp_path / "out", {"a": b"1", "b": b"2"}, False)
+        write_folder(tmp_path / "out", {"a": b"1", "b": b"2"}, False, private=False)
     assert list(tmp_path.iterdir()) == []
 
 

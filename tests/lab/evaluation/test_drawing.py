@@ -8,16 +8,19 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy.stats import gaussian_kde
+from scipy.stats import gaussian_kde, ks_2samp
 from sklearn.decomposition import PCA
 
 from understudy.boundary.schema.column import Categorical, Number
 from understudy.boundary.schema.schema import Schema
 from understudy.lab.evaluation.comparison import Comparison
+from understudy.lab.evaluation.heatmap import pairs
 from understudy.lab.evaluation.picture_data import (
     MOST_DOTS,
     MOST_LABELS,
     POINTS,
+    ROWS_SHOWN,
+    AssociationPicture,
     DensityPicture,
     Pictures,
     SharesPicture,
@@ -48,6 +51,43 @@ def test_every_column_is_drawn_as_a_person_would(pictures: Pictures) -> None:
         "smoker": SharesPicture,
         "hired": DensityPicture,
     }
+
+
+def test_curves_are_shares_up_to_each_value(pictures: Pictures, people: pa.Table) -> None:
+    curves = {c.column: c for c in pictures.cumulative}
+    assert set(curves) == {"age", "income", "hired"}
+    ages = people["age"].to_numpy()
+    age = curves["age"]
+    assert age.real == pytest.approx([np.nanmean(ages <= x) for x in age.points])
+    assert all(a <= b for a, b in itertools.pairwise(age.synthetic))
+
+
+def test_the_distance_of_curves_is_that_of_kolmogorov_and_smirnov(
+    pictures: Pictures, people: pa.Table, others: pa.Table
+) -> None:
+    for curve in pictures.cumulative:
+        if curve.column != "hired":
+            real, made = (t[curve.column].drop_null().to_numpy() for t in (people, others))
+            assert curve.distance == pytest.approx(ks_2samp(real, made).statistic)
+    assert [c.distance for c in pictures.cumulative] == sorted((c.distance for c in pictures.cumulative), reverse=True)
+
+
+def test_rows_are_rows_of_their_tables(pictures: Pictures, people: pa.Table) -> None:
+    rows = pictures.rows
+    assert rows is not None and len(rows.real) == len(rows.synthetic) == ROWS_SHOWN
+    place = {name: rows.columns.index(name) for name in ("age", "job")}
+    known = {
+        (None if a is None else f"{a:,.8g}", j) for a, j in zip(*(people[c].to_pylist() for c in place), strict=True)
+    }
+    assert {(r[place["age"]], r[place["job"]]) for r in rows.real} <= known
+
+
+def test_the_strongest_pairs_of_either_table_are_drawn() -> None:
+    real = ((1.0, 0.1, 0.8), (0.1, 1.0, None), (0.8, None, 1.0))
+    made = ((1.0, -0.9, 0.7), (-0.9, 1.0, 0.2), (0.7, 0.2, 1.0))
+    figure = pairs(AssociationPicture("association", ("a", "b", "c"), real, made))
+    assert figure.numbers.rows == (("a and b", "0.100", "−0.900", "−1.000"), ("a and c", "0.800", "0.700", "−0.100"))
+    assert "most for a and b" in figure.description
 
 
 def test_the_worst_columns_come_first(people: pa.Table, others: pa.Table) -> None:

@@ -24,7 +24,7 @@ from helpers.made_results import (
 from helpers.parsed_page import EXTERNAL, Page
 from understudy.lab.evaluation.evaluation import MEASURES, NOTICE
 from understudy.lab.evaluation.measure import LOWER, MeasurePart, MeasureResult
-from understudy.lab.evaluation.picture_data import Pictures
+from understudy.lab.evaluation.picture_data import Pictures, RowsPicture
 from understudy.lab.evaluation.report import MOST_PARTS, OPEN_PICTURES, render, render_brief
 
 MOST_BYTES = 3_000_000
@@ -140,11 +140,20 @@ def test_links_lead_somewhere_and_ids_are_single(page):
 
 
 def test_every_picture_is_there_with_its_numbers(page):
-    drawn = len(pictures().columns) + 3 + 1
+    drawn = len(pictures().columns) + len(pictures().cumulative) + 3 + 1 + 1
     assert page.raw.count('role="img"') == drawn == page.raw.count('<details class="data">')
     opened, _, folded = page.raw.partition('<details class="more">')
     assert opened.count('role="img"') == OPEN_PICTURES
     assert folded.count('role="img"') == drawn - OPEN_PICTURES
+
+
+def test_rows_of_both_tables_stand_apart(page):
+    real, synthetic = page.raw.index(">Real</h3>"), page.raw.index(">Synthetic</h3>")
+    assert real < synthetic and "missing" in page.raw[real:synthetic]
+    # In the page alone, whose first words are that it is internal: not in what a notebook shows, nor in the JSON.
+    found = evaluation(pictures=Pictures((), None, None, rows=RowsPicture(("x",), (("a real value",),), ())))
+    assert "a real value" in render(found)
+    assert "a real value" not in render_brief(found) + found.to_json() + repr(found)
 
 
 def test_pictures_that_can_not_be_had_say_why():

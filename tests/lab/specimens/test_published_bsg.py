@@ -59,7 +59,7 @@ def test_the_network_is_the_tree_that_made_the_rows():
 
 def test_few_rows_make_none():
     """Nobody is like fifty others among twenty rows: what comes out is empty, which is a refusal of the test."""
-    made = specimen(along(TREE, SIZES, 20), schema_of(SIZES), 1.0, seed=1)
+    made = specimen(along(TREE, SIZES, 20), schema_of(SIZES), 1.0, k=50, seed=1)
     assert made.table.num_rows < 20
 
 

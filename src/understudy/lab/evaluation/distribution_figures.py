@@ -5,7 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from understudy.lab.evaluation.picture_data import DensityPicture, ScatterPicture, SharesPicture
+from understudy.lab.evaluation.picture_data import (
+    CumulativePicture,
+    CurvePicture,
+    DensityPicture,
+    ScatterPicture,
+    SharesPicture,
+)
 from understudy.pages.axis import Scale, bottom_axis, ticks
 from understudy.pages.figure import (
     SMALL,
@@ -119,11 +125,7 @@ def _bars_words(shares: SharesPicture, rows: Sequence[Row]) -> str:
 
 def density(curve: DensityPicture) -> Figure:
     """Two curves over the same line: the real one filled, the synthetic one outlined and dashed."""
-    found = [
-        (x, r, s)
-        for x, r, s in zip(curve.points, curve.real, curve.synthetic, strict=True)
-        if math.isfinite(x) and math.isfinite(r) and math.isfinite(s)
-    ]
+    found = _finite(curve)
     bottom = HEAD + 128.0
     across = Scale.over((x for x, *_ in found), MARGIN, WIDTH - MARGIN)
     up = Scale(0.0, max((max(r, s) for _, r, s in found), default=0.0) or 1.0, bottom, HEAD + 4)
@@ -137,6 +139,38 @@ def density(curve: DensityPicture) -> Figure:
     numbers = Numbers(("at", "real density", "synthetic density"), _thinned(curve, found))
     ends = f" from {curve.labels[0]} to {curve.labels[-1]}" if curve.labels else ""
     said = f"Density of {curve.column}{ends} in the real and the synthetic table, over the same line."
+    return figure(marks, WIDTH, bottom + 20, curve.column, said, numbers)
+
+
+def _finite(curve: CurvePicture) -> list[tuple[float, float, float]]:
+    every = zip(curve.points, curve.real, curve.synthetic, strict=True)
+    return [point for point in every if all(map(math.isfinite, point))]
+
+
+def cumulative(curve: CumulativePicture) -> Figure:
+    """The share of the rows up to each value: the real one filled, the synthetic one dashed; a mark where they are
+    furthest apart."""
+    found = _finite(curve)
+    bottom = HEAD + 128.0
+    across = Scale.over((x for x, *_ in found), 40.0, WIDTH - MARGIN)
+    up = Scale(0.0, 1.0, bottom, HEAD + 4)
+    real, synthetic = ([(across(p[0]), up(p[i])) for p in found] for i in (1, 2))
+    marks = head(curve.column, curve.distance) + _line_axis(curve, across, bottom)
+    for share in (0.0, 0.5, 1.0):
+        marks.append(line(across.start, up(share), across.end, up(share), var("rule")))
+        marks.append(
+            text(across.start - 5, up(share) + 3.5, round_percent(share), size=SMALL, anchor="end", quiet=True)
+        )
+    marks += _curve(real, bottom, fill=REAL, fill_opacity=0.25) + _edge(real, stroke=REAL, stroke_width=1.5)
+    marks += _edge(synthetic, stroke=SYNTHETIC, stroke_width=2, stroke_dasharray="6 3")
+    said = f"Share of the rows up to each value of {curve.column} in the real and the synthetic table."
+    if found:
+        widest = max(range(len(found)), key=lambda i: abs(found[i][1] - found[i][2]))
+        x, first, second = found[widest]
+        marks.append(line(across(x), up(first), across(x), up(second), "currentColor", 1.2, "2 2"))
+        at = _place(curve, widest, found, _are_numbers(curve))
+        said += f" They are furthest apart at {at}: {percent(first)} real, {percent(second)} synthetic."
+    numbers = Numbers(("up to", "real share", "synthetic share"), _thinned(curve, found))
     return figure(marks, WIDTH, bottom + 20, curve.column, said, numbers)
 
 
@@ -156,7 +190,7 @@ def _edge(points: Sequence[tuple[float, float]], **style: str | float) -> list[s
     return [element("path", d=path(points), fill="none", stroke_linejoin="round", **style)]
 
 
-def _line_axis(curve: DensityPicture, across: Scale, bottom: float) -> list[str]:
+def _line_axis(curve: CurvePicture, across: Scale, bottom: float) -> list[str]:
     """Round numbers where the points are what their labels say; else the labels, such as dates."""
     if _are_numbers(curve):
         return bottom_axis(across, bottom, HEAD + 4)
@@ -172,7 +206,7 @@ def _line_axis(curve: DensityPicture, across: Scale, bottom: float) -> list[str]
     return marks
 
 
-def _are_numbers(curve: DensityPicture) -> bool:
+def _are_numbers(curve: CurvePicture) -> bool:
     try:
         first, last = (float(curve.labels[i].replace(",", "")) for i in (0, -1))
     except (ValueError, IndexError):
@@ -182,7 +216,7 @@ def _are_numbers(curve: DensityPicture) -> bool:
     return abs(first - curve.points[0]) <= near and abs(last - curve.points[-1]) <= near
 
 
-def _thinned(curve: DensityPicture, found: Sequence[tuple[float, float, float]]) -> tuple[tuple[str, ...], ...]:
+def _thinned(curve: CurvePicture, found: Sequence[tuple[float, float, float]]) -> tuple[tuple[str, ...], ...]:
     """About twenty of the points, as the table of a picture shows them."""
     named = _are_numbers(curve)
     step = max(1, math.ceil(len(found) / 20))
@@ -190,7 +224,7 @@ def _thinned(curve: DensityPicture, found: Sequence[tuple[float, float, float]])
     return tuple((_place(curve, i, found, named), f"{found[i][1]:.3g}", f"{found[i][2]:.3g}") for i in places)
 
 
-def _place(curve: DensityPicture, index: int, found: Sequence[tuple[float, float, float]], named: bool) -> str:
+def _place(curve: CurvePicture, index: int, found: Sequence[tuple[float, float, float]], named: bool) -> str:
     if named or not curve.labels or len(found) < 2:
         return written(found[index][0])
     way = f"{100 * index / (len(found) - 1):.0f} %"

@@ -10,7 +10,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.lab.evaluation.distribution_figures import head
 from understudy.lab.evaluation.picture_data import AssociationPicture
+from understudy.pages.axis import Scale, bottom_axis
 from understudy.pages.figure import (
     SMALL,
     Figure,
@@ -29,6 +31,8 @@ from understudy.pages.palette import var
 
 MOST_COLUMNS = 40
 MOST_PAIRS = 300
+MOST_DUMBBELLS = 20
+"""Pairs of columns that are drawn one under the other."""
 MOST_TIPS = 20
 """Columns up to which every cell says what it is to whoever points at it; a page should stay small."""
 WIDTH, LABEL_ROOM = 334.0, 96.0
@@ -151,8 +155,7 @@ def _legend(panel: _Panel, y: float) -> list[str]:
         marks.append(element("rect", x=x, y=y, width=step, height=9, fill=var("track"), fill_opacity=0.45))
         marks.append(element("rect", x=x, y=y, width=step, height=9, fill=_colour(k), fill_opacity=abs(k) / 5))
     for place, value in ((0.5, -panel.end), (5.5, 0.0), (10.5, panel.end)):
-        name = written(value).replace("-", "−")
-        marks.append(text(panel.room + place * step, y + 22, name, size=SMALL, anchor="middle", quiet=True))
+        marks.append(text(panel.room + place * step, y + 22, _signed(value), size=SMALL, anchor="middle", quiet=True))
     return marks
 
 
@@ -181,4 +184,54 @@ def _said(panel: _Panel, matrix: AssociationPicture) -> str:
     return (
         f"{matrix.name.capitalize()} of every two of {among} columns. "
         f"It is furthest from zero, {value:.3f}, between {first} and {second}."
+    )
+
+
+# --- pairs of columns one under the other
+
+
+def pairs(matrix: AssociationPicture) -> Figure:
+    """The pairs that go together most in either table: a dot for the real rows, a ring for the synthetic ones."""
+    shown = _strongest(matrix)
+    width, top = 560.0, HEAD + 22.0
+    room = min(max((width_of(name, SMALL) for name, *_ in shown), default=0.0) + 10, 240.0)
+    low = min([0.0, *(min(real, made) for _, real, made in shown)])
+    scale = Scale(-1.0 if low < 0 else 0.0, 1.0, room, width - 14)
+    bottom = top + 17.0 * max(len(shown), 1)
+    title = "Pairs of columns that go together most"
+    marks = head(title, width=width) + bottom_axis(scale, bottom, top - 6, name=_signed)
+    for i, (name, real, made) in enumerate(shown):
+        y = top + 17.0 * i + 6
+        marks.append(text(room - 8, y + 3.5, shortened(name, room - 10, SMALL), size=SMALL, anchor="end"))
+        ends = line(scale(real), y, scale(made), y, var("quiet"), 1.2)
+        ends += element("circle", cx=scale(real), cy=y, r=4, fill=var("real"))
+        ends += element("circle", cx=scale(made), cy=y, r=4.5, fill="none", stroke=var("synthetic"), stroke_width=1.8)
+        marks.append(tip(ends, f"{name}: {real:.3f} real, {made:.3f} synthetic"))
+    rows = tuple((n, *(f"{v:.3f}".replace("-", "−") for v in (real, made, made - real))) for n, real, made in shown)
+    numbers = Numbers(("pair", "real", "synthetic", "synthetic minus real"), rows)
+    return figure(marks, width, bottom + 20, title, _pairs_said(matrix, shown), numbers)
+
+
+def _signed(value: float) -> str:
+    return written(value).replace("-", "−")
+
+
+def _strongest(matrix: AssociationPicture) -> list[tuple[str, float, float]]:
+    """By the larger of both tables: a relation that was made up must be seen as well as one that was lost."""
+    names, found = matrix.columns, list[tuple[str, float, float]]()
+    for i in range(len(names)):
+        for j in range(i):
+            real, made = matrix.real[i][j], matrix.synthetic[i][j]
+            if real is not None and made is not None and math.isfinite(real) and math.isfinite(made):
+                found.append((f"{names[j]} and {names[i]}", real, made))
+    return sorted(found, key=lambda pair: -max(abs(pair[1]), abs(pair[2])))[:MOST_DUMBBELLS]
+
+
+def _pairs_said(matrix: AssociationPicture, shown: Sequence[tuple[str, float, float]]) -> str:
+    if not shown:
+        return "No two columns have an association in both tables."
+    name, real, made = max(shown, key=lambda pair: abs(pair[1] - pair[2]))
+    return (
+        f"{matrix.name.capitalize()} of {len(shown)} pairs of columns in the real and the synthetic table. "
+        f"They differ most for {name}: {real:.3f} real, {made:.3f} synthetic."
     )

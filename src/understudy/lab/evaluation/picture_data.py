@@ -1,9 +1,9 @@
-"""What the pictures of a report show, computed from the rows: columns, associations and a cloud of rows."""
+"""What the pictures of a report show, computed from the rows: columns, associations, a cloud of rows, and some rows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,8 +28,8 @@ class SharesPicture:
 
 
 @dataclass(frozen=True)
-class DensityPicture:
-    """A column on a line: its density in the real and in the synthetic table over the same points."""
+class CurvePicture:
+    """A column on a line: something of it in the real and in the synthetic table over the same points."""
 
     column: str
     points: tuple[float, ...]
@@ -50,6 +50,26 @@ class OverlayPicture:
     """By name, the real rows first."""
     cumulative: bool
     """Shares of the rows up to each point, where a density would hide heavy values."""
+
+
+@dataclass(frozen=True)
+class DensityPicture(CurvePicture):
+    """The density of a column; the distance is total variation."""
+
+
+@dataclass(frozen=True)
+class CumulativePicture(CurvePicture):
+    """The share of the rows up to each point; the distance is the largest gap between the two anywhere (that of
+    Kolmogorov and Smirnov)."""
+
+
+@dataclass(frozen=True)
+class RowsPicture:
+    """A few rows of each table as texts, chosen at random; None is a missing value."""
+
+    columns: tuple[str, ...]
+    real: tuple[tuple[str | None, ...], ...]
+    synthetic: tuple[tuple[str | None, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -83,8 +103,12 @@ class Pictures:
     matrix: AssociationPicture | None
     cloud: ScatterPicture | None
     reasons: tuple[tuple[str, str], ...] = ()
+    cumulative: tuple[CumulativePicture, ...] = ()
+    """Of the columns on a line, those with the largest gaps first."""
+    rows: RowsPicture | None = None
 
 
+ROWS_SHOWN = 10
 MOST_LABELS = 30
 POINTS = 128
 CELLS = 2048
@@ -112,7 +136,28 @@ def draw(comparison: Comparison) -> Pictures:
         reasons.append(("matrix", "it needs two columns"))
     if cloud is None:
         reasons.append(("cloud", "all columns of the real table are constant"))
-    return Pictures(tuple(columns), matrix, cloud, tuple(reasons))
+    curves = sorted(filter(None, (_cumulative(comparison, v) for v in comparison.variables)), key=lambda c: -c.distance)
+    return Pictures(tuple(columns), matrix, cloud, tuple(reasons), tuple(curves), _some_rows(comparison))
+
+
+def _some_rows(comparison: Comparison) -> RowsPicture:
+    rng = np.random.Generator(np.random.PCG64(comparison.seed))
+    real, synthetic = (s.take(rng.permutation(s.rows)[:ROWS_SHOWN]) for s in comparison.both)
+    names = tuple(v.name for v in comparison.variables)
+    return RowsPicture(names, *(_row_texts(comparison.variables, s) for s in (real, synthetic)))
+
+
+def _row_texts(variables: Sequence[Variable], sample: RowSample) -> tuple[tuple[str | None, ...], ...]:
+    return tuple(zip(*([_value(v, sample, i) for i in range(sample.rows)] for v in variables), strict=True))
+
+
+def _value(variable: Variable, sample: RowSample, row: int) -> str | None:
+    """By itself where it is a number, whose code may stand for a bin of many."""
+    if variable.on_line:
+        value = float(sample.values[variable.name][row])
+        return None if math.isnan(value) else value_text(variable.column, value)
+    code = int(sample.codes[variable.name][row])
+    return variable.labels[code] if code < len(variable.labels) else None
 
 
 def _column(comparison: Comparison, variable: Variable) -> Column:
@@ -156,15 +201,44 @@ def _shares(comparison: Comparison, variable: Variable, distance: float) -> Shar
 
 def _density(variable: Variable, real: Numbers, synthetic: Numbers, distance: float) -> DensityPicture:
     """Both with the same kernel, so that what differs is the data; over the middle 99 % of either table."""
-    ends = np.quantile(real, [TAIL, 1 - TAIL]), np.quantile(synthetic, [TAIL, 1 - TAIL])
-    points = np.linspace(min(e[0] for e in ends), max(e[1] for e in ends), POINTS)
+    points = _points(real, synthetic)
     bounds = min(real.min(), synthetic.min()), max(real.max(), synthetic.max())
     # One bandwidth, that of the real rows: two would show a difference where only the sizes of the tables differ.
     width = _bandwidth(real, float(points[1] - points[0]))
     curve, other = (_smoothed(values, points, bounds, width) for values in (real, synthetic))
-    # Three labels, which fit under any picture; where the points are numbers, the axis has round ones instead.
-    labels = tuple(_tick(variable, float(points[i]), float(np.ptp(points))) for i in (0, POINTS // 2, -1))
-    return DensityPicture(variable.name, tuple(map(float, points)), labels, curve, other, distance)
+    return DensityPicture(variable.name, tuple(map(float, points)), _ticks(variable, points), curve, other, distance)
+
+
+def _cumulative(comparison: Comparison, variable: Variable) -> CumulativePicture | None:
+    """Over the middle 99 % of either table; the gap is looked for everywhere."""
+    if not variable.on_line:
+        return None
+    real, synthetic = (np.sort(v[np.isfinite(v)]) for v in (s.values[variable.name] for s in comparison.both))
+    if not len(real) or not len(synthetic) or max(np.abs(real).max(), np.abs(synthetic).max()) > LARGEST:
+        return None
+    points = _points(real, synthetic)
+    if points[0] == points[-1]:
+        return None
+    one, other = (_share_up_to(values, points) for values in (real, synthetic))
+    both = np.concatenate([real, synthetic])
+    gap = np.abs(_share_up_to(real, both) - _share_up_to(synthetic, both)).max()
+    line, first, second = (tuple(map(float, curve)) for curve in (points, one, other))
+    return CumulativePicture(variable.name, line, _ticks(variable, points), first, second, float(gap))
+
+
+def _share_up_to(sorted_values: Numbers, points: Numbers) -> Numbers:
+    return np.searchsorted(sorted_values, points, side="right") / len(sorted_values)
+
+
+def _points(real: Numbers, synthetic: Numbers) -> Numbers:
+    """Over the middle 99 % of either table."""
+    ends = np.quantile(real, [TAIL, 1 - TAIL]), np.quantile(synthetic, [TAIL, 1 - TAIL])
+    return np.linspace(min(e[0] for e in ends), max(e[1] for e in ends), POINTS)
+
+
+def _ticks(variable: Variable, points: Numbers) -> tuple[str, ...]:
+    """Three labels, which fit under any picture; where the points are numbers, the axis has round ones instead."""
+    return tuple(_tick(variable, float(points[i]), float(np.ptp(points))) for i in (0, POINTS // 2, -1))
 
 
 REAL_ROWS = "real"

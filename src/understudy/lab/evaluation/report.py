@@ -6,16 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from understudy.lab.evaluation.distribution_figures import bars, density, scatter
+from understudy.lab.evaluation.distribution_figures import bars, cumulative, density, scatter
 from understudy.lab.evaluation.evaluation import NOTICE, Evaluation
-from understudy.lab.evaluation.heatmap import MOST_COLUMNS, heatmaps
+from understudy.lab.evaluation.heatmap import MOST_COLUMNS, heatmaps, pairs
 from understudy.lab.evaluation.measure import LOWER, Measure, MeasurePart, MeasureResult
 from understudy.lab.evaluation.picture_data import Column, SharesPicture
 from understudy.pages.figure import Figure
 from understudy.pages.formatting import counted, percent, written
 from understudy.pages.page import fill
 
-OPEN_PICTURES, MOST_PICTURES = 12, 60
+OPEN_PICTURES, MOST_PICTURES, OPEN_CURVES = 12, 60, 6
 WORST_PARTS, MOST_PARTS = 3, 100
 PLURALS = {"axis": "axes", "number of columns": "numbers of columns"}
 TRAINED_ON_REAL = "trtr-auc"
@@ -105,7 +105,7 @@ class MeasureSection:
 def render(evaluation: Evaluation) -> str:
     """One self-contained page for whoever made the synthetic table; same input, same bytes."""
     pictures = evaluation.pictures
-    columns, maps, cloud = _drawn(evaluation)
+    columns, curves, maps, cloud = _drawn(evaluation)
     number_of_columns = 0
     if pictures.matrix:
         number_of_columns = len(pictures.matrix.columns)
@@ -119,6 +119,9 @@ def render(evaluation: Evaluation) -> str:
         open_columns=columns[:OPEN_PICTURES],
         folded_columns=columns[OPEN_PICTURES:],
         undrawn=len(pictures.columns) - len(columns),
+        open_curves=curves[:OPEN_CURVES],
+        folded_curves=curves[OPEN_CURVES:],
+        rows=pictures.rows,
         heatmaps=maps,
         cut_matrix=max(0, number_of_columns - MOST_COLUMNS),
         cloud=cloud,
@@ -128,16 +131,19 @@ def render(evaluation: Evaluation) -> str:
 
 def pictures(evaluation: Evaluation) -> list[Figure]:
     """Every picture of the report, in its order."""
-    columns, maps, cloud = _drawn(evaluation)
-    return [figure for figure in (*columns, *maps, cloud) if figure]
+    columns, curves, maps, cloud = _drawn(evaluation)
+    return [figure for figure in (*columns, *curves, *maps, cloud) if figure]
 
 
-def _drawn(evaluation: Evaluation) -> tuple[list[Figure], tuple[Figure, ...], Figure | None]:
-    """The columns, the heatmaps and the cloud of rows; the latter two where the tables have any."""
+def _drawn(evaluation: Evaluation) -> tuple[list[Figure], list[Figure], tuple[Figure, ...], Figure | None]:
+    """The columns, the cumulative curves of numbers, pairs of columns and the cloud of rows; where there are any."""
     pictures = evaluation.pictures
     columns = [_column(c) for c in pictures.columns[:MOST_PICTURES]]  # the worst come first
-    maps = heatmaps(pictures.matrix) if pictures.matrix else ()
-    return columns, maps, scatter(pictures.cloud) if pictures.cloud else None
+    curves = [cumulative(c) for c in pictures.cumulative[:MOST_PICTURES]]
+    maps: tuple[Figure, ...] = ()
+    if pictures.matrix:
+        maps = (*heatmaps(pictures.matrix), pairs(pictures.matrix))
+    return columns, curves, maps, scatter(pictures.cloud) if pictures.cloud else None
 
 
 def render_brief(evaluation: Evaluation) -> str:
