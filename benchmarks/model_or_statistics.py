@@ -37,6 +37,8 @@ def main() -> None:
     found = _study(plan, seeds)
     document.write(found, OUT)
     spoken = ", ".join(f"{n} at ε = {epsilon:g}" for epsilon, n in seeds.items())
+    if len(set(seeds.values())) == 1:
+        spoken = f"{next(iter(seeds.values()))} at every ε"
     facts = (
         f"{found.rows:,} rows to learn from, {found.holdout_rows:,} held out; target {found.target}; groups by "
         f"{' and '.join(document.GROUPS)}; seeds: {spoken}. {' and '.join(document.GRADIENTS)} learn for {plan.steps} "
