@@ -277,6 +277,7 @@ def _sweep_grid(results: SelectionResults, parameter: str, sweeps: Sequence[Swee
         )
         for s in sweeps
         for value, case in s.cases.items()
+        if results.summary(case, PAIRS) is not None  # a study that was stopped has some of them
     ]
     heads = ("rows", "ε", parameter, *(q.short for q in QUANTITIES), "acc-diff, points")
     return TextTable(f"All figures by {parameter}", heads, tuple(rows))
