@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from places import DATA, RAW
+from places import DATA, RAW, TABLES
 
 from understudy.datasets import schema
 from understudy.lab.jobs.job_record import JobRecord
@@ -38,15 +38,23 @@ def main() -> None:
         selection.write(page, DATA, schemas, 0, size, lambda text: print(text, flush=True))
     with JobRecord.open(page.with_suffix(".jsonl")) as record:
         trials = [SelectionTrial.from_dict(line) for line in record.values]
-    print(markdown(SelectionResults(trials), size, asked.tables))
+    text = markdown(SelectionResults(trials), size, asked.tables, asked.sweeps_only)
+    if asked.write:
+        known = f"At most {size.rows:,} rows to learn from. " if size.rows else ""
+        known += f"Networks learn for {size.steps} steps. " if size.steps else ""
+        made = f"{known}Seeds of what is varied: {size.swept_seeds}. Made by `python -m selection`.\n\n"
+        (TABLES / f"{asked.page}.md").write_text(f"# Selection over {size.swept}\n\n{made}{text}\n")
+    else:
+        print(text)
 
 
-def markdown(results: SelectionResults, size: SelectionSize, tables: Sequence[str]) -> str:
+def markdown(results: SelectionResults, size: SelectionSize, tables: Sequence[str], sweeps_only: bool = False) -> str:
     blocks = []
     for table in tables:
         cases = results.compared(table)
         blocks += [f"## {table}", verdict(results, cases)]
-        blocks += [_block(_grid(results, cases, quantity)) for quantity in QUANTITIES]
+        if not sweeps_only:
+            blocks += [_block(_grid(results, cases, quantity)) for quantity in QUANTITIES]
         by_parameter: dict[str, list[selection.Sweep]] = {}
         for sweep in sweeps(size, [table]):
             by_parameter.setdefault(sweep.parameter, []).append(sweep)
@@ -71,6 +79,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--swept-epsilons", nargs="+", type=float, default=list(usual.swept_epsilons))
     parser.add_argument("--rows", type=int, help="at most so many rows to learn from")
     parser.add_argument("--steps", type=int, help="of networks, where they are a pool")
+    parser.add_argument("--write", action="store_true", help="write the tables to benchmarks/results")
+    parser.add_argument("--sweeps-only", action="store_true", help="leave the tables of the comparison out")
     parser.add_argument("--page", default="selection", help="the name of page and record")
     parser.add_argument("--swept-seeds", type=int, default=usual.swept_seeds)
     return parser

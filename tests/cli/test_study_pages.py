@@ -59,6 +59,7 @@ def test_the_sizes_that_are_asked_for_arrive(desk: Path, understudy, monkeypatch
     assert done.code == 0 and "adversarial-forests.html" in done.out
     assert asked == [forests.ForestsPlan(seeds=1, rows=50, pictures=False, jobs=1)]
     assert (desk / "forests" / forests.PAGE).stat().st_mode & 0o777 == 0o600
+    assert (desk / "forests").stat().st_mode & 0o777 == 0o700
 
 
 def test_an_option_names_its_method(refused):

@@ -25,6 +25,7 @@ from understudy.cli.screen import (
 from understudy.datasets import names
 from understudy.datasets import schema as bundled_schema
 from understudy.errors import InputError, ReleaseError, shown
+from understudy.files import make_private
 from understudy.lab.evaluation.evaluation import NOTICE as INTERNAL
 from understudy.lab.evaluation.measure import Measure
 from understudy.lab.studies.documents import forests, model_or_statistics, nonparametric, prediction_grid
@@ -365,7 +366,7 @@ def _tables(folder: Path, asked: Sequence[str], files: Mapping[str, Sequence[str
 def _make_folder(out: Path) -> None:
     """Makes the folder, and refuses one that can't be written, before any work is done."""
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        make_private(out)  # what is measured on real rows is for this user alone, and so are its record and its key
     except OSError as error:
         raise ReleaseError(f"{str(out)!r} can't be written: {error.strerror}", out) from None
     check_folder(out, out)

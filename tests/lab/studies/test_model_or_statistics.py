@@ -76,5 +76,6 @@ def test_a_small_run_writes_both_and_for_this_user_alone(tmp_path: Path):
     document.write(found, tmp_path / "out")
     assert found.rows == 100 and found.holdout_rows == 50 and not list(found.failures())
     assert "attack-inference" in found.baseline
+    assert "Model-first against statistics-first</h3>" in (tmp_path / "out" / document.PAGE).read_text()
     for name in (document.PAGE, document.VERDICT):
         assert (tmp_path / "out" / name).stat().st_mode & 0o777 == 0o600

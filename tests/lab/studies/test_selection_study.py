@@ -149,7 +149,7 @@ def test_a_page_has_acc_diff_over_epsilon_and_by_parameter() -> None:
     size = SelectionSize(("mst",), (1.0, 2.0), 1, "mst", (1.0, 2.0), 1)
     trials = [trial(case, 0.05, 0.8) for case in dict.fromkeys(cases(size, ["adult"]))]
     page = render(trials, sweeps(size, ["adult"]), "mst")
-    assert "adult, pool mst: acc-diff" in page and "Accuracy of a tree of depth 10" in page
+    assert "adult, pool mst: acc-diff" in page and "adult, pool mst: accuracy, %" in page
     assert "dp-select: ε-ratio, ε = 1" in page and "as printed: sections, ε = 2" in page
     assert "acc-diff, points" in page
 
@@ -176,7 +176,7 @@ def test_a_page_escapes_and_shows_what_it_is_given() -> None:
     case = SelectionCase("<adult>", POOL, "mst", 1.0)
     page = render([trial(case, 0.0512, 0.8)], [], "mst")
     assert "&lt;adult&gt;" in page and "<adult>" not in page
-    assert "0.0512" in page and "Internal" in page
+    assert "0.0512" in page and "INTERNAL" in page
     assert page == render([trial(case, 0.0512, 0.8)], [], "mst")
 
 

@@ -36,12 +36,16 @@ QUANTITIES = {
 LEFT_OUT = {"insurance": "charges", "healthcare": "Billing Amount", "adult": "income"}
 """The column that the document leaves out before it looks for the nearest rows."""
 CLASSIFIER, TREE = "logistic regression", "decision tree"
+FEWER_ROWS = "The document has 55,500 rows of this table: among fewer rows, as ours, the nearest lie further off."
 REMARKS = {
     37: "Printed for the healthcare table, but a copy of table 4: the features are those of the insurance table.",
     39: "Printed for the healthcare table, but its features are those of the insurance table.",
     42: "Cancer or not, as in the document: who always says “not Cancer” is right about as often.",
     55: "Cancer or not, as in the document: who always says “not Cancer” is right about as often.",
     80: "Cancer or not, as in the document: who always says “not Cancer” is right about as often.",
+    43: FEWER_ROWS,
+    56: FEWER_ROWS,
+    81: FEWER_ROWS,
     9: "The document leaves the target among the features of the insurance table, so its figures say little.",
     19: "The document leaves the target among the features of the insurance table, so its figures say little.",
     29: "The document leaves the target among the features of the insurance table, so its figures say little.",

@@ -37,8 +37,8 @@ class Winner:
     """ε, the method, its mean."""
 
 
-def render(study: Study, layout: str | None = None) -> str:
-    """One self-contained page; same input, same bytes."""
+def render(study: Study, layout: str | None = None, first: Sequence[TextTable] = ()) -> str:
+    """One self-contained page; same input, same bytes. Tables that come `first` stand before those of the layout."""
     drawn = [m for m in study.measures if m.name in DRAWN]
     return fill(
         "study.html.j2",
@@ -51,7 +51,7 @@ def render(study: Study, layout: str | None = None) -> str:
         families=_families(study, drawn),
         costs=_costs(study),
         tables=[_table(study, m) for m in study.measures],
-        grids=lay_out(study, layout) if layout else [],
+        grids=[*first, *(lay_out(study, layout) if layout else [])],
         layout=layout,
         failures=list(study.failures()),
     )

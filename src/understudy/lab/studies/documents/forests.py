@@ -146,8 +146,8 @@ def markdown(chapters: Sequence[ForestsChapter], said: Sequence[str]) -> str:
     """The tables that are cited."""
     parts = ["\n".join([TITLE, "", *(f"- {remark}" for remark in said)])]
     for chapter in chapters:
-        grids = [grid for grid in chapter.grids if grid.title.startswith(CITED)]
-        parts += [f"## {chapter.title}", chapter.facts, *map(_markdown, grids)]
+        grids = [_over_epsilon(name, chapter.grids) for name in CITED]
+        parts += [f"## {chapter.title}", chapter.facts, *(_markdown(grid) for grid in grids if grid.rows)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -201,6 +201,15 @@ def _without_double(grid: TextTable) -> TextTable:
     kept = [i for i, head in enumerate(grid.heads) if head != REAL]
     rows = tuple(tuple(row[i] for i in kept) for row in grid.rows)
     return dataclasses.replace(grid, heads=tuple(grid.heads[i] for i in kept), rows=rows)
+
+
+def _over_epsilon(name: str, grids: Sequence[TextTable]) -> TextTable:
+    """The tables of one quantity as one, each row with its ε and the number of the printed table."""
+    some = [grid for grid in grids if grid.title.startswith(name)]
+    heads = ("ε", *(some[0].heads if some else ()))
+    rows = tuple((grid.title.partition("ε = ")[2], *row) for grid in some for row in grid.rows)
+    notes = (f"At ε = {grid.title.partition('ε = ')[2]}: {grid.note}" for grid in some if grid.note)
+    return TextTable(name, heads, rows, " ".join(notes))
 
 
 def _markdown(grid: TextTable) -> str:

@@ -11,7 +11,7 @@ makes the page and, beside it, the verdict as a short table. It reads real rows,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from understudy.boundary.schema.schema import Schema
@@ -19,6 +19,7 @@ from understudy.boundary.tables.rows import Rows
 from understudy.files import write_atomically
 from understudy.lab.studies.layout import NOTHING, TextTable
 from understudy.lab.studies.method_comparison import TrialAdvance, compare
+from understudy.lab.studies.report import render
 from understudy.lab.studies.study import Study, Summary
 from understudy.methods.method import MODEL_FIRST, STATISTICS_FIRST
 from understudy.progress import Progress
@@ -97,17 +98,18 @@ def study(
     plan = plan or StudyPlan()
     most = (plan.rows, max(1, plan.rows // 2))
     train, test = (Rows.of(Path(folder) / f).everything().slice(0, n) for f, n in zip(FILES, most, strict=True))
-    return compare(
+    found = compare(
         train, schema, methods=plan.methods, epsilons=plan.epsilons, seeds=plan.seeds, delta=DELTA, target=TARGET,
         groups=GROUPS, holdout=test, measures=MEASURES, attacks=True, options=plan.options, out=out, jobs=plan.jobs,
         progress=progress,
     )  # fmt: skip
+    return replace(found, table=f"{TABLE}, the first rows")
 
 
 def write(study: Study, out: str | Path) -> None:
     """The page, and the verdict in Markdown; only this user may read them."""
     out = Path(out)
-    study.save(out / PAGE, LAYOUT)
+    write_atomically(out / PAGE, render(study, LAYOUT, (verdict(study),)).encode(), private=True)
     write_atomically(out / VERDICT, markdown(study).encode(), private=True)
 
 

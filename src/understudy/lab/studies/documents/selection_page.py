@@ -222,9 +222,11 @@ def _curves(results: SelectionResults, cases: Sequence[SelectionCase], table: st
                 own = (c for c in cases if (c.pool, c.method) == (pool, method))
                 found = ((c.epsilon, results.summary(c, quantity)) for c in own)
                 scale = quantity.scale
-                points = ((e, scale * s.mean, scale * s.low, scale * s.high) for e, s in found if s)
+                # All of these are shares; Student's interval of a few seeds would leave them.
+                points = ((e, scale * s.mean, scale * max(s.low, 0.0), scale * min(s.high, 1.0)) for e, s in found if s)
                 series.append(Series(_name(method), tuple(points)))
-            yield curves(series, title=f"{table}, pool {pool}", across="ε", up=quantity.title, width=WIDTH)
+            title = f"{table}, pool {pool}: {quantity.short}"
+            yield curves(series, title=title, across="ε", up=quantity.title, width=WIDTH)
         if gained := _gains(results, [c for c in cases if c.pool == pool and c.method != POOL]):
             title, up = f"{table}, pool {pool}: acc-diff", "accuracy less that of the pool alone, in points"
             yield curves(gained, title=title, across="ε", up=up, reference=Reference("pool alone", 0.0), width=WIDTH)
@@ -235,7 +237,10 @@ def _gains(results: SelectionResults, cases: Sequence[SelectionCase]) -> list[Se
     for case in cases:
         if (s := results.gain(case)) is not None:
             found.setdefault(case.method, []).append((case.epsilon, 100 * s.mean, 100 * s.low, 100 * s.high))
-    return [Series(_name(method), tuple(points)) for method, points in found.items()]
+    if not found:
+        return []
+    # The pool first, without points: each method keeps its colour of the other pictures.
+    return [Series(_name(method), tuple(found.get(method, ()))) for method in METHODS]
 
 
 def _name(method: str) -> str:
@@ -272,6 +277,7 @@ def _sweep_grid(results: SelectionResults, parameter: str, sweeps: Sequence[Swee
         )
         for s in sweeps
         for value, case in s.cases.items()
+        if results.summary(case, PAIRS) is not None  # a study that was stopped has some of them
     ]
     heads = ("rows", "ε", parameter, *(q.short for q in QUANTITIES), "acc-diff, points")
     return TextTable(f"All figures by {parameter}", heads, tuple(rows))
