@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from understudy.releases.release import Release
     from understudy.releases.synthesis import synthesize
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _LATE = {
     "boundary.privacy.budget": ("Amount", "Budget", "Spend"),
