@@ -347,6 +347,17 @@ def test_a_time_after_the_last_year_of_python_is_a_bound_that_python_has(tmp_pat
     assert isinstance(drafted, Datetime) and drafted.minimum.year == 2024 and drafted.maximum.year >= 9998
 
 
+def test_names_and_numbers_at_the_edges_are_drafted_or_refused() -> None:
+    with pytest.raises(TableError, match=r"column name 'n\\x00' holds a zero character"):
+        draft_schema(pa.table({"n\0": list(range(40))}))
+    tiny = draft_schema(pa.table({"n": [5e-324 * (i % 7) for i in range(70)], "m": [i % 9 for i in range(70)]}))
+    assert "n" in tiny.names
+    early = [datetime(1, 1, 1 + i % 28, 3) for i in range(80)]
+    later = [datetime(1, 2, 1 + i % 28, 3) for i in range(80)]
+    drafted = draft_schema(pa.table({"came": early, "left": later}))
+    assert isinstance(drafted["came"], Datetime)
+
+
 def test_a_number_inside_the_others_is_no_marker() -> None:
     years = [8] * 20 + [12, 15, 16, 17, 18, 19, 20, 21] * 20
     zones = [8] * 5 + [-10, -9, -8, -7, -6, -5] * 20

@@ -129,8 +129,11 @@ def open_frame(source: Any, schema: Schema, kind: str, name: str) -> FrameTable:
 
 def frame_relation(source: Any, name: str) -> tuple[Any, Any]:
     """A connection and the relation in it that holds the frame."""
-    connection = connect()
-    connection.register("frame", to_arrow(source, name))
+    connection, rows = connect(), to_arrow(source, name)
+    cut = next((n for n in rows.column_names if "\0" in n), None)
+    if cut is not None:
+        raise TableError(f"{name}: column name {cut!r} holds a zero character, at which it would end; rename it", cut)
+    connection.register("frame", rows)
     return connection, exp.to_table("frame")
 
 

@@ -40,7 +40,8 @@ def _times(digit: float, power: int) -> float:
 def multiple(value: float, step: float, up: bool) -> float:
     """The next multiple of a round step, without the last digits that products of doubles have."""
     count = value / step
-    if not math.isfinite(count):  # so far out, or so fine a step, that no multiple can be told
+    # So far out, or so fine a step, that no multiple can be told.
+    if not math.isfinite(count) or not math.isfinite(1 / step):
         return value
     whole = round(count)
     if abs(count - whole) > 1e-9 * max(1.0, abs(count)):

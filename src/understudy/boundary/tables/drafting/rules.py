@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,7 @@ def _values(column: Column, read: list[Any]) -> _Values:
     if isinstance(column, Integer | Number | Datetime):
         numbers = np.array([np.nan if v is None else v for v in read], dtype=np.float64)
         if isinstance(column, Datetime):  # units since its own start: all of them in seconds since one day
-            numbers = column.start.timestamp() + numbers * column.unit_seconds
+            numbers = (column.start - datetime(1970, 1, 1)).total_seconds() + numbers * column.unit_seconds
         return _Values(column, numbers=numbers)
     if isinstance(column, Boolean):
         truths = [None if v is None else v in Boolean.TRUE for v in read]
