@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from places import ROOT, TABLES
@@ -31,9 +32,9 @@ TV1 to TV3 are the mean total variation of single columns, pairs and triples (of
 and accuracy are of boosting, trained on the release and tested on real rows that it never saw. NIST is its k-marginal
 score. Correlations: mean absolute error of those of two numbers. Charges: Wasserstein distance. Absent: declared values
 that should have five rows or more and have none. Seconds and memory are of the whole command for our methods, and of
-fitting and sampling for others. Day: of the last measurement; what our methods showed on earlier days is of earlier
-code. `name@commit` is an earlier version of ours, `!numpy` is without compiled loops, and `mbi-aim` is our AIM with
-mbi's estimator."""
+fitting and sampling for others. Day: of the last measurement; rows of earlier days were published with earlier
+code, and are kept. `name@commit` is an earlier version of ours, `!numpy` is without compiled loops, and `mbi-aim` is
+our AIM with mbi's estimator."""
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 README_METHODS = ("rake", "dp-arf", "aim", "mst", "independent")
 ARCHIVED = (
@@ -61,6 +62,10 @@ def _block(results: Results, table: str) -> str:
 
 def _row(results: Results, epsilon: float, method: str, figures: dict[str, tuple[str, int]]) -> list[str]:
     failed, done = results.having("failed"), results.having("tv1")
+    if done and "kept" in done[0]:
+        kept = done[0]["kept"]
+        named = ("seeds", "day", *(name for name, _ in figures.values()))
+        return [f"{epsilon:g}", f"`{method}`", *(kept.get(name, NOTHING) for name in named)]
     if not done:
         reason = str(failed[0]["failed"])[:60].replace("\n", " ")
         return [f"{epsilon:g}", f"`{method}`", reason, *[NOTHING] * (len(figures) + 1)]
@@ -68,6 +73,34 @@ def _row(results: Results, epsilon: float, method: str, figures: dict[str, tuple
     day = max(r["date"][:10] for r in done)
     cells = [shown(finished.sample(figure), digits) for figure, (_, digits) in figures.items()]
     return [f"{epsilon:g}", f"`{method}`", f"{len(done)}" + (f", {len(failed)} failed" if failed else ""), day, *cells]
+
+
+def earlier_rows(page: str, results: Sequence[Result]) -> list[Result]:
+    """Rows of the page for which nothing was measured anew, each as one result with its means.
+
+    Raw results stay on the machine that made them, and other tools take hours: what was published stays, with its day.
+    """
+    known = {(r["table"], float(r["epsilon"]), r["method"]) for r in results}
+    figures = {name: figure for figure, (name, _) in FIGURES.items()}
+    rows: list[Result] = []
+    table, header = "", list[str]()
+    for line in page.splitlines():
+        cells = [c.strip() for c in line.strip("|").split("|")]
+        if line.startswith("### "):
+            table, header = line[4:], []
+        elif line.startswith("| ε |"):
+            header = cells
+        elif header and line.startswith("| ") and not line.startswith("| ---"):
+            named = dict(zip(header, cells, strict=True))
+            epsilon, method = float(named.pop("ε")), named.pop("method").strip("`")
+            if (table, epsilon, method) not in known:
+                means = {figures[n]: _mean_of(c) for n, c in named.items() if n in figures and c != NOTHING}
+                rows.append({"table": table, "epsilon": epsilon, "method": method, "kept": named, **means})
+    return rows
+
+
+def _mean_of(cell: str) -> float:
+    return float(cell.partition(" ± ")[0].replace(",", ""))
 
 
 def shown(sample: Sample, digits: int) -> str:
@@ -79,22 +112,27 @@ def shown(sample: Sample, digits: int) -> str:
 
 def publish(results: Sequence[Result]) -> None:
     """Everything goes to the page of results, and what a newcomer asks first to the README."""
-    conditions = _conditions(results)
-    (TABLES / "flagship.md").write_text(f"{NOTE}\n\n{conditions}\n\n{render(results, whole=True)}\n")
+    page = TABLES / "flagship.md"
+    published = page.read_text() if page.exists() else ""
+    conditions = _conditions(results, published)
+    results = [*results, *earlier_rows(published, results)]
+    page.write_text(f"{NOTE}\n\n{conditions}\n\n{render(results, whole=True)}\n")
     readme = ROOT / "README.md"
     before, _, rest = readme.read_text().partition(BEGIN)
     after = rest.partition(END)[2]
     readme.write_text(f"{before}{BEGIN}\n\n{_measured(Results(results))}\n\n{END}{after}")
 
 
-def _conditions(results: Sequence[Result]) -> str:
-    """Rivals have versions, and we have the code."""
-    versions = sorted({f"{r['method'].partition('-')[0]} {r['version']}" for r in results if "version" in r})
+def _conditions(results: Sequence[Result], published: str) -> str:
+    """Rivals have versions, also those whose rows are kept, and we have the code."""
+    found = {r["method"].partition("-")[0]: r["version"] for r in results if "version" in r}
+    kept = dict(re.findall(rf"\b({'|'.join(OTHERS)}) (\d[\d.]*\d)", published))
+    versions = sorted(f"{tool} {version}" for tool, version in (kept | found).items())
     codes = sorted({r["code"] for r in results if "code" in r})
     days, loads = sorted(r["date"][:10] for r in results), [r["load"] for r in results]
     when = " to ".join(dict.fromkeys((days[0], days[-1])))
     return (
-        f"{len(results):,} releases; code {', '.join(codes)}; {', '.join(versions)}; {when}; "
+        f"Measured last: {len(results):,} releases; code {', '.join(codes)}; {', '.join(versions)}; {when}; "
         f"load at start {min(loads):.1f} to {max(loads):.1f}."
     )
 
