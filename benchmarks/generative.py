@@ -102,7 +102,9 @@ def errors(table: Coded, rows: Codes) -> Result:
     triples = [triples[i] for i in rng.permutation(len(triples))[:100]]
     sets = {"tv2": list(itertools.combinations(names, 2)), "tv3": triples}
     found = {key: float(np.mean([apart(table, rows, s) for s in of])) for key, of in sets.items()}
-    boosting = HistGradientBoostingClassifier(random_state=0).fit(table.features(rows), rows[table.target])
+    target = rows[table.target]
+    several = np.bincount(target)[target] > 1  # of a class with one row none could be set aside for early stopping
+    boosting = HistGradientBoostingClassifier(random_state=0).fit(table.features(rows)[several], target[several])
     odds, truth = boosting.predict_proba(table.features(table.test)), table.test[table.target]
     if table.sizes[table.target] == 2:
         return found | {"auc": float(roc_auc_score(truth, odds[:, 1]))}
