@@ -21,6 +21,9 @@ SHARED_DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 LARGEST_FALSE_ALARM = 1e-9
 """Of one test with real noise: a hundred of them, run ten times a day, fail once in three thousand years."""
 SEED = pytest.StashKey[int]()
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+"""Before gRPC is loaded: what it does in a forked child, between fork and exec, now and then ends a process that a test
+starts after Spark or sites were used in this one."""
 
 draws.install()
 draws.use("before the tests")

@@ -26,6 +26,7 @@ from understudy.boundary.schema.partition import Grid
 from understudy.boundary.schema.schema import Schema, Unit
 from understudy.boundary.tables import sql
 from understudy.boundary.tables.frame import to_arrow
+from understudy.boundary.tables.sites.federated import FederatedTable
 from understudy.boundary.tables.sources import open as open_table
 from understudy.boundary.tables.table import Table
 from understudy.errors import SchemaError, TableError
@@ -436,7 +437,8 @@ def check_first_rows(table, people, most):
     assert np.flatnonzero(counts).tolist() == kept and counts.max() == 1
     assert marks.tolist() == [sum(i % 2 == 0 for i in kept), sum(i % 2 for i in kept)]
     assert table.count_rows() == len(kept) and table.has_rows(len(kept)) and not table.has_rows(len(kept) + 1)
-    assert table.count_values("mark")[1].sum() == len(kept)
+    if table.kind != FederatedTable.kind:  # sites give the values of private columns alone
+        assert table.count_values("mark")[1].sum() == len(kept)
     (cells,) = table.count_cells(Domain.of(schema), [Grid(("mark",), ((0, 0),))])
     assert cells.tolist() == [len(kept)]
 

@@ -10,6 +10,7 @@ table has changed meanwhile, and the question is refused before any noise is dra
 from __future__ import annotations
 
 import copy
+import os
 import socket
 from collections.abc import Sequence
 from typing import Any, Self
@@ -221,6 +222,8 @@ def spark_frame(address: str) -> Any:
 def session_at(server: str) -> Any:
     """A session of Spark Connect, of which no row is asked."""
     _demand_reachable(server)
+    # Before it is loaded: what gRPC does in a forked child now and then ends programs that are started later.
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     try:
         # By its own module: the general one would switch the whole process over, and break classic frames in it.
         from pyspark.sql.connect.session import SparkSession

@@ -34,6 +34,7 @@ from understudy.inference.graphical.graphical_model import JunctionTree
 from understudy.methods.dp_arf.dp_arf import TreesAndGrids
 from understudy.methods.dp_arf.proxy_trees import CandidateTree, ProxyTree, PrunedTree
 from understudy.methods.parts.select_measure import Acyclic, ModelSizeLimit
+from understudy.methods.privsyn import BeforeNothing
 from understudy.methods.rake.rake import Option, SmallOverlap
 
 Outcome = tuple[int, ...]
@@ -76,6 +77,7 @@ CASES = {
     "SmallOverlap, after the first part of a round": Case(lambda: SmallOverlap(PAIRS, (frozenset("abc"),)), 6, 2),
     "OneOfEach": Case(lambda: OneOfEach([0, 0, 0, 1, 1, 2, 2]), 7, 3),
     "TreesAndGrids": Case(round_of_trees_and_grids, 7, 4),
+    "BeforeNothing": Case(lambda: BeforeNothing(5), 6, 3),
     "AskedInOrder": Case(lambda: AskedInOrder(Acyclic(PAIRS), 6), 6, 3),
     "ModelSizeLimit": Case(room, 7, 2),
     "ModelSizeLimit, three picks": Case(room, 7, 3),

@@ -255,6 +255,8 @@ class _Flower:
         os.environ["FLWR_TELEMETRY_ENABLED"] = "0"
         # gRPC's own core writes past Python's loggers, whenever the other side ends.
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+        # And what it does in a forked child now and then ends programs that are started later.
+        os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
         import flwr.common
         import flwr.server.client_manager
         import grpc
