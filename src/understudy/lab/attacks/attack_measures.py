@@ -51,14 +51,14 @@ def _measure(attack: Attack) -> Measure:
     # Differences of shares; a distance is in standard deviations, and has no bounds.
     low, high = (-math.inf, math.inf) if attack.unit == DISTANCE else (-1.0, 1.0)
     return Measure(
-        PREFIX + attack.name,
-        f"Attack: {attack.title.lower()}, advantage",
-        "attacks",
-        LOWER,
-        low,
-        high,
-        f"{attack.meaning} How much better it works on rows of the table than on others. {attack.counted}",
-        partial(_alone, attack),
+        name=PREFIX + attack.name,
+        title=f"Attack: {attack.title.lower()}, advantage",
+        section="attacks",
+        direction=LOWER,
+        low=low,
+        high=high,
+        explanation=f"{attack.meaning} How much better it works on rows of the table than on others. {attack.counted}",
+        compute=partial(_alone, attack),
         needs=(HOLDOUT,),
     )
 

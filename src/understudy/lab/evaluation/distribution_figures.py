@@ -167,7 +167,7 @@ def cumulative(curve: CumulativePicture) -> Figure:
     if found:
         widest = max(range(len(found)), key=lambda i: abs(found[i][1] - found[i][2]))
         x, first, second = found[widest]
-        marks.append(line(across(x), up(first), across(x), up(second), "currentColor", 1.2, "2 2"))
+        marks.append(line(across(x), up(first), across(x), up(second), "currentColor", width=1.2, dash="2 2"))
         at = _place(curve, widest, found, _are_numbers(curve))
         said += f" They are furthest apart at {at}: {percent(first)} real, {percent(second)} synthetic."
     numbers = Numbers(("up to", "real share", "synthetic share"), _thinned(curve, found))

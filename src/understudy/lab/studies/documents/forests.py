@@ -90,7 +90,7 @@ def remarks(plan: ForestsPlan) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Subject:
+class StudiedTable:
     """One table of the document."""
 
     name: str
@@ -98,7 +98,7 @@ class Subject:
     rows: pa.Table
 
     @classmethod
-    def read(cls, name: str, folder: Path, schema: Schema, most: int | None) -> Subject:
+    def read(cls, name: str, folder: Path, schema: Schema, most: int | None) -> StudiedTable:
         rows = Rows.of(folder / FILES.get(name, f"{name}.csv")).everything()
         return cls(name, schema, rows.slice(0, most))
 
@@ -120,7 +120,7 @@ def study(
     plan, told = plan or ForestsPlan(), listening(drawing)
     chapters = []
     for name, schema in schemas.items():
-        subject = Subject.read(name, Path(folder), schema, plan.rows)
+        subject = StudiedTable.read(name, Path(folder), schema, plan.rows)
         found = _compared(subject, Path(out) / name, plan, progress)
         tables = tuple(_without_double(grid) for grid in lay_out(_with_real(found), "adversarial-forests"))
         galleries = list[Gallery]()
@@ -152,7 +152,7 @@ def markdown(chapters: Sequence[ForestsChapter], said: Sequence[str]) -> str:
 
 
 def _compared(
-    subject: Subject, out: Path, plan: ForestsPlan, progress: Progress | Callable[[TrialAdvance], None] | None
+    subject: StudiedTable, out: Path, plan: ForestsPlan, progress: Progress | Callable[[TrialAdvance], None] | None
 ) -> Study:
     return compare(
         subject.rows, subject.schema, methods=plan.everything, epsilons=plan.epsilons, seeds=plan.seeds,
@@ -168,10 +168,18 @@ def _with_real(found: Study) -> Study:
     return dataclasses.replace(found, trials=(*real, *found.trials), families=families)
 
 
-def _galleries(subject: Subject, out: Path, plan: ForestsPlan) -> Iterator[Gallery]:
+def _galleries(subject: StudiedTable, out: Path, plan: ForestsPlan) -> Iterator[Gallery]:
     """Of the first seed: all methods over the real rows, column by column, and a cloud for each method."""
     split = HoldoutSplit.of(subject.rows, subject.schema)
-    task = StudyTask(split.train, split.holdout, subject.schema, DEFAULT_DELTA, TARGETS[subject.name], (), ())
+    task = StudyTask(
+        split.train,
+        split.holdout,
+        subject.schema,
+        delta=DEFAULT_DELTA,
+        target=TARGETS[subject.name],
+        groups=(),
+        measures=(),
+    )
     for epsilon in plan.epsilons:
         made = {m: _kept(task, Case(m, epsilon, 0), out / "rows", plan) for m in plan.everything}
         compared = {
